@@ -1,0 +1,1 @@
+"""How long the measures take beside ``np.argsort``; run ``python -m benchmarks``."""

@@ -1,0 +1,144 @@
+"""Draw the README's figure, ``docs/figures/readme.svg``, from the demo's predictions.
+
+Left, what is certain about each model's distance to calibration, with its ECE beside it. Right,
+how the binned ECE of the same predictions depends on the number of bins. Paths given as arguments
+get the figure too, each in the format of its suffix.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from numpy.typing import NDArray
+
+import caldist
+from caldist._demo import load_demo
+
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "figures" / "readme.svg"
+EMPHASISED = ("logistic_regression", "decision_tree")  # equal accuracy, unlike calibration
+BINS = np.unique(np.geomspace(2, 10_000, 60).round().astype(int))
+ECE_AT = 50_000  # where the limit of many bins is drawn
+TICKS = (0, 0.05, 0.1, 0.15, 0.2)  # of the values, in both panels
+GREY, PALE = "0.55", "0.82"
+RING: dict[str, Any] = {
+    "marker": "o",
+    "markerfacecolor": "white",
+    "markersize": 5.5,
+    "linestyle": "none",
+}
+STYLE: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "caldist",  # the same file from the same data
+}
+
+
+def draw_distances(
+    axes: Axes, label: NDArray[np.int64], predictions: dict[str, NDArray[np.float64]]
+) -> None:
+    """Draw for each model, best first, the certain range, smCE, kCE and ECE."""
+    for row, (name, prediction) in enumerate(predictions.items()):
+        smooth = caldist.smooth_ce(label, prediction)
+        kernel = caldist.kernel_ce(label, prediction)
+        upper = caldist.interval_ce(label, prediction)
+        ece = caldist.ece(label, prediction)
+        axes.plot([upper, ece], [row, row], color=GREY, linewidth=0.7, linestyle=(0, (2, 2)))
+        axes.barh(row, upper - smooth / 2, left=smooth / 2, height=0.34, color=PALE)
+        axes.plot(kernel, row, color="black", marker="|", markersize=8)
+        axes.plot(smooth, row, color="black", marker="o", markersize=5)
+        axes.plot(ece, row, color="black", **RING)
+        if name == "random_forest":
+            above = row - 0.25
+            axes.annotate("smCE", (smooth + 0.003, above), ha="right", va="bottom")
+            axes.annotate("kCE", (kernel - 0.003, above), ha="left", va="bottom")
+            axes.annotate("ECE", (ece, above), ha="center", va="bottom")
+        if name == "naive_Bayes":
+            below = row + 0.22
+            axes.annotate("½ smCE", (smooth / 2, below), ha="center", va="top")
+            axes.annotate("intCE", (upper, below), ha="center", va="top")
+    axes.set_yticks(range(len(predictions)), [name.replace("_", " ") for name in predictions])
+    axes.set_ylim(len(predictions) - 0.35, -0.5)
+    axes.set_xlim(-0.004, 0.225)
+    axes.set_xticks(TICKS)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("value")
+    axes.set_title("The distance to calibration is in the bar")
+
+
+def draw_binned(
+    axes: Axes, label: NDArray[np.int64], predictions: dict[str, NDArray[np.float64]]
+) -> None:
+    """Draw each model's binned ECE against the number of bins, and its limit, the ECE."""
+    ends = {}
+    for name, prediction in predictions.items():
+        curve = [caldist.binned_ece(label, prediction, n_bins=int(bins)) for bins in BINS]
+        ends[name] = caldist.ece(label, prediction)
+        emphasised = name in EMPHASISED
+        colour, width = ("black", 1.6) if emphasised else (GREY, 1.0)
+        axes.plot(BINS, curve, color=colour, linewidth=width)
+        axes.plot(
+            [BINS[-1], ECE_AT], [curve[-1], ends[name]], color=colour, linewidth=0.7,
+            linestyle=(0, (2, 2)),
+        )  # fmt: skip
+        axes.plot(ECE_AT, ends[name], color=colour, **RING)
+    for name, height in spread(ends, gap=0.0115).items():
+        axes.annotate(
+            name.replace("_", " "), (ECE_AT, height), xytext=(7, 0), textcoords="offset points",
+            va="center", color="black" if name in EMPHASISED else "0.35",
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_xticks(
+        [2, 10, 100, 1000, 10_000, ECE_AT], ["2", "10", "100", "1,000", "10,000", "ECE"]
+    )
+    axes.minorticks_off()
+    axes.set_xlim(2, ECE_AT * 1.2)
+    axes.set_ylim(-0.004, 0.225)
+    axes.set_yticks(TICKS)
+    axes.set_xlabel("number of bins")
+    axes.set_title("The binned ECE is what the bins make it")
+
+
+def spread(heights: dict[str, float], gap: float) -> dict[str, float]:
+    """Move labels down from the highest, just enough to be ``gap`` apart."""
+    placed: dict[str, float] = {}
+    ceiling = np.inf
+    for name, height in sorted(heights.items(), key=lambda item: -item[1]):
+        placed[name] = min(height, ceiling)
+        ceiling = placed[name] - gap
+    return placed
+
+
+def main() -> None:
+    """Draw both panels and save them."""
+    label, predictions = load_demo()
+    by_smooth = sorted(predictions, key=lambda name: caldist.smooth_ce(label, predictions[name]))
+    ordered = {name: predictions[name] for name in by_smooth}
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(8.4, 3.1), layout=ConstrainedLayoutEngine(wspace=0.08))
+        left, right = figure.subplots(1, 2)
+        draw_distances(left, label, ordered)
+        draw_binned(right, label, ordered)
+        TARGET.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(TARGET, metadata={"Date": None})
+        for path in sys.argv[1:]:
+            figure.savefig(path, dpi=150)
+
+
+if __name__ == "__main__":
+    main()

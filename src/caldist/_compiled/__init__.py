@@ -1,0 +1,1 @@
+"""The kernels as compiled at installation; empty where there was no compiler."""

@@ -1,0 +1,397 @@
+"""From what users pass to clean arrays, and every error message they meet on the way.
+
+Nothing is clipped, guessed or dropped. Each message names the argument, the value found, its first
+position and the remedy.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, NoReturn, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "binary_inputs",
+    "check_choice",
+    "check_count",
+    "check_flag",
+    "check_fraction",
+    "check_nonnegative",
+    "check_positive",
+    "check_total",
+    "class_inputs",
+    "generator",
+    "labels",
+    "masses",
+    "probabilities",
+    "probability_matrix",
+    "real_vector",
+    "weights",
+]
+
+Vector = NDArray[np.float64]
+Rng = int | np.random.Generator | None
+
+_NUMBER_KINDS = "buif"
+_MATRIX_REMEDY = (
+    "Binary measures take the probability of label 1 as one column, for example y_prob[:, 1]. "
+    "For several classes reduce explicitly with caldist.top_label or caldist.one_vs_rest."
+)
+
+
+def _first(mask: NDArray[np.bool_]) -> int:
+    return int(np.argmax(mask))
+
+
+def _show(value: object) -> str:
+    text = str(value) if isinstance(value, np.generic) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _fail(
+    name: str, array: NDArray[Any], bad: NDArray[np.bool_], why: str, error: type = ValueError
+) -> NoReturn:
+    """Raise for the first value that ``bad`` marks."""
+    at = _first(bad)
+    count = int(np.count_nonzero(bad))
+    others = "" if count == 1 else f" (the first of {count} such values)"
+    message = f"{name}[{at}] is {_show(array[at])}{others}: {why}"
+    raise error(message)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real | np.bool_)
+
+
+def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoReturn:
+    """Explain why an array that NumPy could not read as real numbers is refused."""
+    items = values if isinstance(values, list | tuple) else array
+    remedy = f"{name} must hold real numbers: convert it, for example with numpy.asarray(…, float)."
+    for at, item in enumerate(items):
+        if isinstance(item, complex | np.complexfloating):
+            remedy = f"{name} must hold real numbers, not complex ones: pass the real part."
+        elif isinstance(item, str | bytes):
+            remedy = f"{name} must hold numbers, not text: convert it to numbers first."
+        elif item is None:
+            remedy = f"{name} must not have missing values: drop or fill those rows first."
+        elif _is_number(item):
+            continue
+        message = f"{name}[{at}] is {_show(item)}: {remedy}"
+        raise TypeError(message)
+    message = (
+        f"{name} is an array of Python objects (dtype {array.dtype}, {name}[0] is "
+        f"{_show(array.flat[0])}): {remedy}"
+    )
+    raise TypeError(message)
+
+
+def _real_array(values: object, name: str) -> NDArray[Any]:
+    """Return ``values`` as an array of a real NumPy dtype, of any shape."""
+    if isinstance(values, str | bytes | Mapping | AbstractSet) or values is None:
+        message = (
+            f"{name} is {_show(values)}, of type {type(values).__name__}: "
+            "pass a list, an array or a column of numbers."
+        )
+        raise TypeError(message)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        at = _first(np.ma.getmaskarray(values).ravel())
+        message = f"{name}[{at}] is masked: drop the masked rows first, with .compressed()."
+        raise ValueError(message)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        message = f"{name} cannot be read as an array of numbers ({error})."
+        raise ValueError(message) from None
+    except Exception as error:
+        message = f"{name}, of type {type(values).__name__}, cannot be read as an array: {error}"
+        raise TypeError(message) from error
+    if array.dtype.kind not in _NUMBER_KINDS:
+        if array.ndim == 0:
+            message = (
+                f"{name} is {_show(values)}, of type {type(values).__name__}: "
+                "pass a list, an array or a column of numbers."
+            )
+            raise TypeError(message)
+        if array.size:
+            _fail_not_numbers(values, array, name)
+    return array
+
+
+def real_vector(values: object, name: str) -> NDArray[Any]:
+    """Return ``values`` as a non-empty one-dimensional array of a real dtype."""
+    array = _real_array(values, name)
+    if array.ndim == 2 and min(array.shape) > 0:
+        hint = f"Flatten it with {name}.ravel()." if 1 in array.shape else _MATRIX_REMEDY
+        message = f"{name} has shape {array.shape}; it must be one-dimensional. {hint}"
+        raise ValueError(message)
+    if array.ndim != 1:
+        message = (
+            f"{name} has {array.ndim} dimensions (shape {array.shape}); it must be one-dimensional,"
+            " with one value per row."
+        )
+        raise ValueError(message)
+    if array.size == 0:
+        message = f"{name} is empty: at least one row is needed."
+        raise ValueError(message)
+    return array
+
+
+def probabilities(values: object, name: str = "y_prob") -> Vector:
+    """Return predictions as contiguous float64 in [0, 1]."""
+    array = real_vector(values, name)
+    if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
+        if np.isnan(array).any():
+            _fail(name, array, np.isnan(array), "drop or fill the rows without a prediction.")
+        outside = (array < 0) | (array > 1)
+        _fail(
+            name,
+            array,
+            outside,
+            "a probability lies between 0 and 1. Nothing is clipped and logits are not guessed: "
+            "if these are logits, apply the sigmoid first.",
+        )
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def labels(values: object, name: str = "y_true") -> NDArray[np.uint8]:
+    """Return labels as contiguous bytes 0 and 1."""
+    array = real_vector(values, name)
+    one = array == 1
+    if array.dtype.kind != "b":
+        bad = ~(one | (array == 0))
+        if bad.any():
+            _fail_label(name, array, bad)
+    return np.ascontiguousarray(one).view(np.uint8)
+
+
+def _fail_label(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> NoReturn:
+    found = float(array[_first(bad)])
+    if math.isnan(found):
+        why = "drop the rows without a label."
+    elif 0 < found < 1:
+        why = (
+            "a label is 0 or 1. A fractional label y is two rows, label 1 with weight y and label "
+            "0 with weight 1 - y (sample_weight)."
+        )
+    elif found == -1 and bool(np.isin(array, (-1, 1)).all()):
+        why = f"a label is 0 or 1. Labels -1 and 1 become 0 and 1 with ({name} == 1)."
+    elif 1 < found < math.inf and bool(np.all(np.floor(array) == array)):
+        why = (
+            "a label is 0 or 1. For several classes reduce explicitly with caldist.top_label or "
+            "caldist.one_vs_rest."
+        )
+    else:
+        why = "a label is 0 or 1."
+    _fail(name, array, bad, why)
+
+
+def masses(values: object, name: str, size: int, other: str) -> Vector:
+    """Return finite nonnegative numbers, as many as ``other`` has, as contiguous float64."""
+    array = real_vector(values, name)
+    _check_size(name, array.size, other, size)
+    if not np.isfinite(array).all():
+        _fail(name, array, ~np.isfinite(array), "it must be a finite number.")
+    if array.min() < 0:
+        _fail(name, array, array < 0, "it must not be negative.")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def weights(values: object, size: int, name: str = "sample_weight") -> Vector:
+    """Return row weights: finite, nonnegative, not all zero."""
+    result = masses(values, name, size, "y_prob")
+    check_total(name, result)
+    return result
+
+
+def check_total(name: str, *parts: NDArray[Any]) -> None:
+    """Raise unless the masses add up to a positive finite number."""
+    with np.errstate(over="ignore"):
+        total = float(sum(part.sum() for part in parts))
+    if total == 0:
+        message = f"{name} is 0 everywhere, from {name}[0] on: no row would count."
+        raise ValueError(message)
+    if not math.isfinite(total):
+        message = f"{name} adds up to {total}: divide it by its maximum first."
+        raise ValueError(message)
+
+
+def _check_size(name: str, size: int, other: str, expected: int) -> None:
+    if size != expected:
+        message = (
+            f"{name} has {size} values and {other} has {expected}: they must have the same length, "
+            "one value per row."
+        )
+        raise ValueError(message)
+
+
+def _fail_if_swapped(y_true: object, y_prob: object) -> None:
+    """Raise when the first argument holds probabilities and the second labels."""
+    try:
+        first, second = real_vector(y_true, "y_true"), real_vector(y_prob, "y_prob")
+        labels(second, "y_prob")
+        probabilities(first, "y_true")
+    except (TypeError, ValueError):
+        return
+    fractional = (first > 0) & (first < 1)
+    _fail(
+        "y_true",
+        first,
+        fractional,
+        "y_true and y_prob look swapped, since y_prob holds only 0 and 1. "
+        "The order is (y_true, y_prob).",
+    )
+
+
+def binary_inputs(
+    y_true: object, y_prob: object, sample_weight: object = None
+) -> tuple[NDArray[np.uint8], Vector, Vector | None]:
+    """Return clean labels, predictions and weights (None where there are none)."""
+    try:
+        label = labels(y_true)
+    except ValueError:
+        _fail_if_swapped(y_true, y_prob)
+        raise
+    prediction = probabilities(y_prob)
+    _check_size("y_true", label.size, "y_prob", prediction.size)
+    if sample_weight is None:
+        return label, prediction, None
+    return label, prediction, weights(sample_weight, prediction.size)
+
+
+# Rows of a probability matrix may miss a sum of 1 by this much: what half precision or a file with
+# four decimals loses, far less than logits or independent scores do.
+ROW_SUM_TOLERANCE = 1e-2
+
+
+def probability_matrix(values: object, name: str = "y_prob") -> Vector:
+    """Return a matrix with a row per example and a column per class, rows summing to 1."""
+    array = _real_array(values, name)
+    if array.ndim != 2:
+        message = (
+            f"{name} has shape {array.shape}; a matrix is needed, with a row per example and a "
+            "column per class. For one column of probabilities use the binary measures directly."
+        )
+        raise ValueError(message)
+    if array.shape[0] == 0:
+        message = f"{name} is empty: at least one row is needed."
+        raise ValueError(message)
+    if array.shape[1] < 2:
+        message = f"{name} has {array.shape[1]} columns; a column per class needs at least two."
+        raise ValueError(message)
+    matrix = np.ascontiguousarray(array, dtype=np.float64)
+    bad = ~((array >= 0) & (array <= 1))
+    if bad.any():
+        row, column = (int(i) for i in np.unravel_index(_first(bad.ravel()), bad.shape))
+        message = (
+            f"{name}[{row}, {column}] is {_show(array[row, column])}: a probability lies between 0 "
+            "and 1. If these are logits, apply the softmax first."
+        )
+        raise ValueError(message)
+    off = np.abs(matrix.sum(axis=1) - 1) > ROW_SUM_TOLERANCE
+    if off.any():
+        row = _first(off)
+        message = (
+            f"{name}[{row}] sums to {matrix[row].sum():.6g}: the probabilities of the classes sum "
+            "to 1 in each row. For independent labels use one binary measure per column."
+        )
+        raise ValueError(message)
+    return matrix
+
+
+def class_inputs(y_true: object, y_prob: object) -> tuple[NDArray[np.int64], Vector]:
+    """Return class numbers and the probability matrix they index."""
+    matrix = probability_matrix(y_prob)
+    array = real_vector(y_true, "y_true")
+    _check_size("y_true", array.size, "y_prob", matrix.shape[0])
+    classes = matrix.shape[1]
+    bad = ~((array >= 0) & (array < classes) & (np.floor(array) == array))
+    if bad.any():
+        _fail(
+            "y_true",
+            array,
+            bad,
+            f"with {classes} columns a class is an integer from 0 to {classes - 1}.",
+        )
+    return array.astype(np.int64), matrix
+
+
+def check_choice(name: str, value: object, choices: Collection[object]) -> None:
+    """Raise unless ``value`` is one of the choices."""
+    if isinstance(value, str | bool | int | float) and value in choices:
+        return
+    listed = ", ".join(repr(choice) for choice in choices)
+    message = f"{name} is {_show(value)}; it must be one of {listed}."
+    raise ValueError(message)
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return a true Boolean."""
+    if not isinstance(value, bool | np.bool_):
+        message = f"{name} is {_show(value)}; it must be True or False."
+        raise TypeError(message)
+    return bool(value)
+
+
+def check_count(name: str, value: object, minimum: int = 1) -> int:
+    """Return an integer of at least ``minimum``."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        message = f"{name} is {_show(value)}; it must be an integer."
+        raise TypeError(message)
+    if value < minimum:
+        message = f"{name} is {_show(value)}; it must be at least {minimum}."
+        raise ValueError(message)
+    return int(value)
+
+
+def _real_number(name: str, value: object) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        message = f"{name} is {_show(value)}; it must be a real number."
+        raise TypeError(message)
+    return float(value)
+
+
+def check_positive(name: str, value: object) -> float:
+    """Return a positive finite number."""
+    number = _real_number(name, value)
+    if not 0 < number < math.inf:
+        message = f"{name} is {_show(value)}; it must be positive and finite."
+        raise ValueError(message)
+    return number
+
+
+def check_nonnegative(name: str, value: object) -> float:
+    """Return a finite number that is not negative."""
+    number = _real_number(name, value)
+    if not 0 <= number < math.inf:
+        message = f"{name} is {_show(value)}; it must be finite and not negative."
+        raise ValueError(message)
+    return number
+
+
+def check_fraction(name: str, value: object) -> float:
+    """Return a number strictly between 0 and 1."""
+    number = _real_number(name, value)
+    if not 0 < number < 1:
+        message = f"{name} is {_show(value)}; it must lie strictly between 0 and 1."
+        raise ValueError(message)
+    return number
+
+
+def generator(rng: object) -> np.random.Generator:
+    """Return a random generator from an integer seed, a generator or None."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None or (
+        isinstance(rng, numbers.Integral) and not isinstance(rng, bool) and int(rng) >= 0
+    ):
+        return np.random.default_rng(cast("int | None", rng))
+    message = (
+        f"rng is {_show(rng)}; it must be a nonnegative integer seed, a numpy.random.Generator or "
+        "None."
+    )
+    raise TypeError(message)

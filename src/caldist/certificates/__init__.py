@@ -1,0 +1,1 @@
+"""Proofs of values, and their verifier, which shares no code with the solvers."""

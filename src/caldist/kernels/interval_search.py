@@ -1,0 +1,400 @@
+"""Interval calibration error by a search that drops most candidates in blocks: fast, no guarantee.
+
+Notation: n points; position j stands for the gap after the first j points; S and P are the sums of
+residuals and of masses of the first j points; D[j] is the least cost of grouping them,
+
+    D[j] = min over i < j of  D[i] + |S[j] - S[i]| + w(i, j),
+    w(i, j) = (P[j] - P[i]) (v[j-1] - v[i]).
+
+Targets j are taken in blocks of 32. For a whole block most candidates i can be dropped at once,
+because of two facts about a candidate i and a newer one r. (a) w(i, j) - w(r, j) does not decrease
+with j. (b) |x - S[i]| - |x - S[r]| is monotone in x. So r is as good as i in the whole block if it
+is so with w taken at the block's first target and x at both ends of the block's range of S; for i
+to be as good as r, w is taken at the last target. Candidates with S below the range (or above it)
+form a class in which x cancels: there the best candidate moves forward with j, from the best one at
+the first target to the best one at the last.
+
+Old candidates are the leaves of a binary tree whose nodes bound D[i] - S[i], D[i] + S[i] and S[i],
+so that the same tests drop whole subtrees. No good bound on the work is known, so it is counted,
+and the search stops when it is too much.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+try:
+    import cython
+except ImportError:  # plain Python on a machine without Cython
+    from caldist.kernels import _shim as cython
+
+from caldist.kernels._buffers import doubles, integers
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _cost(
+    i: cython.Py_ssize_t,
+    j: cython.Py_ssize_t,
+    x: cython.double,
+    v: cython.const[cython.double][::1],
+    S: cython.const[cython.double][::1],
+    P: cython.const[cython.double][::1],
+    D: cython.const[cython.double][::1],
+) -> cython.double:
+    """Cost of a last group from i to j, were S[j] equal to x."""
+    return D[i] + abs(x - S[i]) + (P[j] - P[i]) * (v[j - 1] - v[i])
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _class(s: cython.double, low: cython.double, high: cython.double) -> cython.Py_ssize_t:
+    """0: never above the block's range of S; 1: never below; -1: neither."""
+    if s <= low:
+        return 0
+    if s >= high:
+        return 1
+    return -1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _compete(
+    i: cython.Py_ssize_t,
+    head: cython.Py_ssize_t,
+    tail: cython.Py_ssize_t,
+    low: cython.double,
+    high: cython.double,
+    v: cython.const[cython.double][::1],
+    S: cython.const[cython.double][::1],
+    P: cython.const[cython.double][::1],
+    D: cython.const[cython.double][::1],
+    best: cython.longlong[::1],
+    least: cython.double[::1],
+) -> cython.bint:
+    """Note i if it is the best of its class at the first or last target; False: it has no class."""
+    kind: cython.Py_ssize_t = _class(S[i], low, high)
+    cost: cython.double
+    if kind < 0:
+        return False
+    cost = _cost(i, head, S[head], v, S, P, D)
+    if cost < least[2 * kind]:
+        least[2 * kind] = cost
+        best[2 * kind] = i
+    cost = _cost(i, tail, S[tail], v, S, P, D)
+    if cost < least[2 * kind + 1]:
+        least[2 * kind + 1] = cost
+        best[2 * kind + 1] = i
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _explore(
+    number: cython.Py_ssize_t,
+    head: cython.Py_ssize_t,
+    tail: cython.Py_ssize_t,
+    low: cython.double,
+    high: cython.double,
+    size: cython.Py_ssize_t,
+    v: cython.const[cython.double][::1],
+    S: cython.const[cython.double][::1],
+    P: cython.const[cython.double][::1],
+    D: cython.const[cython.double][::1],
+    bound: cython.const[cython.double][::1],
+    stack: cython.longlong[::1],
+    best: cython.longlong[::1],
+    least: cython.double[::1],
+    rival: cython.double[::1],
+    chosen: cython.longlong[::1],
+    work: cython.double[::1],
+) -> cython.Py_ssize_t:
+    """Complete `best` over the first `number` leaves; collect promising candidates of no class.
+
+    Candidates come newest first, so that any one seen may serve to drop the later ones. Two do: the
+    best so far, and the best so far with S in the same quarter of the range, which is more alike.
+    Return the number collected.
+    """
+    block: cython.Py_ssize_t = 32
+    i: cython.Py_ssize_t
+    node: cython.Py_ssize_t
+    leaf: cython.Py_ssize_t
+    leaves: cython.Py_ssize_t
+    newest: cython.Py_ssize_t
+    kind: cython.Py_ssize_t
+    part: cython.Py_ssize_t
+    depth: cython.Py_ssize_t
+    rest: cython.Py_ssize_t = number
+    count: cython.Py_ssize_t = 0
+    at_low: cython.double
+    at_high: cython.double
+    at_head: cython.double = 0.0
+    at_tail: cython.double = 0.0
+    width_cost: cython.double
+    best_low: cython.double = _cost(head - 1, head, low, v, S, P, D)
+    best_high: cython.double = _cost(head - 1, head, high, v, S, P, D)
+    half: cython.double = (low + high) / 2
+    first_quarter: cython.double = (low + half) / 2
+    last_quarter: cython.double = (half + high) / 2
+    while rest > 0:  # the complete subtrees are the binary digits of `number`, newest first
+        leaves = rest & -rest
+        rest -= leaves
+        stack[0] = rest
+        stack[1] = leaves
+        depth = 2
+        while depth > 0:
+            depth -= 2
+            leaf = stack[depth]
+            leaves = stack[depth + 1]
+            node = (size + leaf) // leaves
+            newest = (leaf + leaves) * block - 1
+            work[0] += 4.0
+            width_cost = (P[head] - P[newest]) * (v[head - 1] - v[newest])
+            at_low = max(bound[4 * node] + low, bound[4 * node + 1] - low) + width_cost
+            at_high = max(bound[4 * node] + high, bound[4 * node + 1] - high) + width_cost
+            if at_low >= best_low and at_high >= best_high:
+                continue
+            kind = -1
+            if bound[4 * node + 3] <= low:
+                kind = 0
+                at_head = bound[4 * node] + S[head]
+                at_tail = bound[4 * node] + S[tail]
+            elif bound[4 * node + 2] >= high:
+                kind = 1
+                at_head = bound[4 * node + 1] - S[head]
+                at_tail = bound[4 * node + 1] - S[tail]
+            if kind >= 0:
+                at_head += width_cost
+                at_tail += (P[tail] - P[newest]) * (v[tail - 1] - v[newest])
+                if at_head >= least[2 * kind] and at_tail >= least[2 * kind + 1]:
+                    continue
+            if leaves > 1:
+                leaves //= 2
+                stack[depth + 1] = leaves
+                stack[depth + 2] = leaf + leaves
+                stack[depth + 3] = leaves
+                depth += 4
+                continue
+            work[0] += 32.0
+            for i in range(newest, newest - block, -1):
+                at_low = _cost(i, head, low, v, S, P, D)
+                at_high = _cost(i, head, high, v, S, P, D)
+                if at_low >= best_low and at_high >= best_high:
+                    continue
+                if at_low + at_high < best_low + best_high:
+                    best_low = at_low
+                    best_high = at_high
+                part = 2 * ((S[i] > first_quarter) + (S[i] > half) + (S[i] > last_quarter))
+                if at_low >= rival[part] and at_high >= rival[part + 1]:
+                    continue
+                if at_low + at_high < rival[part] + rival[part + 1]:
+                    rival[part] = at_low
+                    rival[part + 1] = at_high
+                if _compete(i, head, tail, low, high, v, S, P, D, best, least):
+                    continue
+                chosen[count] = i
+                count += 1
+    return count
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_classes(
+    count: cython.Py_ssize_t,
+    head: cython.Py_ssize_t,
+    tail: cython.Py_ssize_t,
+    low: cython.double,
+    high: cython.double,
+    v: cython.const[cython.double][::1],
+    S: cython.const[cython.double][::1],
+    P: cython.const[cython.double][::1],
+    D: cython.const[cython.double][::1],
+    best: cython.const[cython.longlong][::1],
+    chosen: cython.longlong[::1],
+    work: cython.double[::1],
+) -> cython.Py_ssize_t:
+    """Add those of each class that may be best within the block; return how many are chosen now."""
+    i: cython.Py_ssize_t
+    kind: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    last: cython.Py_ssize_t
+    last_at_head: cython.double
+    first_at_tail: cython.double
+    for kind in range(2):
+        first = best[2 * kind]
+        if first < 0:
+            continue
+        last = max(best[2 * kind + 1], first)  # smaller only if both are equally good throughout
+        work[0] += last - first
+        last_at_head = _cost(last, head, S[head], v, S, P, D)
+        first_at_tail = _cost(first, tail, S[tail], v, S, P, D)
+        for i in range(first, min(last + 1, head - 1)):  # head - 1 belongs to the block itself
+            if _class(S[i], low, high) != kind:
+                continue
+            if i < last and _cost(i, head, S[head], v, S, P, D) >= last_at_head:
+                continue
+            if first < i < last and _cost(i, tail, S[tail], v, S, P, D) >= first_at_tail:
+                continue
+            chosen[count] = i
+            count += 1
+    work[0] += 32.0 * count
+    return count
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _offer(
+    i: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    v: cython.const[cython.double][::1],
+    S: cython.const[cython.double][::1],
+    P: cython.const[cython.double][::1],
+    D: cython.double[::1],
+    previous: cython.longlong[::1],
+    trial: cython.double[::1],
+) -> cython.void:
+    """Offer the candidate i to the targets first to last.
+
+    Each loop makes one choice, so that compilers do several targets at once; two choices in one
+    loop become a branch.
+    """
+    j: cython.Py_ssize_t
+    index: cython.longlong = i
+    origin: cython.longlong
+    cost: cython.double
+    least: cython.double
+    d: cython.double = D[i]
+    s: cython.double = S[i]
+    p: cython.double = P[i]
+    start: cython.double = v[i]
+    for j in range(first, last + 1):
+        cost = d + abs(S[j] - s) + (P[j] - p) * (v[j - 1] - start)
+        trial[j - first] = cost
+        origin = previous[j]
+        previous[j] = index if cost < D[j] else origin
+    for j in range(first, last + 1):
+        cost = trial[j - first]
+        least = D[j]
+        D[j] = cost if cost < least else least
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_leaf(
+    number: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    S: cython.const[cython.double][::1],
+    D: cython.const[cython.double][::1],
+    bound: cython.double[::1],
+) -> cython.void:
+    """Enter a finished block into the tree; bounds: min D - S, min D + S, min S, max S."""
+    block: cython.Py_ssize_t = 32
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    node: cython.Py_ssize_t = size + number
+    start: cython.Py_ssize_t = number * block
+    down: cython.double = D[start] - S[start]
+    up: cython.double = D[start] + S[start]
+    low: cython.double = S[start]
+    high: cython.double = S[start]
+    for i in range(start + 1, start + block):
+        down = min(down, D[i] - S[i])
+        up = min(up, D[i] + S[i])
+        low = min(low, S[i])
+        high = max(high, S[i])
+    bound[4 * node] = down
+    bound[4 * node + 1] = up
+    bound[4 * node + 2] = low
+    bound[4 * node + 3] = high
+    while node & 1:  # the right child completes its parent
+        node //= 2
+        for k in range(3):
+            bound[4 * node + k] = min(bound[8 * node + k], bound[8 * node + 4 + k])
+        bound[4 * node + 3] = max(bound[8 * node + 3], bound[8 * node + 7])
+
+
+def search(
+    v: cython.const[cython.double][::1],
+    S: cython.const[cython.double][::1],
+    P: cython.const[cython.double][::1],
+    allowance: cython.double,
+    D: cython.double[::1],
+    previous: cython.longlong[::1],
+) -> int:
+    """Write D[j] and in previous[j] where the last group begins; return the last j done.
+
+    It is less than n if the work exceeds `allowance` evaluations of the cost for each point.
+    """
+    n: cython.Py_ssize_t = v.shape[0]
+    block: cython.Py_ssize_t = 32
+    size: cython.Py_ssize_t = 1
+    done: cython.Py_ssize_t = 0
+    number: cython.Py_ssize_t
+    head: cython.Py_ssize_t
+    tail: cython.Py_ssize_t
+    count: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    low: cython.double
+    high: cython.double
+    infinity: cython.double = inf
+    while size * block < n:
+        size *= 2
+    bound: cython.double[::1] = doubles(8 * size)
+    stack: cython.longlong[::1] = integers(2 * 64)
+    chosen: cython.longlong[::1] = integers(n + 1)
+    # For both classes in turn, the best candidate at the first and at the last target of the block.
+    best: cython.longlong[::1] = integers(4)
+    least: cython.double[::1] = doubles(4)
+    rival: cython.double[::1] = doubles(8)
+    trial: cython.double[::1] = doubles(block)
+    work: cython.double[::1] = doubles(1)
+    with cython.nogil:
+        work[0] = 0.0
+        for i in range(n + 1):
+            D[i] = infinity
+            previous[i] = 0
+        D[0] = 0.0
+        for number in range((n + block - 1) // block):
+            head = number * block + 1
+            tail = min(head + block - 1, n)
+            low = S[head]
+            high = S[head]
+            for i in range(head + 1, tail + 1):
+                low = min(low, S[i])
+                high = max(high, S[i])
+            for k in range(4):
+                best[k] = -1
+                least[k] = infinity
+            for k in range(8):
+                rival[k] = infinity
+            # Start from two candidates that tend to be good: most subtrees then fail at once.
+            _compete(head - 1, head, tail, low, high, v, S, P, D, best, least)
+            _compete(previous[head - 1], head, tail, low, high, v, S, P, D, best, least)
+            count = _explore(
+                number, head, tail, low, high, size,
+                v, S, P, D, bound, stack, best, least, rival, chosen, work,
+            )  # fmt: skip
+            count = _add_classes(count, head, tail, low, high, v, S, P, D, best, chosen, work)
+            for k in range(count):
+                _offer(chosen[k], head, tail, v, S, P, D, previous, trial)
+            for i in range(head - 1, tail):
+                _offer(i, i + 1, tail, v, S, P, D, previous, trial)
+            done = tail
+            if tail < n:
+                _add_leaf(number, size, S, D, bound)
+            if work[0] > allowance * (done + 1024.0):
+                break
+    return done

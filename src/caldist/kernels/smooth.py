@@ -1,0 +1,193 @@
+r"""The smooth calibration error, exactly, in O(n log n).
+
+Notation: v the sorted distinct predictions, c their residual masses, S_i = c_1 + ... + c_i,
+T = S_n, d_i = v_{i+1} - v_i. By linear programming duality
+
+    smCE = |T| + min over monotone x from 0 to T of sum_i d_i |S_i - x_i|,
+
+a weighted L1 isotonic regression of the prefix sums clipped to [0, T]. One pass solves it with a
+priority queue of weighted keys: step i pushes the key S_i with weight 2 d_i and takes weight d_i
+off the largest keys, paying for the way down to S_i.
+
+Neighbouring prefix sums are close, so a new key nearly always lands close to the largest one. The
+queue is therefore a sorted stack, into which a key is inserted if it belongs within the DEPTH
+topmost, and a binary heap for the few that belong deeper: O(log n) a step whatever the data do.
+Two keys need no queue: weight at 0, the least key, is never missed, and weight at T, the greatest,
+is one number.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:  # plain Python on a machine without Cython
+    from caldist.kernels import _shim as cython
+
+from caldist.kernels._buffers import doubles
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _heap_push(
+    key: cython.double[::1],
+    weight: cython.double[::1],
+    size: cython.Py_ssize_t,
+    a: cython.double,
+    w: cython.double,
+) -> cython.void:
+    """Insert (a, w) into the max-heap of ``size`` items."""
+    i: cython.Py_ssize_t = size
+    parent: cython.Py_ssize_t
+    while i > 0:
+        parent = (i - 1) >> 1
+        if key[parent] >= a:
+            break
+        key[i] = key[parent]
+        weight[i] = weight[parent]
+        i = parent
+    key[i] = a
+    weight[i] = w
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _heap_drop(
+    key: cython.double[::1], weight: cython.double[::1], size: cython.Py_ssize_t
+) -> cython.void:
+    """Remove the root of the max-heap of ``size`` items."""
+    i: cython.Py_ssize_t = 0
+    child: cython.Py_ssize_t
+    last: cython.Py_ssize_t = size - 1
+    a: cython.double = key[last]
+    w: cython.double = weight[last]
+    while True:
+        child = 2 * i + 1
+        if child >= last:
+            break
+        if child + 1 < last and key[child + 1] > key[child]:
+            child += 1
+        if key[child] <= a:
+            break
+        key[i] = key[child]
+        weight[i] = weight[child]
+        i = child
+    key[i] = a
+    weight[i] = w
+
+
+def smooth_ce(
+    v: cython.const[cython.double][::1],
+    c: cython.const[cython.double][::1],
+    curve: cython.double[::1],
+) -> float:
+    """Return smCE; fill ``curve``, where it has length n and not 0, with the dual curve.
+
+    ``curve[i]`` is the optimal x between v_i and v_{i+1}, and ``curve[n-1]`` is T.
+    """
+    n: cython.Py_ssize_t = v.shape[0]
+    depth: cython.Py_ssize_t = 12
+    stack_key: cython.double[::1] = doubles(n)
+    stack_weight: cython.double[::1] = doubles(n)
+    heap_key: cython.double[::1] = doubles(n)
+    heap_weight: cython.double[::1] = doubles(n)
+    stack: cython.Py_ssize_t = 0
+    heap: cython.Py_ssize_t = 0
+    ceiling: cython.double = 0.0  # the weight at key T
+    keep_curve: cython.bint = curve.shape[0] > 0
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    total: cython.double = 0.0
+    sign: cython.double
+    prefix: cython.double = 0.0
+    value: cython.double
+    a: cython.double
+    d: cython.double
+    left: cython.double
+    taken: cython.double
+    top: cython.double
+    from_heap: cython.bint
+
+    with cython.nogil:
+        for i in range(n):
+            total += c[i]
+        sign = 1.0 if total >= 0.0 else -1.0
+        total *= sign
+        value = total
+        for i in range(n - 1):
+            d = v[i + 1] - v[i]
+            prefix += c[i]
+            a = sign * prefix
+            if a >= total:
+                value += d * (a - total)
+                ceiling += d
+                top = total
+            else:
+                if a < 0.0:
+                    value -= d * a
+                    a = 0.0
+                left = d
+                top = a
+                if ceiling > 0.0:
+                    taken = left if left < ceiling else ceiling
+                    value += taken * (total - a)
+                    ceiling -= taken
+                    left -= taken
+                    if ceiling > 0.0:
+                        top = total
+                while left > 0.0:
+                    from_heap = heap > 0 and (stack == 0 or heap_key[0] > stack_key[stack - 1])
+                    if from_heap:
+                        if heap_key[0] <= a:
+                            break
+                        taken = left if left < heap_weight[0] else heap_weight[0]
+                        value += taken * (heap_key[0] - a)
+                        heap_weight[0] -= taken
+                        if heap_weight[0] <= 0.0:
+                            _heap_drop(heap_key, heap_weight, heap)
+                            heap -= 1
+                    else:
+                        if stack == 0 or stack_key[stack - 1] <= a:
+                            break
+                        taken = left if left < stack_weight[stack - 1] else stack_weight[stack - 1]
+                        value += taken * (stack_key[stack - 1] - a)
+                        stack_weight[stack - 1] -= taken
+                        if stack_weight[stack - 1] <= 0.0:
+                            stack -= 1
+                    left -= taken
+                if a > 0.0:
+                    # What larger keys did not give comes off the new one: 2d - left of it stay.
+                    j = stack
+                    while j > 0 and stack_key[j - 1] > a and stack - j < depth:
+                        j -= 1
+                    if j > 0 and stack_key[j - 1] > a:
+                        _heap_push(heap_key, heap_weight, heap, a, 2.0 * d - left)
+                        heap += 1
+                    elif j > 0 and stack_key[j - 1] == a:
+                        stack_weight[j - 1] += 2.0 * d - left
+                    else:
+                        for k in range(stack, j, -1):
+                            stack_key[k] = stack_key[k - 1]
+                            stack_weight[k] = stack_weight[k - 1]
+                        stack_key[j] = a
+                        stack_weight[j] = 2.0 * d - left
+                        stack += 1
+                if keep_curve and ceiling == 0.0:
+                    if stack > 0 and stack_key[stack - 1] > top:
+                        top = stack_key[stack - 1]
+                    if heap > 0 and heap_key[0] > top:
+                        top = heap_key[0]
+            if keep_curve:
+                curve[i] = top
+        if keep_curve:
+            top = total
+            for i in range(n - 1, -1, -1):
+                if i == n - 1:
+                    curve[i] = total
+                top = curve[i] if curve[i] < top else top
+                curve[i] = sign * top
+    return value

@@ -1,0 +1,66 @@
+"""The expected calibration error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caldist import _validate
+from caldist.joint import Joint
+
+__all__ = ["ece", "ece_of"]
+
+
+def ece(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    norm: float = 1,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Return the expected calibration error, the mean of \|E[y | v] - v\|.
+
+    .. math:: \mathrm{ECE} = E\,|E[y \mid v] - v|, \qquad
+              \ell_p\text{-ECE} = (E\,|E[y \mid v] - v|^p)^{1/p}
+
+    **What it means.** 0 if and only if the predictions are perfectly calibrated, and an upper bound
+    on the distance to calibration. It is not continuous: an arbitrarily small change of the
+    predictions can move it by 1/2.
+
+    **What it estimates.** It describes the sample. When predictions hardly repeat, the label of
+    each row stands for its own frequency and the sample's ECE is close to E|y - v|, whatever the
+    population's is. No estimator from finitely many rows can do better in general. For the
+    population use :func:`caldist.smooth_ce`.
+
+    **Cost.** O(n log n), a sort.
+
+    Parameters
+    ----------
+    y_true : array-like of 0 and 1
+    y_prob : array-like in [0, 1]
+        The predicted probability of label 1.
+    norm : 1, 2 or inf
+        The exponent p; inf is the largest deviation of any predicted value.
+    sample_weight : array-like, optional
+
+    Examples
+    --------
+    >>> import caldist
+    >>> caldist.ece([0, 1, 1, 1], [0.5, 0.5, 0.75, 0.75])
+    0.125
+    """
+    _validate.check_choice("norm", norm, (1, 2, math.inf))
+    return ece_of(Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight), norm=norm)
+
+
+def ece_of(joint: Joint, *, norm: float = 1) -> float:
+    """Return the ECE of a joint distribution."""
+    gap = np.abs(joint.residual())
+    if norm == 1:
+        return float(gap.sum())
+    mass = (joint.mass0 + joint.mass1) / joint.total
+    if norm == 2:
+        return math.sqrt(float((gap * (gap / mass)).sum()))
+    return float((gap / mass).max())

@@ -1,0 +1,111 @@
+"""The registry of measures: what each is called, how it is computed and how it behaves.
+
+Whatever has to go over all measures (:func:`caldist.evaluate`, the demo, the contract tests, the
+documentation) goes over this table. A new measure is a file of its own and one entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from caldist.joint import Joint
+from caldist.measures import _rounding
+from caldist.measures.binned_ece import binned_ece, binned_ece_of
+from caldist.measures.ece import ece, ece_of
+from caldist.measures.interval_ce import interval_ce, interval_ce_of
+from caldist.measures.kernel_ce import kernel_ce, kernel_ce_of
+from caldist.measures.random_interval_ce import random_interval_ce, random_interval_ce_of
+from caldist.measures.smooth_ce import smooth_ce, smooth_ce_of
+from caldist.measures.surrogate_interval_ce import (
+    surrogate_interval_ce,
+    surrogate_interval_ce_of,
+)
+
+__all__ = ["MEASURES", "Measure"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure with its default options.
+
+    Attributes
+    ----------
+    name
+        The public name.
+    symbol
+        What the literature calls it.
+    function
+        The public function of arrays.
+    of_joint
+        The same on a joint distribution.
+    summary
+        One line for tables.
+    rounding
+        What rounded predictions can do to it; None if it moves without bound.
+    flips
+        Whether exchanging the labels (v -> 1 - v, y -> 1 - y) leaves it unchanged.
+    """
+
+    name: str
+    symbol: str
+    function: Callable[..., float]
+    of_joint: Callable[[Joint], float]
+    summary: str
+    rounding: _rounding.Bounds | None = None
+    flips: bool = True
+
+
+MEASURES: dict[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure(
+            "smooth_ce",
+            "smCE",
+            smooth_ce,
+            smooth_ce_of,
+            "largest correlation of the residuals with a Lipschitz function",
+            _rounding.smooth_bounds,
+        ),
+        Measure(
+            "kernel_ce",
+            "kCE",
+            kernel_ce,
+            kernel_ce_of,
+            "the same over the unit ball of the Laplace kernel",
+            _rounding.kernel_bounds,
+        ),
+        Measure(
+            "interval_ce",
+            "intCE",
+            interval_ce,
+            interval_ce_of,
+            "best binned error plus average bin width",
+        ),
+        Measure(
+            "surrogate_interval_ce",
+            "SintCE",
+            surrogate_interval_ce,
+            surrogate_interval_ce_of,
+            "best dyadic width plus its error over random shifts",
+            _rounding.surrogate_interval_bounds,
+        ),
+        Measure(
+            "random_interval_ce",
+            "RintCE(0.1)",
+            random_interval_ce,
+            random_interval_ce_of,
+            "binned error averaged over all shifts of bins of width 0.1",
+            _rounding.random_interval_bounds,
+        ),
+        Measure(
+            "binned_ece",
+            "binnedECE(20)",
+            binned_ece,
+            binned_ece_of,
+            "binned error of 20 bins of equal width",
+            flips=False,  # a prediction on a bin edge changes its bin
+        ),
+        Measure("ece", "ECE", ece, ece_of, "mean deviation of frequency from prediction"),
+    )
+}

@@ -1,0 +1,259 @@
+"""Bad input is always an error that names the argument, the value and its first position.
+
+Every case runs on every public function that takes labels and predictions.
+"""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+import caldist
+from caldist import weights
+from caldist.measures.registry import MEASURES
+
+FUNCTIONS = {name: measure.function for name, measure in MEASURES.items()} | {
+    "weighted_ce": lambda y, p, **options: caldist.weighted_ce(
+        y, p, functions=weights.polynomials(1), **options
+    ),
+    "optimal_partition": caldist.optimal_partition,
+    "Joint.from_arrays": caldist.Joint.from_arrays,
+}
+NAN, INF = float("nan"), float("inf")
+Y, P = [0, 1, 1], [0.2, 0.5, 0.9]
+
+# name: (y_true, y_prob, exception, parts of the message)
+CASES = {
+    "nan prediction": (Y, [0.2, NAN, 0.9], ValueError, ["y_prob[1]", "nan"]),
+    "inf prediction": (Y, [0.2, 0.5, INF], ValueError, ["y_prob[2]", "inf"]),
+    "prediction above 1": (Y, [0.2, 1.2, 1.3], ValueError, ["y_prob[1]", "1.2", "first of 2"]),
+    "prediction just above 1": (Y, [0.2, 0.3, 1.0000002], ValueError, ["y_prob[2]", "1.0000002"]),
+    "longdouble above 1": (
+        Y,
+        np.array([0.2, 0.5, 1], np.longdouble) + np.array([0, 0, 1e-18], np.longdouble),
+        ValueError,
+        ["y_prob[2]"],
+    ),
+    "negative prediction": (Y, [-0.1, 0.5, 0.9], ValueError, ["y_prob[0]", "-0.1"]),
+    "logits": (Y, [-2.5, 0.1, 3.0], ValueError, ["y_prob[0]", "-2.5", "logits"]),
+    "nan label": ([0.0, NAN, 1.0], P, ValueError, ["y_true[1]", "nan"]),
+    "inf label": ([0.0, 1.0, INF], P, ValueError, ["y_true[2]", "inf"]),
+    "label 2": ([0, 1, 2], P, ValueError, ["y_true[2]", "2", "top_label", "one_vs_rest"]),
+    "labels -1 and 1": ([-1, 1, 1], P, ValueError, ["y_true[0]", "-1", "== 1"]),
+    "fractional label": ([0, 0.3, 1], P, ValueError, ["y_true[1]", "0.3", "sample_weight"]),
+    "swapped": (P, Y, ValueError, ["y_true[0]", "0.2", "swapped", "(y_true, y_prob)"]),
+    "shorter labels": ([0, 1], P, ValueError, ["y_true", "2", "y_prob", "3"]),
+    "shorter predictions": (Y, [0.5], ValueError, ["y_true", "3", "y_prob", "1"]),
+    "empty": ([], [], ValueError, ["y_true", "empty"]),
+    "empty predictions": (Y, [], ValueError, ["y_prob", "empty"]),
+    "text predictions": (Y, ["0.2", "0.5", "0.9"], TypeError, ["y_prob[0]", "'0.2'"]),
+    "one text": (Y, [0.2, "0.5", 0.9], TypeError, ["y_prob[1]", "'0.5'"]),
+    "text labels": (["no", "yes", "yes"], P, TypeError, ["y_true[0]", "'no'"]),
+    "a single text": (Y, "0.5", TypeError, ["y_prob", "'0.5'"]),
+    "bytes": (Y, [b"0.2", b"0.5", b"0.9"], TypeError, ["y_prob[0]", "b'0.2'"]),
+    "complex": (Y, [0.2, 0.5 + 1j, 0.9], TypeError, ["y_prob[1]", "(0.5+1j)", "complex"]),
+    "complex array": (Y, np.array(P) + 0j, TypeError, ["y_prob[0]", "0.2", "complex"]),
+    "None": (Y, None, TypeError, ["y_prob", "None"]),
+    "one None": (Y, [0.2, None, 0.9], TypeError, ["y_prob[1]", "None", "missing"]),
+    "None label": ([0, None, 1], P, TypeError, ["y_true[1]", "None", "missing"]),
+    "object array": (Y, np.array(P, dtype=object), TypeError, ["y_prob[0]", "0.2", "object"]),
+    "nested object": (Y, [0.2, {}, 0.9], TypeError, ["y_prob[1]", "{}"]),
+    "dictionary": (Y, {"a": 0.5}, TypeError, ["y_prob", "dict"]),
+    "set": (Y, {0.5}, TypeError, ["y_prob", "set"]),
+    "generator": (Y, (p for p in P), TypeError, ["y_prob", "generator"]),
+    "scalar": (Y, 0.5, ValueError, ["y_prob", "()"]),
+    "ragged": (Y, [[0.1], [0.2, 0.3]], ValueError, ["y_prob"]),
+    "matrix": (Y, [[0.8, 0.2]] * 3, ValueError, ["y_prob", "(3, 2)", "top_label", "one_vs_rest"]),
+    "column matrix": (Y, np.array(P)[:, None], ValueError, ["y_prob", "(3, 1)", "ravel"]),
+    "label matrix": (np.eye(3, dtype=int), P, ValueError, ["y_true", "(3, 3)"]),
+    "cube": (Y, np.full((3, 1, 1), 0.5), ValueError, ["y_prob", "(3, 1, 1)"]),
+    "dates": (Y, np.array(["2020-01-01"] * 3, "M8[D]"), TypeError, ["y_prob[0]", "2020"]),
+    "masked": (Y, np.ma.array(P, mask=[0, 1, 0]), ValueError, ["y_prob[1]", "masked"]),
+    "pandas missing": (Y, pd.Series([0.2, None, 0.9]), ValueError, ["y_prob[1]", "nan"]),
+    "pandas NA": (
+        Y,
+        pd.array([0.2, None, 0.9], dtype="Float64"),
+        (ValueError, TypeError),
+        ["y_prob[1]"],
+    ),
+    "pandas text": (Y, pd.Series(["a", "b", "c"]), TypeError, ["y_prob[0]", "'a'"]),
+    "frame": (Y, pd.DataFrame({"a": P, "b": P}), ValueError, ["y_prob", "(3, 2)"]),
+    "polars null": (Y, pl.Series([0.2, None, 0.9]), ValueError, ["y_prob[1]", "nan"]),
+    "polars label null": (pl.Series([0, None, 1]), P, ValueError, ["y_true[1]", "nan"]),
+    "pyarrow null": (Y, pa.array([0.2, None, 0.9]), ValueError, ["y_prob[1]", "nan"]),
+    "sparse": (Y, sparse.csr_matrix([P]), TypeError, ["y_prob"]),
+}
+WEIGHTS = {
+    "negative": ([1, -2, 1], ValueError, ["sample_weight[1]", "-2"]),
+    "nan": ([1, 1, NAN], ValueError, ["sample_weight[2]", "nan"]),
+    "inf": ([INF, 1, 1], ValueError, ["sample_weight[0]", "inf"]),
+    "all zero": ([0, 0, 0], ValueError, ["sample_weight[0]", "0"]),
+    "overflow": ([1e308, 1e308, 1e308], ValueError, ["sample_weight", "inf"]),
+    "short": ([1, 1], ValueError, ["sample_weight", "2", "3"]),
+    "empty": ([], ValueError, ["sample_weight", "empty"]),
+    "text": (["1", "1", "1"], TypeError, ["sample_weight[0]", "'1'"]),
+    "None inside": ([1, None, 1], TypeError, ["sample_weight[1]", "None"]),
+    "scalar": (2.0, ValueError, ["sample_weight", "()"]),
+    "matrix": (np.ones((3, 2)), ValueError, ["sample_weight", "(3, 2)"]),
+    "complex": ([1, 1j, 1], TypeError, ["sample_weight[1]", "1j"]),
+}
+
+
+def check(function, arguments, options, expected, parts):
+    with pytest.raises(expected) as caught:
+        function(*arguments, **options)
+    for part in parts:
+        assert part in str(caught.value), str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize("case", CASES)
+def test_bad_labels_and_predictions(function, case):
+    y, p, expected, parts = CASES[case]
+    if case == "generator":
+        p = (value for value in P)
+    check(function, (y, p), {}, expected, parts)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize("case", WEIGHTS)
+def test_bad_weights(function, case):
+    weight, expected, parts = WEIGHTS[case]
+    check(function, (Y, P), {"sample_weight": weight}, expected, parts)
+
+
+OPTIONS = {
+    "ece": [{"norm": 3}, {"norm": "max"}, {"norm": None}],
+    "binned_ece": [
+        {"n_bins": 0},
+        {"n_bins": 2.5},
+        {"n_bins": True},
+        {"strategy": "equal"},
+        {"edges": [0.5]},
+        {"edges": [0, 0.5, 0.5, 1]},
+        {"edges": [0, float("nan"), 1]},
+        {"edges": [0.4, 1]},
+        {"edges": [0, 0.4]},
+        {"edges": "01"},
+        {"add_width": 1},
+    ],
+    "kernel_ce": [
+        {"kernel": "rbf"},
+        {"kernel": lambda u, v: 1.0},
+        {"kernel": lambda u, v: np.full(np.broadcast_shapes(u.shape, v.shape), np.nan)},
+        {"bandwidth": 0},
+        {"bandwidth": -1.0},
+        {"bandwidth": float("inf")},
+        {"bandwidth": "1"},
+        {"method": "dense"},
+        {"method": "fourier", "kernel": np.minimum},
+        {"method": "binning", "kernel": "gaussian"},
+        {"method": "binning", "unbiased": True},
+        {"unbiased": True, "sample_weight": [1, 1, 1]},
+        {"squared": "yes"},
+        {"unbiased": None},
+        {"n_terms": 0},
+        {"n_features": 0},
+        {"n_features": 1.0},
+        {"rng": "seed"},
+        {"rng": -1},
+        {"rng": 1.5},
+    ],
+    "random_interval_ce": [
+        {"width": 0},
+        {"width": float("nan")},
+        {"width": None},
+        {"add_width": "no"},
+    ],
+    "surrogate_interval_ce": [
+        {"method": "mc"},
+        {"precision": 0},
+        {"precision": 1},
+        {"precision": "fine"},
+        {"n_shifts": 0},
+        {"rng": object()},
+    ],
+}
+BAD_OPTIONS = [
+    pytest.param(name, options, id=f"{name}-{'-'.join(options)}-{k}")
+    for name, cases in OPTIONS.items()
+    for k, options in enumerate(cases)
+]
+
+
+@pytest.mark.parametrize(("name", "options"), BAD_OPTIONS)
+def test_bad_options_are_named(name, options):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        MEASURES[name].function(Y, P, **options)
+    message = str(caught.value)
+    assert any(re.search(rf"\b{key}\b", message) for key in options), message
+
+
+@pytest.mark.parametrize(
+    ("functions", "expected", "part"),
+    [
+        (np.cos, TypeError, "list"),
+        (3, TypeError, "3"),
+        ([], ValueError, "empty"),
+        ([np.cos, 2], TypeError, "functions[1]"),
+        ([lambda v: v[:1]], ValueError, "functions[0]"),
+        ([lambda v: v * 1j], ValueError, "functions[0]"),
+        ([lambda v: v / 0 if v.size else v], ValueError, "functions[0]"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_bad_function_families(functions, expected, part):
+    with pytest.raises(expected) as caught:
+        caldist.weighted_ce(Y, P, functions=functions)
+    assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "part"),
+    [
+        (lambda: weights.polynomials(-1), "degree"),
+        (lambda: weights.region(0.5, 0.2), "low"),
+        (lambda: weights.region(0.5, 1.2), "high"),
+        (lambda: caldist.kernel_ce_draws(precision=0), "precision"),
+        (lambda: caldist.kernel_ce_draws(precision=0.1, confidence_level=1), "confidence_level"),
+        (lambda: caldist.evaluate([0.5]), "Joint"),
+        (lambda: caldist.evaluate(caldist.Joint.from_arrays(Y, P), measures="ece"), "measures"),
+        (lambda: caldist.evaluate(caldist.Joint.from_arrays(Y, P), measures=["x"]), "measures[0]"),
+        (lambda: caldist.kernel_ce([1], [0.5], unbiased=True), "unbiased"),
+    ],
+)
+def test_other_bad_arguments(make, part):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        make()
+    assert part in str(caught.value)
+
+
+MATRIX = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
+
+
+@pytest.mark.parametrize("function", [caldist.top_label, caldist.one_vs_rest])
+@pytest.mark.parametrize(
+    ("y", "matrix", "expected", "parts"),
+    [
+        ([0, 3], MATRIX, ValueError, ["y_true[1]", "3"]),
+        ([0, -1], MATRIX, ValueError, ["y_true[1]", "-1"]),
+        ([0, 0.5], MATRIX, ValueError, ["y_true[1]", "0.5"]),
+        ([0, NAN], MATRIX, ValueError, ["y_true[1]", "nan"]),
+        ([0], MATRIX, ValueError, ["y_true", "1", "2"]),
+        (["a", "b"], MATRIX, TypeError, ["y_true[0]", "'a'"]),
+        ([0, 1], [0.5, 0.5], ValueError, ["y_prob", "(2,)"]),
+        ([0, 1], [[1.0], [1.0]], ValueError, ["y_prob", "1 column"]),
+        ([0, 1], [[0.5, 0.5], [0.9, 0.9]], ValueError, ["y_prob[1]", "1.8"]),
+        ([0, 1], [[0.5, 0.5], [2.0, -1.0]], ValueError, ["y_prob[1, 0]", "2.0", "softmax"]),
+        ([0, 1], [[0.5, NAN], [0.5, 0.5]], ValueError, ["y_prob[0, 1]", "nan"]),
+        ([], np.empty((0, 3)), ValueError, ["y_prob", "empty"]),
+        ([0, 1], [["a", "b"], ["c", "d"]], TypeError, ["y_prob"]),
+    ],
+)
+def test_bad_multiclass_input(function, y, matrix, expected, parts):
+    check(function, (y, matrix), {}, expected, parts)

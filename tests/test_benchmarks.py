@@ -1,0 +1,114 @@
+"""The benchmarks run and print what they promise. No time is asserted: machines differ."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import caldist
+
+ROOT = Path(__file__).resolve().parents[1]
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "benchmarks").is_dir(), reason="the benchmarks are not part of an installation"
+)
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """Return a function that imports a module of the benchmarks."""
+    monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
+    return lambda name: import_module(f"benchmarks.{name}")
+
+
+def _rows(text):
+    """Return the first two columns of each line."""
+    return {tuple(line.split()[:2]) for line in text.splitlines()}
+
+
+def test_quick_run_shows_every_measure_and_family(benchmarks, capsys, tmp_path):
+    page = tmp_path / "benchmarks.md"
+    assert benchmarks("__main__").main(["--quick", "--markdown", str(page)]) == 0
+    rows = _rows(capsys.readouterr().out)
+    text = page.read_text(encoding="utf-8")
+    for measure in benchmarks("measures").MEASURES.values():
+        for family in benchmarks("families").FAMILIES.values():
+            wanted = not family.only or measure.name in family.only
+            assert ((measure.name, family.name) in rows) == wanted
+            assert (f"| {measure.name} | {family.name} |" in text) == wanted
+    assert f"NumPy {np.__version__}" in text
+    assert "python -m benchmarks --quick" in text
+    assert "import caldist" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["benchmarks.md"]
+
+
+def test_selection_by_name(benchmarks, capsys):
+    arguments = ["--quick", "--sizes", "50,1e2", "--measures", "ece", "--families", "beta=10,tied"]
+    assert benchmarks("__main__").main(arguments) == 0
+    rows = _rows(capsys.readouterr().out)
+    assert {row for row in rows if row[:1] == ("ece",)} == {("ece", "beta=10"), ("ece", "tied")}
+
+
+@pytest.mark.parametrize("option", ["--measures", "--families"])
+def test_unknown_names_are_refused(benchmarks, capsys, option):
+    with pytest.raises(SystemExit):
+        benchmarks("__main__").main([option, "nothing"])
+    assert "nothing; known: " in capsys.readouterr().err
+
+
+def test_families_are_reproducible_and_valid(benchmarks):
+    for family in benchmarks("families").FAMILIES.values():
+        first, second = family.make(200), family.make(200)
+        assert first.y_true.dtype == np.int64
+        assert first.y_prob.dtype == np.float64
+        assert first.y_true.shape == first.y_prob.shape == (200,)
+        assert np.array_equal(first.y_true, second.y_true)
+        assert np.array_equal(first.y_prob, second.y_prob)
+        assert (np.diff(first.y_prob) < 0).any()
+        assert (first.sample_weight is not None) == family.weighted
+        assert 0 <= caldist.ece(first.y_true, first.y_prob) <= 1
+
+
+def test_misses_are_marked(benchmarks):
+    ratios, timing = benchmarks("ratios"), benchmarks("timing")
+    measure = benchmarks("measures").MEASURES["smooth_ce"]
+    family = benchmarks("families").FAMILIES["tied"]
+    sizes = (10**6, 10**7)
+    for slow, wanted in (((1, 1), "ok"), ((1, 1.9), "MISS growth"), ((2.5, 2.5), "MISS 1e6, 1e7")):
+        timings = {
+            (measure.name, family.name, n): timing.Timing(ratio, 1.0, None)
+            for n, ratio in zip(sizes, slow, strict=True)
+        }
+        table = ratios.ratio_table([measure], [family], sizes, timings, timing.ONCE)
+        assert table.rows[0][-1] == wanted
+
+
+@pytest.mark.parametrize(
+    ("peer", "module", "ours"),
+    [
+        ("highs", "scipy", caldist.smooth_ce),
+        ("clarabel", "clarabel", caldist.smooth_ce),
+        ("dense_kernel", "numpy", caldist.kernel_ce),
+    ],
+)
+def test_solvers_reach_the_same_value(benchmarks, peer, module, ours):
+    pytest.importorskip(module)
+    for name in ("beta=3", "tied"):
+        sample = benchmarks("families").FAMILIES[name].make(200)
+        value = getattr(benchmarks("peers"), peer)(sample)
+        assert value == pytest.approx(ours(sample.y_true, sample.y_prob), abs=1e-6)
+
+
+def test_peers_that_are_absent_are_named(benchmarks, monkeypatch):
+    peers = benchmarks("peers")
+    monkeypatch.setattr(peers, "find_spec", lambda module: None if module == "sklearn" else True)
+    monkeypatch.setattr(
+        peers, "PEERS", [p for p in peers.PEERS if p.module in {"numpy", "sklearn"}]
+    )
+    table = peers.peer_table(100, None, benchmarks("timing").ONCE)
+    assert [row[0] for row in table.rows] == ["dense kernel sum, NumPy"]
+    assert "Not installed, so not measured: sklearn." in table.note

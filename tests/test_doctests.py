@@ -1,0 +1,29 @@
+"""Every example in a docstring runs, on the installed package."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import caldist
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(caldist.__path__, "caldist.")
+    if not module.name.startswith(("caldist.kernels", "caldist._compiled", "caldist.__main__"))
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    result = doctest.testmod(importlib.import_module(name), optionflags=flags)
+    assert result.failed == 0
+
+
+def test_every_public_function_has_an_example():
+    for name in caldist.__all__:
+        thing = getattr(caldist, name)
+        if callable(thing) and not isinstance(thing, type):
+            assert ">>>" in (thing.__doc__ or ""), name

@@ -1,0 +1,261 @@
+"""Joint: making, merging, rounding, saving."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caldist import Joint
+from caldist import joint as joint_module
+from caldist._grid import ROWS_PER_CELL
+from strategies import family, samples
+
+
+@given(samples())
+def test_from_arrays_collects_equal_predictions(sample):
+    y, p, weight = sample
+    joint = Joint.from_arrays(y, p, sample_weight=weight)
+    w = np.ones(y.size) if weight is None else weight
+    assert (np.diff(joint.prediction) > 0).all()
+    for v, m0, m1 in zip(joint.prediction, joint.mass0, joint.mass1, strict=True):
+        assert m0 == pytest.approx(w[(p == v) & (y == 0)].sum())
+        assert m1 == pytest.approx(w[(p == v) & (y == 1)].sum())
+    assert joint.total == pytest.approx(w.sum())
+    assert joint.n_rows == y.size
+    assert joint.radius == 0
+
+
+def test_large_inputs_are_sorted_in_two_threads_to_the_same_joint(monkeypatch):
+    y, p = family("beta3", 2000, np.random.default_rng(0))
+    small = Joint.from_arrays(y, p)
+    monkeypatch.setattr(joint_module, "_THREADED_SORT", 10)
+    assert Joint.from_arrays(y, p) == small
+
+
+@given(samples())
+def test_weight_one_is_no_weight(sample):
+    y, p, _ = sample
+    assert Joint.from_arrays(y, p, sample_weight=np.ones(y.size)) == Joint.from_arrays(y, p)
+
+
+def test_arrays_cannot_be_changed():
+    joint = Joint.from_arrays([0, 1], [0.2, 0.7])
+    for array in (joint.prediction, joint.mass0, joint.mass1):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.5
+    with pytest.raises(AttributeError):
+        joint.radius = 1.0
+
+
+def test_the_input_is_not_changed():
+    y, p = np.array([1, 0, 1]), np.array([0.9, 0.1, 0.4])
+    Joint.from_arrays(y, p)
+    assert p.tolist() == [0.9, 0.1, 0.4]
+    assert y.tolist() == [1, 0, 1]
+
+
+def test_from_masses_sorts_merges_and_drops_empty_points():
+    joint = Joint.from_masses([0.7, 0.2, 0.7, 0.5], [1, 2, 3, 0], [4, 0, 1, 0])
+    assert joint.prediction.tolist() == [0.2, 0.7]
+    assert joint.mass0.tolist() == [2, 4]
+    assert joint.mass1.tolist() == [0, 5]
+    assert joint.n_rows is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "part"),
+    [
+        (([0.5, 1.5], [1, 1], [1, 1]), {}, "prediction[1]"),
+        (([0.5], [-1], [1]), {}, "mass0[0]"),
+        (([0.5], [1], [np.nan]), {}, "mass1[0]"),
+        (([0.5], [1, 2], [1]), {}, "mass0"),
+        (([0.5], [0], [0]), {}, "mass0 + mass1"),
+        (([0.5], [1], [1]), {"radius": -1}, "radius"),
+        (([0.5], [1], [1]), {"n_rows": 0}, "n_rows"),
+        (([0.5], [1], [1]), {"n_rows": 1.5}, "n_rows"),
+    ],
+)
+def test_from_masses_refuses_bad_input(arguments, options, part):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        Joint.from_masses(*arguments, **options)
+    assert part in str(caught.value)
+
+
+@given(samples(min_size=3), st.data())
+def test_addition_is_exact_in_any_order(sample, data):
+    y, p, _ = sample
+    whole = Joint.from_arrays(y, p)
+    cuts = sorted(
+        data.draw(st.lists(st.integers(1, y.size - 1), min_size=2, max_size=2, unique=True))
+    )
+    edges = [0, *cuts, y.size]
+    parts = [Joint.from_arrays(y[a:b], p[a:b]) for a, b in itertools.pairwise(edges)]
+    for order in itertools.permutations(parts):
+        assert order[0] + order[1] + order[2] == whole
+        assert order[0] + (order[1] + order[2]) == whole
+
+
+@given(samples(min_size=3, weighted=False), st.data(), st.integers(1, 30))
+def test_gridded_addition_is_exact_in_any_order(sample, data, bits):
+    y, p, _ = sample
+    whole = Joint.from_arrays(y, p).coarsen(bits)
+    cut = data.draw(st.integers(1, y.size - 1))
+    a, b = (Joint.from_arrays(y[s], p[s]).coarsen(bits) for s in (slice(cut), slice(cut, None)))
+    assert a + b == whole
+    assert b + a == whole
+    for mine, theirs in zip((a + b).grid.arrays(), whole.grid.arrays(), strict=True):
+        assert mine.dtype == np.int64
+        assert np.array_equal(mine, theirs)
+
+
+@given(samples(), st.integers(1, 20))
+def test_the_radius_bounds_the_mean_move_on_a_grid(sample, bits):
+    y, p, weight = sample
+    exact = Joint.from_arrays(y, p, sample_weight=weight)
+    rounded = exact.coarsen(bits)
+    cell = np.floor(exact.prediction * 2.0**bits).astype(int)
+    centre = dict(zip(rounded.grid.cell.tolist(), rounded.prediction, strict=True))
+    move = np.abs(exact.prediction - [centre[k] for k in cell.tolist()])
+    mass = exact.mass0 + exact.mass1
+    assert mass @ move / exact.total <= rounded.radius * (1 + 1e-12) + 1e-300
+    assert rounded.radius <= 2.0**-bits
+    assert rounded.total == pytest.approx(exact.total)
+
+
+@given(samples(), st.integers(2, 20), st.data())
+def test_coarsening_twice_is_coarsening_once_up_to_the_last_place(sample, bits, data):
+    y, p, weight = sample
+    fewer = data.draw(st.integers(1, bits - 1))
+    once = Joint.from_arrays(y, p, sample_weight=weight).coarsen(fewer)
+    twice = Joint.from_arrays(y, p, sample_weight=weight).coarsen(bits).coarsen(fewer)
+    assert np.array_equal(once.grid.cell, twice.grid.cell)
+    assert twice.prediction == pytest.approx(once.prediction, abs=2.0 ** (1 - 31 - fewer))
+    assert twice.mass1 == pytest.approx(once.mass1)
+    assert twice.radius >= Joint.from_arrays(y, p, sample_weight=weight).radius
+
+
+def test_different_grids_do_not_add_up():
+    exact = Joint.from_arrays([0, 1], [0.2, 0.7])
+    for a, b in [(exact, exact.coarsen(8)), (exact.coarsen(8), exact.coarsen(9))]:
+        with pytest.raises(ValueError, match="coarsen"):
+            a + b
+    with pytest.raises(TypeError):
+        exact + 1
+
+
+def test_coarsening_refuses_what_it_cannot_do():
+    exact = Joint.from_arrays([0, 1], [0.2, 0.7])
+    for bits in (0, 31):
+        with pytest.raises(ValueError, match="bits"):
+            exact.coarsen(bits)
+    with pytest.raises(ValueError, match="bits"):
+        exact.coarsen(8).coarsen(9)
+    with pytest.raises(ValueError, match="radius"):
+        Joint.from_masses([0.5], [1], [1], radius=0.1).coarsen(8)
+
+
+def test_a_radius_averages_under_addition():
+    a = Joint.from_masses([0.5], [3], [0], radius=0.1)
+    b = Joint.from_masses([0.25], [0], [1], radius=0.02)
+    assert (a + b).radius == pytest.approx(0.08)
+
+
+@given(samples(), st.integers(1, 30))
+def test_cells_made_elsewhere_are_read(sample, bits):
+    y, p, _ = sample
+    cell = np.floor(p * 2.0**bits).astype(int)
+    place = np.floor((p * 2.0**bits - cell) * 2.0**31).astype(int)
+    joint = Joint.from_cells(cell, 1 - y, y, (1 - y) * place, y * place, bits=bits)
+    assert joint == Joint.from_arrays(y, p).coarsen(bits)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (([300], [1], [0], [0], [0]), "cell[0]"),
+        (([-1], [1], [0], [0], [0]), "cell[0]"),
+        (([0.5], [1], [0], [0], [0]), "cell[0]"),
+        (([1], [-1], [0], [0], [0]), "count0[0]"),
+        (([1], [1], [0], [2**40], [0]), "place0[0]"),
+        (([1], [1], [0], [0], [5]), "place1[0]"),
+        (([1], [0], [0], [0], [0]), "count0 + count1"),
+        (([1, 2], [1], [0], [0], [0]), "count0"),
+        (([1], [ROWS_PER_CELL + 1], [0], [0], [0]), "rows"),
+    ],
+)
+def test_bad_cells_are_refused(arguments, part):
+    with pytest.raises(ValueError) as caught:
+        Joint.from_cells(*arguments, bits=8)
+    assert part in str(caught.value)
+
+
+@given(sample=samples(), bits=st.one_of(st.none(), st.integers(1, 30)))
+def test_a_saved_joint_loads_to_the_same_bits(tmp_path_factory, sample, bits):
+    y, p, weight = sample
+    joint = Joint.from_arrays(y, p, sample_weight=weight)
+    joint = joint if bits is None else joint.coarsen(bits)
+    path = tmp_path_factory.mktemp("joint") / "part"
+    joint.save(path)
+    loaded = Joint.load(path)
+    assert loaded == joint
+    assert (loaded.grid is None) == (bits is None)
+    assert [file.name for file in path.parent.iterdir()] == ["part"]
+
+
+def test_a_damaged_or_foreign_file_is_refused(tmp_path):
+    path = tmp_path / "joint.npz"
+    Joint.from_arrays([0, 1], [0.2, 0.7]).save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="damaged"):
+        Joint.load(path)
+    path.write_bytes(b"not an archive")
+    with pytest.raises(ValueError, match="damaged"):
+        Joint.load(path)
+    np.savez(path, format="something else")
+    with pytest.raises(ValueError, match="format"):
+        Joint.load(path)
+    np.savez(
+        path,
+        format="caldist-joint-1",
+        prediction=[0.5],
+        mass0=[-1.0],
+        mass1=[1.0],
+        n_rows=1,
+        radius=0.0,
+    )
+    with pytest.raises(ValueError, match="mass0"):
+        Joint.load(path)
+    np.savez(path, format="caldist-joint-1", prediction=[0.5])
+    with pytest.raises(ValueError, match="valid"):
+        Joint.load(path)
+    with pytest.raises(FileNotFoundError):
+        Joint.load(tmp_path / "missing.npz")
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "joint.npz"
+    old = Joint.from_arrays([0, 1], [0.2, 0.7])
+    old.save(path)
+
+    def fail(*_arguments, **_options):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", fail)
+    with pytest.raises(OSError, match="disk full"):
+        Joint.from_arrays([1], [0.5]).save(path)
+    monkeypatch.undo()
+    assert Joint.load(path) == old
+    assert [file.name for file in tmp_path.iterdir()] == ["joint.npz"]
+
+
+def test_repr_and_equality():
+    joint = Joint.from_arrays([0, 1], [0.2, 0.7])
+    assert repr(joint) == "Joint(2 predictions, total=2, n_rows=2)"
+    assert "radius" in repr(joint.coarsen(4))
+    assert joint != Joint.from_arrays([1, 1], [0.2, 0.7])
+    assert joint != "joint"
+    with pytest.raises(TypeError):
+        hash(joint)

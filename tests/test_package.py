@@ -1,0 +1,129 @@
+"""The package as a whole: names, imports, metadata, limits that the project sets itself."""
+
+import ast
+import importlib
+import inspect
+import os
+import pkgutil
+import subprocess
+import sys
+from importlib.metadata import metadata, version
+from pathlib import Path
+
+import pytest
+
+import caldist
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+    ).stdout.strip()
+
+
+def test_all_lists_what_is_public():
+    assert sorted(caldist.__all__) == caldist.__all__
+    for name in caldist.__all__:
+        assert hasattr(caldist, name)
+    public = {
+        name
+        for name, thing in vars(caldist).items()
+        if not name.startswith("_") and not inspect.ismodule(thing)
+    }
+    assert public == set(caldist.__all__) - {"__version__"}
+
+
+def test_the_version_is_written_once():
+    assert caldist.__version__ == version("caldist")
+    assert metadata("caldist")["License-Expression"] == "BSD-3-Clause"
+
+
+def test_show_versions(capsys):
+    caldist.show_versions()
+    printed = capsys.readouterr().out
+    for word in ("caldist: ", "kernels: ", "python: ", "numpy: "):
+        assert word in printed
+
+
+def test_importing_caldist_imports_nothing_heavy():
+    heavy = "scipy pandas polars pyarrow duckdb dask torch matplotlib sklearn click tqdm narwhals"
+    code = (
+        "import sys, caldist; caldist.smooth_ce([0, 1], [0.2, 0.7]);"
+        f"print([m for m in {heavy.split()!r} if m in sys.modules])"
+    )
+    assert run(code) == "[]"
+
+
+def test_the_environment_variable_selects_plain_kernels():
+    code = "import caldist; from caldist import _kernels; print(_kernels.COMPILED)"
+    assert run(code, CALDIST_PURE_PYTHON="1") == "False"
+
+
+def test_plain_kernels_need_no_cython():
+    code = (
+        "import sys; sys.modules['cython'] = None; import caldist;"
+        "print(caldist.smooth_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]))"
+    )
+    assert run(code, CALDIST_PURE_PYTHON="1") == "0.03125"
+
+
+@pytest.mark.skipif("CALDIST_REQUIRE_COMPILED" not in os.environ, reason="only where it is set")
+def test_kernels_are_compiled_where_that_is_required():
+    expected = "CALDIST_PURE_PYTHON" not in os.environ
+    assert expected == caldist._kernels.COMPILED
+
+
+def test_every_kernel_is_offered_by_the_dispatcher():
+    sources = (ROOT / "src" / "caldist" / "kernels").glob("*.py")
+    names = {path.stem for path in sources if not path.name.startswith("_")}
+    assert names <= set(caldist._kernels.__all__)
+    for name in names:
+        assert getattr(caldist._kernels, name)
+
+
+def test_public_functions_are_documented_in_full():
+    for name in caldist.__all__:
+        thing = getattr(caldist, name)
+        if inspect.isfunction(thing):
+            doc = inspect.getdoc(thing) or ""
+            for parameter in inspect.signature(thing).parameters:
+                described = f"{parameter} :" in doc or f"``{parameter}``" in doc
+                assert described or "optimal_partition" in name, (name, parameter)
+
+
+def test_options_are_keyword_only():
+    for name in caldist.__all__:
+        thing = getattr(caldist, name)
+        if inspect.isfunction(thing) and "y_true" in inspect.signature(thing).parameters:
+            for parameter in list(inspect.signature(thing).parameters.values())[2:]:
+                assert parameter.kind is inspect.Parameter.KEYWORD_ONLY, (name, parameter)
+
+
+def test_no_module_is_longer_than_400_lines():
+    for path in (ROOT / "src").rglob("*.py"):
+        assert len(path.read_text("utf-8").splitlines()) <= 400, path
+
+
+def test_every_module_says_what_it_holds():
+    for module in pkgutil.walk_packages(caldist.__path__, "caldist."):
+        if module.name != "caldist.__main__" and "_compiled." not in module.name:
+            assert importlib.import_module(module.name).__doc__, module.name
+
+
+def test_set_up_commands_stand_in_the_readme():
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert lines.count('pip install ".[report]" && caldist demo') == 1
+    assert lines.count('pip install ".[test]" && pytest') == 1
+
+
+def test_the_readme_example_runs(capsys):
+    text = (ROOT / "README.md").read_text("utf-8")
+    block = text.split("```python\n")[1].split("```")[0]
+    exec(compile(ast.parse(block), "README.md", "exec"), {})
+    assert capsys.readouterr().out
