@@ -22,6 +22,7 @@ FAMILY = "beta=3"
 ROWS = 10**4  # targets hold from here on
 LARGE_ROWS = 10**6
 TIME_LIMIT = 600.0  # seconds for Clarabel on the large program
+LOWER_TOLERANCE = 1e-6
 _N_BINS = 20
 
 
@@ -90,6 +91,59 @@ def clarabel(sample: Sample) -> float:
     return -solution.obj_val if str(solution.status) == "Solved" else math.nan
 
 
+def _lower_program(sample: Sample) -> tuple[Vector, Any, Vector]:
+    """Return objective, matrix and right side of the reduced dual of ldCE.
+
+    Nodes are the predictions, 0, 1 and a grid fine enough for an error of 1e-6.
+    """
+    from scipy import sparse
+
+    prediction = np.unique(sample.y_prob)
+    grid = np.arange(0, 1, math.sqrt(2 * LOWER_TOLERANCE))
+    node = np.unique(np.concatenate((prediction, grid, [1.0])))
+    k, gap = node.size, np.diff(node)
+    step = sparse.block_diag([_differences(k)] * 2)
+    fair = sparse.hstack([sparse.diags_array(1 - node), sparse.diags_array(node)])
+    objective = np.zeros(2 * k)
+    at = np.searchsorted(node, sample.y_prob) + k * sample.y_true
+    np.add.at(objective, at, -1 / sample.y_prob.size)
+    matrix = sparse.csc_matrix(sparse.vstack([step, -step, fair]))
+    return objective, matrix, np.concatenate((gap, gap, gap, gap, np.zeros(k)))
+
+
+def highs_lower(sample: Sample) -> float:
+    """Solve the reduced dual of ldCE with HiGHS."""
+    from scipy.optimize import linprog
+
+    objective, matrix, right = _lower_program(sample)
+    solution = linprog(
+        objective, A_ub=matrix, b_ub=right, bounds=(None, None), method="highs",
+        options={"time_limit": TIME_LIMIT},
+    )  # fmt: skip
+    return -float(solution.fun) if solution.status == 0 else math.nan
+
+
+def clarabel_lower(sample: Sample) -> float:
+    """Solve the reduced dual of ldCE with Clarabel, to the same gap."""
+    import clarabel as solver
+    from scipy import sparse
+
+    objective, matrix, right = _lower_program(sample)
+    settings = solver.DefaultSettings()
+    settings.verbose = False
+    settings.time_limit = TIME_LIMIT
+    settings.tol_gap_abs = settings.tol_gap_rel = LOWER_TOLERANCE
+    solution = solver.DefaultSolver(
+        sparse.csc_matrix((objective.size, objective.size)),
+        objective,
+        matrix,
+        right,
+        [solver.NonnegativeConeT(right.size)],
+        settings,
+    ).solve()
+    return -solution.obj_val if str(solution.status) == "Solved" else math.nan
+
+
 def dense_kernel(sample: Sample) -> float:
     """Sum the Laplace kernel over all pairs of rows, a few hundred rows at a time."""
     residual = sample.y_true - sample.y_prob
@@ -136,6 +190,10 @@ def _smooth_ce(sample: Sample) -> float:
     return caldist.smooth_ce(sample.y_true, sample.y_prob)
 
 
+def _lower_distance(sample: Sample) -> float:
+    return caldist.lower_distance(sample.y_true, sample.y_prob, tol=LOWER_TOLERANCE)
+
+
 def _kernel_ce(sample: Sample) -> float:
     return caldist.kernel_ce(sample.y_true, sample.y_prob)
 
@@ -150,6 +208,10 @@ def _quantile_ece(sample: Sample) -> float:
 
 PEERS = (
     Peer("HiGHS, linear program of smCE", "scipy", highs, "smooth_ce", _smooth_ce, 200),
+    Peer("HiGHS, dual of ldCE", "scipy", highs_lower, "lower_distance", _lower_distance, 100),
+    Peer(
+        "Clarabel, dual of ldCE", "clarabel", clarabel_lower, "lower_distance", _lower_distance, 20
+    ),
     Peer("dense kernel sum, NumPy", "numpy", dense_kernel, "kernel_ce", _kernel_ce, 200),
     Peer("relplot.smECE", "relplot", relplot, "smooth_ce", _smooth_ce),
     Peer("netcal ECE", "netcal", netcal, "binned_ece", _binned_ece),

@@ -18,7 +18,7 @@ class Effort:
     most: int
 
 
-THOROUGH = Effort(seconds=1.0, fewest=5, most=200)
+THOROUGH = Effort(seconds=1.0, fewest=3, most=200)
 ONCE = Effort(seconds=0.0, fewest=1, most=1)
 
 

@@ -55,10 +55,12 @@ def draw_distances(
     for row, (name, prediction) in enumerate(predictions.items()):
         smooth = caldist.smooth_ce(label, prediction)
         kernel = caldist.kernel_ce(label, prediction)
-        upper = caldist.interval_ce(label, prediction)
+        bracket = caldist.distance_bracket(label, prediction)
         ece = caldist.ece(label, prediction)
-        axes.plot([upper, ece], [row, row], color=GREY, linewidth=0.7, linestyle=(0, (2, 2)))
-        axes.barh(row, upper - smooth / 2, left=smooth / 2, height=0.34, color=PALE)
+        axes.plot(
+            [bracket.upper, ece], [row, row], color=GREY, linewidth=0.7, linestyle=(0, (2, 2))
+        )
+        axes.barh(row, bracket.upper - bracket.lower, left=bracket.lower, height=0.34, color=PALE)
         axes.plot(kernel, row, color="black", marker="|", markersize=8)
         axes.plot(smooth, row, color="black", marker="o", markersize=5)
         axes.plot(ece, row, color="black", **RING)
@@ -69,8 +71,8 @@ def draw_distances(
             axes.annotate("ECE", (ece, above), ha="center", va="bottom")
         if name == "naive_Bayes":
             below = row + 0.22
-            axes.annotate("½ smCE", (smooth / 2, below), ha="center", va="top")
-            axes.annotate("intCE", (upper, below), ha="center", va="top")
+            axes.annotate("ldCE", (bracket.lower, below), ha="center", va="top")
+            axes.annotate("udCE", (bracket.upper, below), ha="center", va="top")
     axes.set_yticks(range(len(predictions)), [name.replace("_", " ") for name in predictions])
     axes.set_ylim(len(predictions) - 0.35, -0.5)
     axes.set_xlim(-0.004, 0.225)

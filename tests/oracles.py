@@ -130,3 +130,67 @@ def interval_program(v, g0, g1):
         i = np.arange(j)
         best[j] = np.min(best[:j] + np.abs(s[j] - s[i]) + (p[j] - p[i]) * (v[j - 1] - v[i]))
     return best[-1]
+
+
+def lower_distance_lp(v, g0, g1, grid):
+    """The paper's primal: couplings of (u, v, y), u on a grid that contains 0 and 1."""
+    n, m = v.size, grid.size
+    cost = np.tile(np.abs(grid[:, None] - v[None, :]).ravel(), 2)  # (y, u, v)
+    ones = sparse.csr_matrix(np.ones((1, m)))
+    marginal = sparse.block_diag([sparse.kron(ones, sparse.eye(n))] * 2)
+    row = sparse.kron(sparse.eye(m), np.ones((1, n)))
+    calibrated = sparse.hstack([-sparse.diags(grid) @ row, sparse.diags(1 - grid) @ row])
+    return solve_lp(
+        cost,
+        A_eq=sparse.vstack([marginal, calibrated]).tocsc(),
+        b_eq=np.concatenate((g0, g1, np.zeros(m))),
+        bounds=(0, None),
+    )
+
+
+def lower_distance_dual_lp(v, g0, g1, grid):
+    """The reduced dual on a grid that contains the predictions, 0 and 1."""
+    m = grid.size
+    step = sparse.diags([-np.ones(m), np.ones(m - 1)], [0, 1], shape=(m - 1, m))
+    lipschitz = sparse.block_diag([step, step])
+    fair = sparse.hstack([sparse.diags(1 - grid), sparse.diags(grid)])
+    at = np.searchsorted(grid, v)
+    objective = np.zeros(2 * m)
+    objective[at] = -g0
+    objective[m + at] = -g1
+    d = np.tile(np.diff(grid), 2)
+    return -solve_lp(
+        objective,
+        A_ub=sparse.vstack([lipschitz, -lipschitz, fair]).tocsc(),
+        b_ub=np.concatenate((d, d, np.zeros(m))),
+        bounds=(None, None),
+    )
+
+
+def set_partitions(items):
+    """Yield all partitions of a list into groups."""
+    if not items:
+        yield []
+        return
+    first, *rest = items
+    for partition in set_partitions(rest):
+        yield [[first], *partition]
+        for i, group in enumerate(partition):
+            yield [*partition[:i], [first, *group], *partition[i + 1 :]]
+
+
+def partition_brute(place, mass, ones, order):
+    """The least sum of mass |place - mean label of its group|^order over all partitions."""
+    costs = {}
+
+    def cost(group):
+        key = tuple(group)
+        if key not in costs:
+            mean = ones[group].sum() / mass[group].sum()
+            costs[key] = float(mass[group] @ np.abs(place[group] - mean) ** order)
+        return costs[key]
+
+    return min(
+        sum(cost(group) for group in partition)
+        for partition in set_partitions(list(range(place.size)))
+    )

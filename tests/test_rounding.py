@@ -6,10 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caldist
+from caldist import _kernels
 from caldist.measures.registry import MEASURES
 from strategies import FAMILIES, family, samples
 
-BOUNDED = [name for name, measure in MEASURES.items() if measure.rounding is not None]
+slow = pytest.mark.skipif(not _kernels.COMPILED, reason="seconds a call as plain Python")
+BOUNDED = [
+    pytest.param(name, marks=slow if name == "lower_distance" else ())
+    for name, measure in MEASURES.items()
+    if measure.rounding is not None
+]
 UNBOUNDED = [name for name, measure in MEASURES.items() if measure.rounding is None]
 
 

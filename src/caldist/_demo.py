@@ -22,8 +22,8 @@ probability of yes for {rows:,} images. How far are these probabilities from cal
 """
 
 _READING = """\
-smCE is within a factor of two of the lower distance to calibration, the least mean change of the
-predictions that could make them calibrated; intCE bounds the distance from above.
+The distance to calibration, the least mean change of the predictions that makes them calibrated,
+lies between ldCE and udCE. smCE is within a factor of two of ldCE; intCE and SintCE bound it above.
 
 Data: out-of-fold predictions (10 folds) on the test set of Optical Recognition of Handwritten
 Digits, E. Alpaydin and C. Kaynak, UCI 1998, https://doi.org/10.24432/C50P49, licence CC BY 4.0.

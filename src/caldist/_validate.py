@@ -10,7 +10,7 @@ import math
 import numbers
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ __all__ = [
     "check_fraction",
     "check_nonnegative",
     "check_positive",
+    "check_size",
     "check_total",
     "class_inputs",
     "generator",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 Vector = NDArray[np.float64]
-Rng = int | np.random.Generator | None
+Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
 
 _NUMBER_KINDS = "buif"
 _MATRIX_REMEDY = (
@@ -193,7 +194,7 @@ def _fail_label(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> NoRet
 def masses(values: object, name: str, size: int, other: str) -> Vector:
     """Return finite nonnegative numbers, as many as ``other`` has, as contiguous float64."""
     array = real_vector(values, name)
-    _check_size(name, array.size, other, size)
+    check_size(name, array.size, other, size)
     if not np.isfinite(array).all():
         _fail(name, array, ~np.isfinite(array), "it must be a finite number.")
     if array.min() < 0:
@@ -220,7 +221,7 @@ def check_total(name: str, *parts: NDArray[Any]) -> None:
         raise ValueError(message)
 
 
-def _check_size(name: str, size: int, other: str, expected: int) -> None:
+def check_size(name: str, size: int, other: str, expected: int) -> None:
     if size != expected:
         message = (
             f"{name} has {size} values and {other} has {expected}: they must have the same length, "
@@ -257,7 +258,7 @@ def binary_inputs(
         _fail_if_swapped(y_true, y_prob)
         raise
     prediction = probabilities(y_prob)
-    _check_size("y_true", label.size, "y_prob", prediction.size)
+    check_size("y_true", label.size, "y_prob", prediction.size)
     if sample_weight is None:
         return label, prediction, None
     return label, prediction, weights(sample_weight, prediction.size)
@@ -307,7 +308,7 @@ def class_inputs(y_true: object, y_prob: object) -> tuple[NDArray[np.int64], Vec
     """Return class numbers and the probability matrix they index."""
     matrix = probability_matrix(y_prob)
     array = real_vector(y_true, "y_true")
-    _check_size("y_true", array.size, "y_prob", matrix.shape[0])
+    check_size("y_true", array.size, "y_prob", matrix.shape[0])
     classes = matrix.shape[1]
     bad = ~((array >= 0) & (array < classes) & (np.floor(array) == array))
     if bad.any():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 from caldist import _kernels
 from caldist._version import __version__
@@ -26,6 +25,8 @@ def show_versions() -> None:
     >>> caldist.show_versions()
     caldist: ...
     """
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 -- slow
+
     print(f"caldist: {__version__}")
     print(f"kernels: {'compiled' if _kernels.COMPILED else 'plain Python'}")
     print(f"python: {platform.python_version()} ({sys.implementation.name}, {platform.platform()})")

@@ -191,3 +191,68 @@ def smooth_ce(
                 top = curve[i] if curve[i] < top else top
                 curve[i] = sign * top
     return value
+
+
+def witness(
+    v: cython.const[cython.double][::1],
+    c: cython.const[cython.double][::1],
+    curve: cython.const[cython.double][::1],
+    w: cython.double[::1],
+) -> None:
+    """Write a 1-Lipschitz w into [-1, 1] with sum_i c_i w_i = smCE, from the dual curve.
+
+    Optimality asks, in the sign of T, for w = 1 where the curve x jumps, and for a step of -d_i
+    where S_i > x_i and +d_i where S_i < x_i; elsewhere a step is free in [-d_i, d_i]. A pass
+    forward finds the interval of values that the past allows, one back picks values within it.
+    """
+    n: cython.Py_ssize_t = v.shape[0]
+    low: cython.double[::1] = doubles(n)
+    high: cython.double[::1] = doubles(n)
+    slope: cython.double[::1] = doubles(n)
+    i: cython.Py_ssize_t
+    sign: cython.double
+    total: cython.double = 0.0
+    prefix: cython.double = 0.0
+    before: cython.double = 0.0
+    least: cython.double = -1.0
+    most: cython.double = 1.0
+    d: cython.double
+    x: cython.double
+    with cython.nogil:
+        for i in range(n):
+            total += c[i]
+        sign = 1.0 if total >= 0.0 else -1.0
+        for i in range(n):
+            prefix += c[i]
+            x = sign * curve[i]
+            if x > before:
+                least = most = 1.0
+            before = x
+            low[i] = least
+            high[i] = most
+            if i == n - 1:
+                break
+            d = v[i + 1] - v[i]
+            # The curve takes its values from these same sums, so equality is exact.
+            slope[i] = -1.0 if sign * prefix > x else (1.0 if sign * prefix < x else 0.0)
+            if slope[i] == 0.0:
+                least -= d
+                most += d
+            else:
+                least += slope[i] * d
+                most += slope[i] * d
+            least = max(least, -1.0)
+            most = min(most, 1.0)
+        # Of all optimal witnesses take one close to 0: it speaks only where it must.
+        x = min(max(0.0, low[n - 1]), high[n - 1])
+        w[n - 1] = sign * x
+        for i in range(n - 2, -1, -1):
+            x -= slope[i] * (v[i + 1] - v[i])
+            if slope[i] == 0.0:
+                # Any value that the next one can be reached from, again close to 0.
+                d = v[i + 1] - v[i]
+                low[i] = max(low[i], x - d)
+                high[i] = min(high[i], x + d)
+                x = 0.0
+            x = min(max(x, low[i]), high[i])
+            w[i] = sign * x

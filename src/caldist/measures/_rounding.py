@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from caldist.joint import Joint
+from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.random_interval_ce import DEFAULT_WIDTH, random_interval_ce_of
 
 __all__ = [
@@ -109,5 +110,6 @@ def surrogate_interval_bounds(joint: Joint, value: float) -> tuple[float, float]
 
 
 def lower_distance_bounds(joint: Joint, value: float) -> tuple[float, float]:
-    """Bound ldCE: it moves by at most E|v - v'|."""
-    return _around(value, joint.radius)
+    """Bound ldCE: it moves by at most E|v - v'|, and the value is known to its tolerance."""
+    lower, upper = _around(value, joint.radius)
+    return lower, upper + TOLERANCE

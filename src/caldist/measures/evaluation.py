@@ -16,7 +16,8 @@ class Evaluation:
     """A measure's value on a joint, and what rounding leaves certain about it.
 
     ``lower`` and ``upper`` contain the exact value on the unrounded predictions. They equal
-    ``value`` where nothing was rounded, and are None where no bound exists.
+    ``value`` where nothing was rounded (the lower distance is known to its tolerance), and are None
+    where no bound exists.
     """
 
     value: float
@@ -75,7 +76,7 @@ def _evaluate(joint: Joint, name: str) -> Evaluation:
     measure = MEASURES[name]
     value = measure.of_joint(joint)
     if joint.radius == 0:
-        return Evaluation(value, value, value)
+        return Evaluation(value, value, value + measure.tolerance)
     if measure.rounding is None:
         return Evaluation(value, None, None)
     return Evaluation(value, *measure.rounding(joint, value))

@@ -15,12 +15,14 @@ from caldist.measures.binned_ece import binned_ece, binned_ece_of
 from caldist.measures.ece import ece, ece_of
 from caldist.measures.interval_ce import interval_ce, interval_ce_of
 from caldist.measures.kernel_ce import kernel_ce, kernel_ce_of
+from caldist.measures.lower_distance import TOLERANCE, lower_distance, lower_distance_of
 from caldist.measures.random_interval_ce import random_interval_ce, random_interval_ce_of
 from caldist.measures.smooth_ce import smooth_ce, smooth_ce_of
 from caldist.measures.surrogate_interval_ce import (
     surrogate_interval_ce,
     surrogate_interval_ce_of,
 )
+from caldist.measures.upper_distance import upper_distance, upper_distance_of
 
 __all__ = ["MEASURES", "Measure"]
 
@@ -43,6 +45,8 @@ class Measure:
         One line for tables.
     rounding
         What rounded predictions can do to it; None if it moves without bound.
+    tolerance
+        How far the exact value may lie above the value; 0 for exact measures.
     flips
         Whether exchanging the labels (v -> 1 - v, y -> 1 - y) leaves it unchanged.
     """
@@ -53,6 +57,7 @@ class Measure:
     of_joint: Callable[[Joint], float]
     summary: str
     rounding: _rounding.Bounds | None = None
+    tolerance: float = 0.0
     flips: bool = True
 
 
@@ -74,6 +79,23 @@ MEASURES: dict[str, Measure] = {
             kernel_ce_of,
             "the same over the unit ball of the Laplace kernel",
             _rounding.kernel_bounds,
+        ),
+        Measure(
+            "lower_distance",
+            "ldCE",
+            lower_distance,
+            lower_distance_of,
+            "least distance to calibration that predictions and labels allow",
+            _rounding.lower_distance_bounds,
+            tolerance=TOLERANCE,
+        ),
+        Measure(
+            "upper_distance",
+            "udCE",
+            upper_distance,
+            upper_distance_of,
+            "least change of the predictions by a map; beyond 17 of them a bound from above",
+            flips=False,  # where it is a bound, the search may end elsewhere
         ),
         Measure(
             "interval_ce",

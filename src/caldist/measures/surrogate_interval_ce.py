@@ -86,11 +86,16 @@ def surrogate_interval_ce_of(joint: Joint) -> float:
     sums = np.empty(residual.size + 1)
     shifts.prefix_sums(residual, sums)
     best = float(np.abs(residual).sum())  # the limit of fine bins
+    error = abs(float(sums[-1]))  # of one bin
     for k in range(_FINEST):
-        error = float(shifts.random_interval_ce(joint.prediction, sums, 2.0**-k))
-        best = min(best, error + 2.0**-k)
-        if error >= best:  # RintCE(2^-k) does not decrease with k, so no finer bins do better
+        width = 2.0**-k
+        # RintCE does not decrease with k: the last error bounds this one and all to come.
+        if error >= best:
             break
+        if error + width >= best:
+            continue
+        error = float(shifts.random_interval_ce(joint.prediction, sums, width))
+        best = min(best, error + width)
     return best
 
 

@@ -1,0 +1,17 @@
+"""Errors that say more than a wrong argument."""
+
+from __future__ import annotations
+
+__all__ = ["ToleranceError"]
+
+
+class ToleranceError(ArithmeticError):
+    """A value could not be enclosed as closely as was asked.
+
+    ``lower`` and ``upper`` are valid bounds all the same.
+    """
+
+    def __init__(self, message: str, lower: float, upper: float) -> None:
+        super().__init__(message)
+        self.lower = lower
+        self.upper = upper

@@ -1,0 +1,114 @@
+"""What all certificates have, and the checks they share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caldist.joint import Joint
+
+__all__ = ["AGREEMENT", "Certificate", "CertificateError", "fail", "masses", "vector"]
+
+Vector = NDArray[np.float64]
+
+AGREEMENT = 1e-9  # how closely a recomputed bound has to agree with the stored one
+FEASIBLE = 1e-10  # what rounding may leave of a constraint
+
+
+class CertificateError(ValueError):
+    """A certificate that does not prove what it says."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate(ABC):
+    """A value with a lower and an upper bound and the proof of both.
+
+    Attributes
+    ----------
+    joint
+        The distribution that the value belongs to.
+    value, lower, upper
+        The value, and the bounds that the proof arrays give; lower ≤ value ≤ upper.
+    """
+
+    measure: ClassVar[str]
+
+    joint: Joint
+    value: float
+    lower: float
+    upper: float
+
+    @property
+    def gap(self) -> float:
+        """The distance between the bounds."""
+        return self.upper - self.lower
+
+    def verify(self) -> None:
+        """Recompute both bounds from the joint and the proof, or raise ``CertificateError``."""
+        for name in ("value", "lower", "upper"):
+            if not np.isfinite(getattr(self, name)):
+                fail(f"{name} is {getattr(self, name)}")
+        if not self.lower <= self.value <= self.upper:
+            fail(f"value {self.value} does not lie between {self.lower} and {self.upper}")
+        for name, stored, proved in (
+            ("lower", self.lower, self._prove_lower()),
+            ("upper", self.upper, self._prove_upper()),
+        ):
+            if not abs(proved - stored) <= AGREEMENT:
+                fail(f"{name} is {stored}, but the proof gives {proved}")
+
+    @abstractmethod
+    def _prove_lower(self) -> float:
+        """Check the proof of the lower bound and return what it proves."""
+
+    @abstractmethod
+    def _prove_upper(self) -> float:
+        """Check the proof of the upper bound and return what it proves."""
+
+
+def fail(reason: str) -> None:
+    """Reject a certificate."""
+    message = f"the certificate is not valid: {reason}"
+    raise CertificateError(message)
+
+
+def vector(name: str, values: object, size: int | None = None) -> Vector:
+    """Return a proof array that has the right shape and only finite numbers."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or (size is not None and array.size != size):
+        expected = "a vector" if size is None else f"a vector of {size} numbers"
+        fail(f"{name} has shape {array.shape} instead of {expected}")
+    if not np.isfinite(array).all():
+        fail(f"{name} has a value that is not finite")
+    return array
+
+
+def support(name: str, values: object) -> Vector:
+    """Return a proof array of increasing numbers in [0, 1]."""
+    array = vector(name, values)
+    if array[0] < 0 or array[-1] > 1 or not (np.diff(array) > 0).all():
+        fail(f"{name} does not increase within [0, 1]")
+    return array
+
+
+def lipschitz(name: str, at: Vector, values: object) -> Vector:
+    """Return the values of a function that is 1-Lipschitz along the increasing points ``at``."""
+    array = vector(name, values, at.size)
+    if not (np.abs(np.diff(array)) <= np.diff(at) + FEASIBLE).all():
+        fail(f"{name} is not 1-Lipschitz")
+    return array
+
+
+def masses(joint: Joint) -> tuple[Vector, Vector, Vector]:
+    """Return the predictions and the normalised masses of labels 0 and 1, checked."""
+    v = support("joint.prediction", joint.prediction)
+    mass0 = vector("joint.mass0", joint.mass0, v.size)
+    mass1 = vector("joint.mass1", joint.mass1, v.size)
+    total = float(mass0.sum() + mass1.sum())
+    if mass0.min() < 0 or mass1.min() < 0 or total <= 0:
+        fail("the joint has negative masses or none")
+    return v, mass0 / total, mass1 / total

@@ -1,0 +1,195 @@
+"""The upper distance to calibration, udCE."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caldist import _validate
+from caldist._kernels import partition
+from caldist._progress import bounds_bar
+from caldist.certificates import UpperCertificate
+from caldist.joint import Joint
+from caldist.measures import _grouping_search, _partitions
+from caldist.measures.interval_ce import interval_groups
+from caldist.measures.lower_distance import TOLERANCE, certify_lower
+
+__all__ = [
+    "best_map",
+    "certify_upper",
+    "nearest_calibrated",
+    "nearest_known",
+    "upper_distance",
+    "upper_distance_of",
+]
+
+Vector = NDArray[np.float64]
+Groups = NDArray[np.int64]
+
+_LOCAL_SEARCH = 300  # predictions up to which single points are moved between groups
+_ROUNDS = 20
+
+
+def upper_distance(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    progress: bool = False,
+) -> float:
+    r"""Return the upper distance to calibration, or the best upper bound found.
+
+    .. math:: \mathrm{udCE} = \min_\kappa E\,|v - \kappa(v)|
+
+    over all maps κ of the predictions such that (κ(v), y) is perfectly calibrated.
+
+    **What it means.** How much the predictions have to be changed to become calibrated when only
+    the predictions themselves may be looked at: the most that the distance to calibration can be,
+    given predictions and labels. Finding it is NP-hard in general. With up to 17 distinct
+    predictions the value is exact, with up to 20 where an integer program finishes. Beyond, it is
+    the cost of the best map found, so an upper bound: the best grouping of neighbouring
+    predictions, up to 300 of them improved by moving single ones. Always at least
+    the lower distance and at most the interval calibration error. The certificate of
+    :func:`caldist.certify` says whether the value is exact.
+
+    **What it estimates.** The sample only. The value on a sample does not estimate the
+    population's: where predictions hardly repeat, each label looks certain.
+
+    **Cost.** Exact: seconds at most. Beyond: a sort and a multi-level search, a few sorts.
+
+    Parameters
+    ----------
+    y_true : array-like of 0 and 1
+    y_prob : array-like in [0, 1]
+        The predicted probability of label 1.
+    sample_weight : array-like, optional
+    progress : bool
+        Show a progress bar after two seconds.
+
+    See Also
+    --------
+    nearest_calibrated : the predictions κ(v) themselves.
+
+    Examples
+    --------
+    >>> import caldist
+    >>> caldist.upper_distance([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    0.125
+    """
+    progress = _validate.check_flag("progress", progress)
+    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+    return upper_distance_of(joint, progress=progress)
+
+
+def nearest_calibrated(
+    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> Vector:
+    """Return the calibrated predictions κ(v) at the upper distance from the given ones.
+
+    Row for row in the order of the input. On these rows they are perfectly calibrated, and their
+    mean distance from ``y_prob`` is :func:`upper_distance`. They are fitted to these labels: to
+    recalibrate new predictions use ``caldist.sklearn.NearestCalibrator``, and judge it on other
+    rows than those it was fitted to.
+
+    Parameters
+    ----------
+    y_true : array-like of 0 and 1
+    y_prob : array-like in [0, 1]
+        The predicted probability of label 1.
+    sample_weight : array-like, optional
+
+    Examples
+    --------
+    >>> import caldist
+    >>> caldist.nearest_calibrated([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    array([0.5, 0.5, 0.5, 0.5])
+    """
+    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+    group, recalibrated, _ = best_map(joint)
+    prediction = _validate.probabilities(y_prob)
+    # Rows without weight are not in the joint: they follow the nearest prediction that is.
+    return recalibrated[group[nearest_known(joint.prediction, prediction)]]
+
+
+def upper_distance_of(joint: Joint, *, progress: bool = False) -> float:
+    """Return udCE of a joint distribution, or the best upper bound found."""
+    group, recalibrated, _ = best_map(joint, progress=progress)
+    return _cost(joint, group, recalibrated)
+
+
+def certify_upper(
+    joint: Joint, *, tol: float = TOLERANCE, progress: bool = False
+) -> UpperCertificate:
+    """Enclose udCE of a joint distribution between ldCE and the cost of a map."""
+    group, recalibrated, exact = best_map(joint, progress=progress)
+    value = _cost(joint, group, recalibrated)
+    below = certify_lower(joint, tol=tol, progress=progress)
+    return UpperCertificate(
+        joint=joint,
+        value=value,
+        lower=min(below.lower, value),
+        upper=value,
+        group=group,
+        recalibrated=recalibrated,
+        node=below.node,
+        potential0=below.potential0,
+        potential1=below.potential1,
+        exact=exact,
+    )
+
+
+def best_map(joint: Joint, *, progress: bool = False) -> tuple[Groups, Vector, bool]:
+    """Return the group of each prediction, each group's frequency of label 1, and if exact."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- slow to import
+
+    mass0, mass1 = joint.normalized()
+    mass = mass0 + mass1
+    # The partition behind intCE keeps the result from ever exceeding intCE. Both searches run
+    # outside the interpreter's lock, so a second core takes one of them.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        interval = pool.submit(interval_groups, joint)
+        with bounds_bar("upper distance", show=progress) as report:
+            _, contiguous = _grouping_search.search(joint.prediction, mass0, mass1, report)
+    candidates = [_numbers(first, mass.size) for first in (contiguous, interval.result())]
+    group = min(candidates, key=lambda group: _cost(joint, group, _means(joint, group)))
+    exact = False
+    if mass.size <= _partitions.INTEGER:
+        group, exact = _partitions.best_groups(joint.prediction, mass, mass1, group)
+    if not exact and mass.size <= _LOCAL_SEARCH:
+        group = _local_search(joint.prediction, mass, mass1, group)
+    return group, _means(joint, group), exact
+
+
+def nearest_known(known: Vector, prediction: Vector) -> NDArray[np.int64]:
+    """Return which of the increasing known predictions is nearest, the lower one of two."""
+    right = np.searchsorted(known, prediction).clip(max=known.size - 1)
+    left = (right - 1).clip(min=0)
+    # Left + right against twice the prediction, exactly: the rounded midpoint of neighbouring
+    # floats is one of them, which would take a training prediction to the wrong side.
+    total = known[left] + known[right]
+    lost = known[left] - (total - known[right])  # what rounding took from the sum
+    twice = 2 * prediction
+    return np.where((total < twice) | ((total == twice) & (lost < 0)), right, left)
+
+
+def _numbers(first: Groups, size: int) -> Groups:
+    """Give the points between one group's start and the next the same number."""
+    starts = np.zeros(size, dtype=np.int64)
+    starts[first[1:]] = 1
+    return np.cumsum(starts)
+
+
+def _means(joint: Joint, group: Groups) -> Vector:
+    """Return the frequency of label 1 in each group."""
+    return np.bincount(group, joint.mass1) / np.bincount(group, joint.mass0 + joint.mass1)
+
+
+def _cost(joint: Joint, group: Groups, recalibrated: Vector) -> float:
+    mass = (joint.mass0 + joint.mass1) / joint.total
+    return float(mass @ np.abs(joint.prediction - recalibrated[group]))
+
+
+def _local_search(prediction: Vector, mass: Vector, ones: Vector, group: Groups) -> Groups:
+    group = group.copy()
+    partition.improve(prediction, mass, ones, group, int(group.max()) + 2, _ROUNDS)
+    return np.unique(group, return_inverse=True)[1].astype(np.int64)  # some may be empty now

@@ -1,0 +1,239 @@
+"""Certificates: the verifier accepts ours, and rejects every field that was tampered with."""
+
+import ast
+import dataclasses
+import functools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import caldist
+import oracles
+from caldist import _kernels
+from caldist.certificates import LowerCertificate, SmoothCertificate, UpperCertificate, _base
+from strategies import FAMILIES, family, samples
+
+MEASURES = ["smooth_ce", "lower_distance", "upper_distance"]
+LARGE = 3000 if _kernels.COMPILED else 60
+TOL = 1e-6 if _kernels.COMPILED else 1e-3  # plain kernels need seconds for 1e-6
+each = pytest.mark.parametrize("measure", MEASURES)
+
+
+@each
+@given(samples(max_size=14))
+def test_our_certificates_are_accepted(measure, sample):
+    y, p, weight = sample
+    proof = caldist.certify(y, p, measure=measure, tol=TOL, sample_weight=weight)
+    assert proof.verify() is None
+    assert proof.lower <= proof.value <= proof.upper
+    assert proof.gap == proof.upper - proof.lower
+    assert proof.joint == caldist.Joint.from_arrays(y, p, sample_weight=weight)
+    assert proof.measure == measure
+
+
+@each
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_certificates_of_many_predictions(measure, kind):
+    rng = np.random.default_rng(1)
+    y, p = family(kind, LARGE, rng)
+    for weight in (None, rng.exponential(size=LARGE) ** 2):
+        proof = caldist.certify(y, p, measure=measure, tol=TOL, sample_weight=weight)
+        proof.verify()
+        if measure == "smooth_ce":
+            assert proof.gap < 1e-13
+            assert proof.value == caldist.smooth_ce(y, p, sample_weight=weight)
+        elif measure == "lower_distance":
+            assert proof.gap <= TOL
+
+
+@functools.cache
+def example(measure):
+    y, p = family("beta3", 40, np.random.default_rng(0))
+    return caldist.certify(y, p, measure=measure, tol=TOL)
+
+
+def fields(measure):
+    return [field.name for field in dataclasses.fields(example(measure))]
+
+
+TAMPERED = [(measure, name) for measure in MEASURES for name in fields(measure) if name != "exact"]
+
+
+def changes(value):
+    """Yield other values for a field."""
+    if isinstance(value, float):
+        yield from (value + 2 * TOL, value - 2 * TOL, -value - 1, float("nan"), float("inf"))
+    elif isinstance(value, caldist.Joint):
+        yield caldist.Joint.from_arrays([0, 1], [0.25, 0.5])
+        for name in ("mass0", "mass1", "prediction"):
+            array = getattr(value, name).copy()
+            array[3] = array[3] * 0.9 if name == "prediction" else array[3] + 1
+            yield dataclasses.replace(value, **{name: array})
+    else:
+        yield value[:-1]
+        yield np.append(value, value[-1])
+        yield value[None, :]
+        if value.size > 1:
+            yield value[::-1].copy()
+        if value.dtype.kind == "f":
+            for at in {0, value.size // 2, value.size - 1}:
+                for step in (0.2, -0.2, float("nan")):
+                    other = value.copy()
+                    other[at] += step
+                    yield other
+        else:
+            other = value.copy()
+            other[0] = value.max() + 1
+            yield other
+            other = value.copy()
+            other[0] = -1
+            yield other
+            other = value.copy()
+            other[0] = other[-1]
+            yield other
+
+
+@pytest.mark.parametrize(("measure", "name"), TAMPERED)
+def test_tampering_is_noticed(measure, name):
+    proof = example(measure)
+    for other in changes(getattr(proof, name)):
+        with pytest.raises(caldist.CertificateError):
+            dataclasses.replace(proof, **{name: other}).verify()
+
+
+@each
+def test_a_better_bound_than_the_proof_gives_is_refused(measure):
+    proof = example(measure)
+    with pytest.raises(caldist.CertificateError, match="lower"):
+        dataclasses.replace(proof, lower=proof.lower - 1e-8).verify()
+    larger = {"upper": proof.upper + 1e-8}
+    if measure == "upper_distance":
+        larger["value"] = larger["upper"]
+    with pytest.raises(caldist.CertificateError, match="upper"):
+        dataclasses.replace(proof, **larger).verify()
+
+
+def test_specific_lies_are_named():
+    smooth = example("smooth_ce")
+    steep = smooth.height.copy()
+    steep[1] = steep[0] + 2 * (smooth.knot[1] - smooth.knot[0]) + 1e-6
+    with pytest.raises(caldist.CertificateError, match="Lipschitz"):
+        dataclasses.replace(smooth, height=steep).verify()
+    with pytest.raises(caldist.CertificateError, match=r"\[-1, 1\]"):
+        dataclasses.replace(smooth, height=smooth.height + 2).verify()
+    bumpy = smooth.curve.copy()
+    bumpy[5] += 1.0
+    with pytest.raises(caldist.CertificateError, match="monotone"):
+        dataclasses.replace(smooth, curve=bumpy).verify()
+    lower = example("lower_distance")
+    with pytest.raises(caldist.CertificateError, match="violate"):
+        dataclasses.replace(lower, potential0=lower.potential0 + 0.1).verify()
+    with pytest.raises(caldist.CertificateError, match="totals"):
+        dataclasses.replace(lower, calibrated_mass=lower.calibrated_mass * 1.01).verify()
+    upper = example("upper_distance")
+    with pytest.raises(caldist.CertificateError, match="frequency"):
+        dataclasses.replace(upper, recalibrated=upper.recalibrated + 1e-6).verify()
+
+
+def test_a_violation_between_nodes_is_noticed():
+    """With nodes 0 and 1 only, r0 = u - ½ and r1 = ½ - u hold at both nodes with room, and peak
+    at 0 between them if shifted."""
+    joint = caldist.Joint.from_arrays([0, 1], [0.3, 0.6])
+    for shift, valid in ((0.0, True), (0.01, False)):
+        r0 = np.array([-0.5, 0.5]) + shift - 0.0
+        r1 = np.array([0.5, -0.5]) + shift
+        # (1-u) r0 + u r1 = (u - ½)(1 - 2u) + shift = -2 (u - ½)² + shift
+        bound = 0.5 * (0.3 - 0.5 + shift) + 0.5 * (0.5 - 0.6 + shift)
+        proof = LowerCertificate(
+            joint=joint,
+            value=0.3,
+            lower=bound,
+            upper=0.3 / 2 + 0.4 / 2,
+            node=np.array([0.0, 1.0]),
+            potential0=r0,
+            potential1=r1,
+            calibrated=np.array([0.0, 1.0]),
+            calibrated_mass=np.array([0.5, 0.5]),
+        )
+        if valid:
+            proof.verify()
+        else:
+            with pytest.raises(caldist.CertificateError, match="violate"):
+                proof.verify()
+
+
+@given(samples(), st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_the_witness_is_lipschitz_anywhere_and_attains_the_value(sample, points):
+    y, p, weight = sample
+    proof = caldist.certify(y, p, measure="smooth_ce", sample_weight=weight)
+    assert isinstance(proof, SmoothCertificate)
+    at = np.sort(points)
+    w = proof.witness(at)
+    assert (np.abs(np.diff(w)) <= np.diff(at) + 1e-12).all()
+    assert (np.abs(w) <= 1 + 1e-12).all()
+    attained = float(np.average((y - p) * proof.witness(p), weights=weight))
+    assert attained == pytest.approx(caldist.smooth_ce(y, p, sample_weight=weight), abs=1e-12)
+
+
+@given(samples())
+def test_the_coupling_moves_the_data_to_a_calibrated_distribution(sample):
+    y, p, weight = sample
+    proof = caldist.certify(y, p, tol=TOL, sample_weight=weight)
+    assert isinstance(proof, LowerCertificate)
+    moves = proof.coupling()
+    assert (moves.mass > 0).all()
+    assert moves.mass.sum() == pytest.approx(1)
+    v, g0, g1 = oracles.distribution(y, p, weight)
+    for label, mass in ((0, g0), (1, g1)):
+        for place, expected in zip(v, mass, strict=True):
+            here = moves.mass[(moves.label == label) & (moves.source == place)].sum()
+            assert here == pytest.approx(expected, abs=1e-9)
+    for u in np.unique(moves.target):
+        there = moves.target == u
+        ones = moves.mass[there & (moves.label == 1)].sum()
+        assert ones == pytest.approx(u * moves.mass[there].sum(), abs=1e-9)
+    cost = float(moves.mass @ np.abs(moves.source - moves.target))
+    assert cost == pytest.approx(proof.upper, abs=1e-9)
+
+
+def test_the_map_of_the_upper_distance_is_calibrated():
+    y, p = family("beta3", 200, np.random.default_rng(2))
+    proof = caldist.certify(y, p, measure="upper_distance", tol=TOL)
+    assert isinstance(proof, UpperCertificate)
+    assert not proof.exact
+    repaired = proof.recalibrated[proof.group[np.searchsorted(proof.joint.prediction, p)]]
+    assert caldist.ece(y, repaired) == pytest.approx(0, abs=1e-12)
+    assert np.abs(p - repaired).mean() == pytest.approx(proof.value)
+
+
+def test_certificates_cannot_be_changed():
+    proof = example("smooth_ce")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        proof.value = 0.0
+
+
+def test_the_verifier_imports_no_solver():
+    folder = Path(_base.__file__).parent
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module]
+            for name in names:
+                allowed = ("caldist.certificates", "caldist.joint", "numpy", "abc", "typing")
+                assert name.startswith((*allowed, "dataclasses", "__future__")), (path, name)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"measure": "ece"}, {"tol": 0}, {"tol": "small"}, {"tol": float("nan")}, {"progress": 1}],
+)
+def test_bad_options(options):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        caldist.certify([0, 1], [0.2, 0.7], **options)
+    assert next(iter(options)) in str(caught.value)
