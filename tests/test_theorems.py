@@ -179,5 +179,9 @@ def test_perfectly_calibrated_predictions_have_value_zero(groups):
         caldist.random_interval_ce,
         caldist.binned_ece,
         caldist.ece,
+        caldist.kernel_smoothed_ece,
+        caldist.ecce_mad,
+        caldist.ecce_range,
+        caldist.averaged_two_bin_ce,
     ):
         assert measure(y, p, sample_weight=weight) <= 1e-15

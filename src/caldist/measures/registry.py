@@ -10,14 +10,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from caldist.joint import Joint
-from caldist.measures import _rounding
+from caldist.measures import _rounding, _rounding_prior
+from caldist.measures.averaged_two_bin_ce import averaged_two_bin_ce, averaged_two_bin_ce_of
 from caldist.measures.binned_ece import binned_ece, binned_ece_of
+from caldist.measures.brier_score import brier_score, brier_score_of
+from caldist.measures.ecce_mad import ecce_mad, ecce_mad_of
+from caldist.measures.ecce_range import ecce_range, ecce_range_of
 from caldist.measures.ece import ece, ece_of
 from caldist.measures.interval_ce import interval_ce, interval_ce_of
 from caldist.measures.kernel_ce import kernel_ce, kernel_ce_of
+from caldist.measures.kernel_smoothed_ece import kernel_smoothed_ece, kernel_smoothed_ece_of
 from caldist.measures.lower_distance import TOLERANCE, lower_distance, lower_distance_of
+from caldist.measures.mmce import mmce, mmce_of
 from caldist.measures.random_interval_ce import random_interval_ce, random_interval_ce_of
 from caldist.measures.smooth_ce import smooth_ce, smooth_ce_of
+from caldist.measures.soft_binned_ece import soft_binned_ece, soft_binned_ece_of
 from caldist.measures.surrogate_interval_ce import (
     surrogate_interval_ce,
     surrogate_interval_ce_of,
@@ -129,5 +136,61 @@ MEASURES: dict[str, Measure] = {
             flips=False,  # a prediction on a bin edge changes its bin
         ),
         Measure("ece", "ECE", ece, ece_of, "mean deviation of frequency from prediction"),
+        Measure(
+            "kernel_smoothed_ece",
+            "smECE",
+            kernel_smoothed_ece,
+            kernel_smoothed_ece_of,
+            "ECE after Gaussian smoothing over as much as it measures",
+            _rounding_prior.kernel_smoothed_bounds,
+        ),
+        Measure(
+            "soft_binned_ece",
+            "SB-ECE(15)",
+            soft_binned_ece,
+            soft_binned_ece_of,
+            "root mean square error of 15 soft bins",
+        ),
+        Measure(
+            "mmce",
+            "MMCE",
+            mmce,
+            mmce_of,
+            "kernel error of the confidence, Laplace kernel of bandwidth 0.4",
+            flips=False,  # at 1/2 label 0 counts as predicted
+        ),
+        Measure(
+            "ecce_mad",
+            "ECCE-MAD",
+            ecce_mad,
+            ecce_mad_of,
+            "largest cumulative difference of labels and predictions",
+            _rounding_prior.ecce_mad_bounds,
+            flips=False,  # sums count from the other end
+        ),
+        Measure(
+            "ecce_range",
+            "ECCE-R",
+            ecce_range,
+            ecce_range_of,
+            "range of the cumulative differences",
+            _rounding_prior.ecce_range_bounds,
+        ),
+        Measure(
+            "averaged_two_bin_ce",
+            "ATB",
+            averaged_two_bin_ce,
+            averaged_two_bin_ce_of,
+            "squared bias of two bins, averaged over the threshold",
+            _rounding_prior.averaged_two_bin_bounds,
+        ),
+        Measure(
+            "brier_score",
+            "Brier",
+            brier_score,
+            brier_score_of,
+            "mean squared error: calibration and sharpness together",
+            _rounding_prior.brier_bounds,
+        ),
     )
 }

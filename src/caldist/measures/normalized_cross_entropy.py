@@ -1,0 +1,73 @@
+"""The normalized cross-entropy of confidence scores, NCE."""
+
+from __future__ import annotations
+
+import math
+
+from numpy.typing import ArrayLike
+
+from caldist.joint import Joint
+from caldist.measures.log_loss import log_loss_of
+
+__all__ = ["normalized_cross_entropy", "normalized_cross_entropy_of"]
+
+
+def normalized_cross_entropy(
+    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    r"""Return the normalized cross-entropy: the share of the base rate's entropy that is explained.
+
+    .. math:: \mathrm{NCE} = \frac{H(\bar y) - \mathrm{LL}}{H(\bar y)}, \qquad
+              H(p) = -p \ln p - (1 - p) \ln(1 - p)
+
+    with LL the logarithmic loss (:func:`caldist.log_loss`) and :math:`\bar y` the mean label. The
+    base of the logarithm does not matter.
+
+    **What it means.** Larger is better, unlike for the other measures here. 1 means that every
+    prediction was certain and right, 0 that the predictions are worth as much as the mean label
+    for every row, and less than 0 that they are worth less. It is ``-inf`` where a certain
+    prediction fails. This is the orientation of the speech recognition evaluations of NIST; in
+    the advertising literature "normalized entropy" is the ratio LL/H, which is 1 - NCE.
+
+    **What it estimates.** The population's value, at rate 1/√n, where that is finite.
+
+    **Cost.** O(n log n), a sort. Ties do not matter.
+
+    Parameters
+    ----------
+    y_true : array-like of 0 and 1
+        Both labels must occur: with one label the entropy of the base rate is 0.
+    y_prob : array-like in [0, 1]
+        The predicted probability of label 1.
+    sample_weight : array-like, optional
+
+    References
+    ----------
+    Siu, Gish and Richardson, "Improved estimation, evaluation and applications of confidence
+    measures for speech recognition", 1997.
+
+    Examples
+    --------
+    >>> import caldist
+    >>> round(caldist.normalized_cross_entropy([0, 1, 0, 1], [0.25, 0.75, 0.25, 0.75]), 6)
+    0.584963
+    >>> caldist.normalized_cross_entropy([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
+    0.0
+    """
+    return normalized_cross_entropy_of(
+        Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+    )
+
+
+def normalized_cross_entropy_of(joint: Joint) -> float:
+    """Return the normalized cross-entropy of a joint distribution."""
+    mass0, mass1 = joint.normalized()
+    zeros, ones = float(mass0.sum()), float(mass1.sum())
+    if zeros == 0 or ones == 0:
+        message = (
+            f"y_true is {int(zeros == 0)} in every row with weight: the entropy of the base rate "
+            "is then 0 and cannot be divided by. Pass rows of both labels, or use log_loss."
+        )
+        raise ValueError(message)
+    entropy = -zeros * math.log(zeros) - ones * math.log(ones)
+    return (entropy - log_loss_of(joint)) / entropy

@@ -1,0 +1,114 @@
+"""The soft-binned calibration error, SB-ECE."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caldist import _validate
+from caldist.joint import Joint
+
+__all__ = ["soft_binned_ece", "soft_binned_ece_of"]
+
+Vector = NDArray[np.float64]
+
+_CHUNK = 1 << 16  # memberships computed at a time: they stay in the cache
+
+
+def soft_binned_ece(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    n_bins: int = 15,
+    temperature: float = 0.01,
+    norm: float = 2,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Return the calibration error of predictions that belong to all bins, the nearest most.
+
+    .. math:: \mathrm{SB\text{-}ECE} = \Bigl( \sum_k E[u_k(v)] \,
+              \Bigl| \frac{E[(y - v)\,u_k(v)]}{E[u_k(v)]} \Bigr|^p \Bigr)^{1/p}, \qquad
+              u_k(v) = \frac{e^{-(v - \xi_k)^2/T}}{\sum_j e^{-(v - \xi_j)^2/T}}
+
+    with the centres :math:`\xi_k = (k - \tfrac12)/M` of M bins of equal width.
+
+    **What it means.** A binned error without jumps: the memberships :math:`u_k` are smooth in the
+    prediction. As the temperature T falls it becomes the binned error, where a prediction on an
+    edge counts half in each bin. As with every binned error, deviations of opposite sign cancel
+    within a bin, so 0 does not mean calibrated.
+
+    The paper applies it to the confidence and whether the most probable label is right. Here it is
+    applied to the prediction and the label, like all measures of this package, which sees more. For
+    the paper's form reduce first: ``soft_binned_ece(*top_label(y_true, matrix))``.
+
+    **What it estimates.** The population's value with the same bins, at rate 1/√n where it is not
+    0, with an upward bias.
+
+    **Cost.** O(n log n), a sort, and O(n M).
+
+    Parameters
+    ----------
+    y_true : array-like of 0 and 1
+    y_prob : array-like in [0, 1]
+        The predicted probability of label 1.
+    n_bins : int
+        M above; 15 as in the paper.
+    temperature : float
+        T above. The paper tunes it. At the default of 0.01 and with 15 bins, a prediction at a
+        bin's centre belongs to each neighbour 0.64 times as much.
+    norm : 1 or 2
+        The exponent p; 2 as in the paper's experiments.
+    sample_weight : array-like, optional
+
+    References
+    ----------
+    Karandikar, Cain, Tran, Lakshminarayanan, Shlens, Mozer and Roelofs, "Soft calibration
+    objectives for neural networks", 2021.
+
+    Examples
+    --------
+    >>> import caldist
+    >>> caldist.soft_binned_ece([0, 1, 1], [0.0, 1.0, 1.0])
+    0.0
+    >>> round(caldist.soft_binned_ece([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 12)
+    0.16936672878
+    """
+    n_bins = _validate.check_count("n_bins", n_bins)
+    temperature = _validate.check_positive("temperature", temperature)
+    _validate.check_choice("norm", norm, (1, 2))
+    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+    return soft_binned_ece_of(joint, n_bins=n_bins, temperature=temperature, norm=norm)
+
+
+def soft_binned_ece_of(
+    joint: Joint, *, n_bins: int = 15, temperature: float = 0.01, norm: float = 2
+) -> float:
+    """Return SB-ECE of a joint distribution."""
+    v, residual = joint.prediction, joint.residual()
+    mass = (joint.mass0 + joint.mass1) / joint.total
+    centre = (np.arange(n_bins) + 0.5)[:, None] / n_bins
+    in_bin, gap = np.zeros(n_bins), np.zeros(n_bins)
+    step = max(1, _CHUNK // n_bins)
+    for start in range(0, v.size, step):
+        part = slice(start, start + step)
+        member = _memberships(v[part], centre, temperature)
+        in_bin += member @ mass[part]
+        gap += member @ residual[part]
+    gap = np.abs(gap)
+    if norm == 1:
+        return float(gap.sum())
+    some = in_bin > 0  # a bin far from all predictions can vanish
+    return math.sqrt(float((gap[some] * (gap[some] / in_bin[some])).sum()))
+
+
+def _memberships(v: Vector, centre: Vector, temperature: float) -> Vector:
+    """Return u_k(v), a row per bin; the nearest bin's exponent is set to 0 so that none is lost."""
+    distance = (v - centre) ** 2
+    distance -= distance.min(axis=0)
+    with np.errstate(over="ignore"):  # beyond the largest number a membership is 0
+        distance /= -temperature
+    member: Vector = np.exp(distance, out=distance)
+    member /= member.sum(axis=0)
+    return member

@@ -1,0 +1,102 @@
+"""The paper, reproduced: its figures, statements and errata from caldist's public functions.
+
+``caldist paper`` runs it. Every part computes tables without drawing anything; figures are drawn
+from the tables that are saved beside them.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from caldist._files import write_atomically
+from caldist.paper import errata, figure1, figure2, lemmas, sample_complexity
+from caldist.paper.common import Part
+
+__all__ = ["PARTS", "run"]
+
+PARTS: dict[str, Part] = {
+    part.name: part
+    for part in (
+        Part("figure1", "Figure 1: the temperature family", figure1.compute, figure1.draw),
+        Part("figure2", "Figure 2: the measures compared", figure2.compute, figure2.draw),
+        Part("lemmas", "Statements with an instance", lemmas.compute, lemmas.draw),
+        Part(
+            "sample_complexity",
+            "Sample complexity",
+            sample_complexity.compute,
+            sample_complexity.draw,
+        ),
+        Part("errata", "Errata", errata.compute, errata.draw),
+    )
+}
+
+
+def run(out: str | Path, *, only: str | None = None, quick: bool = False) -> list[Path]:
+    """Reproduce the paper, or one part of it, into a folder.
+
+    All is computed and drawn before the first file is written; each file appears whole, and the
+    page ``index.html``, which shows what this run made, comes last.
+
+    Parameters
+    ----------
+    out : path
+        The folder; made if missing.
+    only : str, optional
+        The name of one part: figure1, figure2, lemmas, sample_complexity or errata.
+    quick : bool
+        Coarser and with fewer repetitions: seconds instead of minutes.
+
+    Returns
+    -------
+    list of Path
+        The files written: SVG and PNG for each figure, CSV for each table, and the page.
+    """
+    if only is not None and only not in PARTS:
+        message = f"only is {only!r}; the parts are {', '.join(PARTS)}."
+        raise ValueError(message)
+    folder = Path(out)
+    _check_folder(folder)
+    if find_spec("matplotlib") is None:
+        message = "the figures need matplotlib: pip install 'caldist[report]'."
+        raise ValueError(message)
+    files = _make([PARTS[only]] if only else list(PARTS.values()), quick=quick)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, content in files.items():
+        path = folder / name
+        write_atomically(path, lambda file, content=content: file.write(content))  # type: ignore[misc]
+        written.append(path)
+    return written
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse before minutes of computing what could not be written after them."""
+    present = next(path for path in (folder, *folder.parents) if path.exists())
+    if not present.is_dir():
+        message = f"out is {str(folder)!r}, but {str(present)!r} is a file: name a folder."
+        raise ValueError(message)
+    if not os.access(present, os.W_OK):
+        message = f"out is {str(folder)!r}, but {str(present)!r} may not be written to."
+        raise ValueError(message)
+
+
+def _make(parts: list[Part], *, quick: bool) -> dict[str, bytes]:
+    """Return the content of every file, the page last."""
+    from caldist.paper import page, style  # noqa: PLC0415 -- not needed to compute
+
+    files: dict[str, bytes] = {}
+    shown = []
+    for part in parts:
+        section = part.compute(quick)
+        pictures = []
+        for drawing in part.draw(section):
+            svg, png = style.render(drawing.figure)
+            files[f"{drawing.name}.svg"], files[f"{drawing.name}.png"] = svg, png
+            pictures.append(page.Picture(drawing.name, drawing.caption, svg))
+        for table in section.tables:
+            files[f"{table.name}.csv"] = table.csv()
+        shown.append(page.Shown(part.name, part.title, section, tuple(pictures)))
+    files["index.html"] = page.render_page(shown, quick=quick).encode()
+    return files
