@@ -5,6 +5,7 @@ the same for summaries of large tables.
 """
 
 from caldist._errors import ToleranceError
+from caldist._properties import PropertyTable, properties
 from caldist._version import __version__
 from caldist._versions import show_versions
 from caldist.certificates import Certificate, CertificateError
@@ -49,6 +50,7 @@ __all__ = [
     "Evaluation",
     "Joint",
     "KernelDraws",
+    "PropertyTable",
     "TCal",
     "ToleranceError",
     "__version__",
@@ -75,6 +77,7 @@ __all__ = [
     "normalized_cross_entropy",
     "one_vs_rest",
     "optimal_partition",
+    "properties",
     "random_interval_ce",
     "show_versions",
     "skce",

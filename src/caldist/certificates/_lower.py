@@ -60,9 +60,10 @@ class LowerCertificate(Certificate):
     calibrated_mass: Vector
 
     def coupling(self) -> Coupling:
-        """Return the moves that turn the data into the calibrated distribution, cheapest first.
+        """Return the moves that turn the data into the calibrated distribution.
 
-        Within a label, mass moves in order: the lowest prediction to the lowest calibrated one.
+        Within a label, mass moves in order: the lowest prediction to the lowest calibrated one,
+        which is the cheapest way on a line.
         """
         v, mass0, mass1 = masses(self.joint)
         u, m = self.calibrated, self.calibrated_mass

@@ -84,6 +84,24 @@ def _distance_to(
     )
 
 
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _count_below(x: cython.const[cython.double][::1], target: cython.double) -> cython.Py_ssize_t:
+    """Return how many of the sorted x are less than ``target``."""
+    low: cython.Py_ssize_t = 0
+    high: cython.Py_ssize_t = x.shape[0]
+    middle: cython.Py_ssize_t
+    while low < high:
+        middle = (low + high) >> 1
+        if x[middle] < target:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 def lattice_distance(
     one: cython.const[cython.double][::1], zero: cython.const[cython.double][::1]
 ) -> float:
@@ -102,8 +120,6 @@ def lattice_distance(
     p: cython.Py_ssize_t
     q: cython.Py_ssize_t
     at: cython.Py_ssize_t
-    low: cython.Py_ssize_t
-    high: cython.Py_ssize_t
     target: cython.double
     least: cython.double
     candidate: cython.double
@@ -118,24 +134,8 @@ def lattice_distance(
                 if p + q == 0:
                     continue
                 target = (1.0 * p) / (p + q)
-                low = 0
-                high = n1
-                while low < high:
-                    at = (low + high) >> 1
-                    if one[at] < target:
-                        low = at + 1
-                    else:
-                        high = at
-                below1[p * width + q] = low
-                low = 0
-                high = n0
-                while low < high:
-                    at = (low + high) >> 1
-                    if zero[at] < target:
-                        low = at + 1
-                    else:
-                        high = at
-                below0[p * width + q] = low
+                below1[p * width + q] = _count_below(one, target)
+                below0[p * width + q] = _count_below(zero, target)
         best[0] = 0.0
         for i in range(n1 + 1):
             for j in range(n0 + 1):

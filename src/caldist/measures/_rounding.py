@@ -23,9 +23,12 @@ from caldist.measures.random_interval_ce import DEFAULT_WIDTH, random_interval_c
 
 __all__ = [
     "Bounds",
+    "around",
     "kernel_bounds",
     "lower_distance_bounds",
     "random_interval_bounds",
+    "residual_moves",
+    "residual_rounding",
     "smooth_bounds",
     "surrogate_interval_bounds",
 ]
@@ -33,7 +36,7 @@ __all__ = [
 Bounds = Callable[[Joint, float], tuple[float, float]]
 
 
-def _residual_moves(joint: Joint) -> float:
+def residual_moves(joint: Joint) -> float:
     """Bound E[|e| |v - v'|] of a gridded joint."""
     assert joint.grid is not None  # noqa: S101 -- only called for gridded joints
     grid = joint.grid
@@ -43,19 +46,20 @@ def _residual_moves(joint: Joint) -> float:
     return float(((low + grid.width) * move0 + (1 - low) * move1).sum()) / joint.total
 
 
-def _rounding_of_residuals(joint: Joint) -> float:
+def residual_rounding(joint: Joint) -> float:
     """Bound how far the residuals themselves are off: E|e - e'| summed over cells."""
     return joint.radius if joint.grid is None else joint.grid.resolution
 
 
-def _around(value: float, bound: float) -> tuple[float, float]:
+def around(value: float, bound: float) -> tuple[float, float]:
+    """Return the interval of half-width ``bound``, cut at 0."""
     return max(0.0, value - bound), value + bound
 
 
 def smooth_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """Bound smCE: a 1-Lipschitz w changes by at most |v - v'| at a residual |e|."""
-    moved = joint.radius if joint.grid is None else _residual_moves(joint)
-    return _around(value, moved + _rounding_of_residuals(joint))
+    moved = joint.radius if joint.grid is None else residual_moves(joint)
+    return around(value, moved + residual_rounding(joint))
 
 
 def kernel_bounds(joint: Joint, value: float) -> tuple[float, float]:
@@ -67,25 +71,25 @@ def kernel_bounds(joint: Joint, value: float) -> tuple[float, float]:
     Otherwise the paper's Lemma: kCE moves by at most 2 sqrt(2 E|v - v'|).
     """
     if joint.grid is None:
-        return _around(value, 2 * math.sqrt(2 * joint.radius))
+        return around(value, 2 * math.sqrt(2 * joint.radius))
     grid = joint.grid
     low = grid.cell * grid.width
     high = low + grid.width
     side = np.maximum(joint.prediction - low, high - joint.prediction)
     size = (joint.mass0 * high + joint.mass1 * (1 - low)) / joint.total  # of |e|, from above
     moved = math.sqrt(2 * float((side * size) @ size))
-    return _around(value, moved + _rounding_of_residuals(joint))
+    return around(value, moved + residual_rounding(joint))
 
 
 def _random_interval_bound(joint: Joint, width: float) -> float:
     """Bound the change of RintCE: a point changes its bin with chance at most |v - v'|/width."""
-    moved = joint.radius if joint.grid is None else _residual_moves(joint)
-    return 2 / width * moved + _rounding_of_residuals(joint)
+    moved = joint.radius if joint.grid is None else residual_moves(joint)
+    return 2 / width * moved + residual_rounding(joint)
 
 
 def random_interval_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """Bound RintCE at its default width."""
-    return _around(value, _random_interval_bound(joint, DEFAULT_WIDTH))
+    return around(value, _random_interval_bound(joint, DEFAULT_WIDTH))
 
 
 def surrogate_interval_bounds(joint: Joint, value: float) -> tuple[float, float]:
@@ -111,5 +115,5 @@ def surrogate_interval_bounds(joint: Joint, value: float) -> tuple[float, float]
 
 def lower_distance_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """Bound ldCE: it moves by at most E|v - v'|, and the value is known to its tolerance."""
-    lower, upper = _around(value, joint.radius)
+    lower, upper = around(value, joint.radius)
     return lower, upper + TOLERANCE

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from caldist._grid import PLACE_BITS, Grid
 from caldist.joint import Joint
 from caldist.measures._rounding import (
-    _around,
-    _residual_moves,
-    _rounding_of_residuals,
+    around,
+    residual_moves,
+    residual_rounding,
 )
 
 __all__ = [
@@ -42,7 +42,7 @@ def brier_bounds(joint: Joint, value: float) -> tuple[float, float]:
     a and b of the cell, by (m - a)(b - m) a row. Otherwise (y - v)² changes by at most 2|v - v'|.
     """
     if joint.grid is None:
-        return _around(value, 2 * joint.radius)
+        return around(value, 2 * joint.radius)
     grid = joint.grid
     low = grid.cell * grid.width
     lower = spread = 0.0
@@ -81,8 +81,8 @@ def averaged_two_bin_bounds(joint: Joint, value: float) -> tuple[float, float]:
     of the residuals, both bins change by at most |A| + r; as |S| + |T - S| <= 1, the sum of squares
     changes by at most twice that.
     """
-    moved = joint.radius if joint.grid is None else _residual_moves(joint)
-    return _around(value, 2 * (moved + _rounding_of_residuals(joint)))
+    moved = joint.radius if joint.grid is None else residual_moves(joint)
+    return around(value, 2 * (moved + residual_rounding(joint)))
 
 
 def kernel_smoothed_bounds(joint: Joint, value: float) -> tuple[float, float]:
@@ -93,8 +93,8 @@ def kernel_smoothed_bounds(joint: Joint, value: float) -> tuple[float, float]:
     norms do not increase with σ, a fixed point s + x satisfies x <= β/(s + x) + r, and s - x
     satisfies x <= β/s + r.
     """
-    moved = joint.radius if joint.grid is None else _residual_moves(joint)
-    change = _rounding_of_residuals(joint) + _TOLERANCE
+    moved = joint.radius if joint.grid is None else residual_moves(joint)
+    change = residual_rounding(joint) + _TOLERANCE
     beta = math.sqrt(2 / math.pi) * moved
     lower = value - beta / value - change if value > 0 else 0.0
     half = (value - change) / 2

@@ -27,7 +27,7 @@ def smooth_ce(
     move from v to u.
 
     **What it estimates.** The population's value, at rate 1/√n. At perfect calibration a sample
-    shows about 0.3/√n, not 0.
+    does not show 0 but, for uniform predictions, about 0.4/√n.
 
     **Cost.** O(n log n) in the worst case, with no solver: a sort and one pass.
 
