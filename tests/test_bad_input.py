@@ -38,6 +38,7 @@ CASES = {
         ValueError,
         ["y_prob[2]"],
     ),
+    "1.2 before nan": (Y, [1.2, NAN, 0.5], ValueError, ["y_prob[0]", "1.2"]),
     "negative prediction": (Y, [-0.1, 0.5, 0.9], ValueError, ["y_prob[0]", "-0.1"]),
     "logits": (Y, [-2.5, 0.1, 3.0], ValueError, ["y_prob[0]", "-2.5", "logits"]),
     "nan label": ([0.0, NAN, 1.0], P, ValueError, ["y_true[1]", "nan"]),
@@ -128,11 +129,14 @@ def test_bad_weights(function, case):
 
 
 OPTIONS = {
-    "ece": [{"norm": 3}, {"norm": "max"}, {"norm": None}],
+    "ece": [{"norm": 3}, {"norm": "max"}, {"norm": None}, {"norm": True}],
     "binned_ece": [
         {"n_bins": 0},
         {"n_bins": 2.5},
         {"n_bins": True},
+        {"n_bins": 10**10},
+        {"n_bins": 10**30},
+        {"edges": [0, float("inf")]},
         {"strategy": "equal"},
         {"edges": [0.5]},
         {"edges": [0, 0.5, 0.5, 1]},
@@ -150,6 +154,8 @@ OPTIONS = {
         {"bandwidth": -1.0},
         {"bandwidth": float("inf")},
         {"bandwidth": "1"},
+        {"bandwidth": 1e-310},
+        {"bandwidth": 10**400},
         {"method": "dense"},
         {"method": "fourier", "kernel": np.minimum},
         {"method": "binning", "kernel": "gaussian"},
@@ -168,6 +174,7 @@ OPTIONS = {
         {"width": 0},
         {"width": float("nan")},
         {"width": None},
+        {"width": 5e-324},
         {"add_width": "no"},
     ],
     "surrogate_interval_ce": [
@@ -175,6 +182,7 @@ OPTIONS = {
         {"precision": 0},
         {"precision": 1},
         {"precision": "fine"},
+        {"precision": 1e-12},
         {"n_shifts": 0},
         {"rng": object()},
     ],
@@ -220,6 +228,13 @@ def test_bad_function_families(functions, expected, part):
         (lambda: weights.region(0.5, 0.2), "low"),
         (lambda: weights.region(0.5, 1.2), "high"),
         (lambda: caldist.kernel_ce_draws(precision=0), "precision"),
+        (lambda: caldist.kernel_ce_draws(precision=1e-200), "precision"),
+        (lambda: caldist.evaluate(caldist.Joint.from_arrays(Y, P), measures=5), "measures"),
+        (
+            lambda: caldist.evaluate(caldist.Joint.from_arrays(Y, P), measures=[["x"]]),
+            "measures[0]",
+        ),
+        (lambda: caldist.Joint.from_masses([0.5], [1], [1], radius=1e200), "radius"),
         (lambda: caldist.kernel_ce_draws(precision=0.1, confidence_level=1), "confidence_level"),
         (lambda: caldist.evaluate([0.5]), "Joint"),
         (lambda: caldist.evaluate(caldist.Joint.from_arrays(Y, P), measures="ece"), "measures"),

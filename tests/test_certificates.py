@@ -237,3 +237,40 @@ def test_bad_options(options):
     with pytest.raises((TypeError, ValueError)) as caught:
         caldist.certify([0, 1], [0.2, 0.7], **options)
     assert next(iter(options)) in str(caught.value)
+
+
+def test_many_small_violations_add_up():
+    """Steps that are each too long by less than any tolerance must not buy a better bound."""
+    joint = caldist.Joint.from_masses([0.5], [0.1], [0.9])  # its lower distance is 0.4
+    node = np.linspace(0, 1, 100_001)
+    rise = np.concatenate(([0.0], np.cumsum(np.diff(node) + 0.99e-10)))
+    proof = LowerCertificate(
+        joint=joint,
+        value=0.45,
+        lower=0.1 * -rise[50_000] + 0.9 * (rise[-1] - rise[50_000]),
+        upper=0.5,
+        node=node,
+        potential0=-rise,
+        potential1=rise[-1] - rise,
+        calibrated=np.array([0.0, 1.0]),
+        calibrated_mass=np.array([0.1, 0.9]),
+    )
+    assert proof.lower > 0.4 + 1e-6
+    with pytest.raises(caldist.CertificateError, match="Lipschitz"):
+        proof.verify()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("other", [None, "0.1", [0.1], 1j, True, {}, "abc", np.array([0.1 + 1j])])
+def test_fields_of_the_wrong_type_are_certificate_errors(measure, other):
+    proof = example(measure)
+    for name in fields(measure):
+        if name == "exact" and other is True:
+            continue
+        with pytest.raises(caldist.CertificateError):
+            dataclasses.replace(proof, **{name: other}).verify()
+
+
+def test_proof_arrays_are_read_only():
+    with pytest.raises(ValueError, match="read-only"):
+        example("smooth_ce").height[0] = 1.0

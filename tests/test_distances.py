@@ -1,6 +1,7 @@
 """Lower, upper and true distance against linear programs, brute force and closed forms."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -292,6 +293,8 @@ def test_bounds_of_uncertain_labels_and_other_orders():
         (([0, 1], [0.5, 0.5]), {"mass": [0, 0]}, "mass"),
         (([0, 1], [0.5, 0.5]), {"order": 0.5}, "order"),
         (([0, 1], [0.5, 0.5]), {"order": float("inf")}, "order"),
+        (([0, 1], [0.5, 0.5]), {"order": 400}, "order"),
+        (([0, 1], [0.5, 0.5]), {"order": 10**400}, "order"),
         (([], []), {}, "empty"),
     ],
 )
@@ -463,3 +466,9 @@ def test_the_local_search_improves_on_contiguous_groups():
 def test_certify_lower_of_a_joint():
     joint = Joint.from_masses([0.2, 0.6], [1, 2], [3, 4])
     certify_lower(joint, tol=TOL).verify()
+
+
+def test_tolerance_errors_can_be_pickled():
+    error = caldist.ToleranceError("message", 0.1, 0.2)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.lower, again.upper) == ("message", 0.1, 0.2)

@@ -183,6 +183,11 @@ def test_cells_made_elsewhere_are_read(sample, bits):
         (([1], [0], [0], [0], [0]), "count0 + count1"),
         (([1, 2], [1], [0], [0], [0]), "count0"),
         (([1], [ROWS_PER_CELL + 1], [0], [0], [0]), "rows"),
+        (([0, 0], [2**62] * 2, [0, 0], [0, 0], [0, 0]), "count0[0]"),
+        (([0], np.array([2**63 + 5], np.uint64), [0], [0], [0]), "count0[0]"),
+        (([0], [2**32], [0], np.array([2**63 + 1], np.uint64), [0]), "place0[0]"),
+        (([256], [1], [0], [5], [0]), "place0[0]"),
+        (([3], [1], [0], [2**31], [0]), "place0[0]"),
     ],
 )
 def test_bad_cells_are_refused(arguments, part):
@@ -259,3 +264,33 @@ def test_repr_and_equality():
     assert joint != "joint"
     with pytest.raises(TypeError):
         hash(joint)
+
+
+def test_sums_that_overflow_are_refused():
+    huge = Joint.from_masses([0.5], [1e308], [0])
+    with pytest.raises(ValueError, match="sum of both joints"):
+        huge + huge
+    with pytest.raises(ValueError, match="maximum"):
+        Joint.from_arrays([0, 1], [0.2, 0.7], sample_weight=[1e300, 1e300]).coarsen(8)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ([0.5], [1.0], [0.0]),
+        (np.array([0.9, 0.1]), np.ones(2), np.ones(2)),
+        (np.array([np.nan]), np.ones(1), np.ones(1)),
+        (np.array([0.5]), np.ones(2), np.ones(1)),
+        (np.array([0.5]), -np.ones(1), np.ones(1)),
+        (np.empty(0), np.empty(0), np.empty(0)),
+    ],
+)
+def test_the_bare_constructor_checks_too(arguments):
+    with pytest.raises((TypeError, ValueError), match="from_masses"):
+        Joint(*arguments)
+
+
+def test_the_bare_constructor_leaves_its_arrays_writeable():
+    v = np.array([0.5])
+    Joint(v, np.ones(1), np.ones(1))
+    v[0] = 0.25

@@ -242,3 +242,15 @@ def test_weighted_ce_is_the_largest_correlation(sample):
     )
     value = caldist.weighted_ce(y, p, functions=functions, sample_weight=weight)
     assert value == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("weight", [[5e-324, 1, 1, 1], [1e308, 1e-300, 1e-300, 1e-10]])
+@pytest.mark.parametrize("norm", [2, math.inf])
+def test_ece_norms_of_weights_that_vanish_beside_others(norm, weight):
+    value = caldist.ece([0, 1, 1, 0], [0.2, 0.7, 0.8, 0.9], norm=norm, sample_weight=weight)
+    assert 0 < value <= 1
+
+
+def test_quantile_bins_of_huge_weights():
+    value = caldist.binned_ece([0, 1], [0.2, 0.7], strategy="quantile", sample_weight=[8e307] * 2)
+    assert value == pytest.approx(0.25)

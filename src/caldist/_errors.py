@@ -12,6 +12,9 @@ class ToleranceError(ArithmeticError):
     """
 
     def __init__(self, message: str, lower: float, upper: float) -> None:
-        super().__init__(message)
+        super().__init__(message, lower, upper)  # all of them, so that it can be pickled
         self.lower = lower
         self.upper = upper
+
+    def __str__(self) -> str:
+        return str(self.args[0])

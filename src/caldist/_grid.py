@@ -42,6 +42,9 @@ class Grid:
         if self.is_integer and int((self.count0 + self.count1).max()) > ROWS_PER_CELL:
             message = f"a cell would hold more than {ROWS_PER_CELL} rows: use more bits."
             raise ValueError(message)
+        if not all(np.isfinite(part).all() for part in self.arrays()):
+            message = "the weights of a cell add up to too much: divide them by their maximum."
+            raise ValueError(message)
         for array in self.arrays():
             array.flags.writeable = False
 
@@ -122,7 +125,9 @@ def from_masses(prediction: Vector, mass0: Vector, mass1: Vector, bits: int) -> 
     kind: type = np.int64 if _are_counts(mass0) and _are_counts(mass1) else np.float64
     count0: Sums = mass0.astype(kind)
     count1: Sums = mass1.astype(kind)
-    return _collect(bits, cell.astype(np.int64), count0, count1, count0 * place, count1 * place)
+    with np.errstate(over="ignore"):  # an infinite sum is refused with the cell it is in
+        places = count0 * place, count1 * place
+        return _collect(bits, cell.astype(np.int64), count0, count1, *places)
 
 
 def from_sums(
@@ -143,17 +148,26 @@ def from_sums(
     for name, values in given.items():
         array = _validate.real_vector(values, name)
         checked = _validate.masses(array, name, number.size, "cell")
-        sums[name] = array.astype(np.int64) if array.dtype.kind in "iu" else checked
+        integer = array.dtype.kind in "iu"
+        limit = ROWS_PER_CELL * (1.0 if name.startswith("count") else 2.0**PLACE_BITS)
+        if integer and checked.max() > limit:
+            at = int(np.argmax(checked > limit))
+            message = f"{name}[{at}] is {array[at]}: a cell has at most {ROWS_PER_CELL} rows."
+            raise ValueError(message)
+        sums[name] = array.astype(np.int64) if integer and checked.max() < 2**63 else checked
     if any(part.dtype.kind == "f" for part in sums.values()):  # weights
         sums = {name: part.astype(np.float64) for name, part in sums.items()}
     _validate.check_total("count0 + count1", sums["count0"], sums["count1"])
+    # The largest place in a cell; the cell of v = 1 has only one.
+    largest = np.where(number == 2**bits, 0.0, 2.0**PLACE_BITS - 1)
     for label in "01":
-        excess = sums[f"place{label}"] > sums[f"count{label}"] * 2.0**PLACE_BITS
+        excess = sums[f"place{label}"] > sums[f"count{label}"] * largest
         if excess.any():
             at = int(np.argmax(excess))
             message = (
-                f"place{label}[{at}] is {sums[f'place{label}'][at]}, more than 2^{PLACE_BITS} for "
-                f"each of the {sums[f'count{label}'][at]} rows: the sums do not belong together."
+                f"place{label}[{at}] is {sums[f'place{label}'][at]}, more than {largest[at]:.0f} "
+                f"for each of the {sums[f'count{label}'][at]} rows: the sums do not belong "
+                "together."
             )
             raise ValueError(message)
     keep = sums["count0"] + sums["count1"] > 0

@@ -25,13 +25,15 @@ __all__ = [
     "check_positive",
     "check_size",
     "check_total",
-    "class_inputs",
+    "fail",
+    "first",
     "generator",
     "labels",
     "masses",
     "probabilities",
-    "probability_matrix",
+    "real_array",
     "real_vector",
+    "show",
     "weights",
 ]
 
@@ -45,23 +47,25 @@ _MATRIX_REMEDY = (
 )
 
 
-def _first(mask: NDArray[np.bool_]) -> int:
+def first(mask: NDArray[np.bool_]) -> int:
+    """Return the place of the first True."""
     return int(np.argmax(mask))
 
 
-def _show(value: object) -> str:
+def show(value: object) -> str:
+    """Return a value as it stands in messages."""
     text = str(value) if isinstance(value, np.generic) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _fail(
+def fail(
     name: str, array: NDArray[Any], bad: NDArray[np.bool_], why: str, error: type = ValueError
 ) -> NoReturn:
     """Raise for the first value that ``bad`` marks."""
-    at = _first(bad)
+    at = first(bad)
     count = int(np.count_nonzero(bad))
     others = "" if count == 1 else f" (the first of {count} such values)"
-    message = f"{name}[{at}] is {_show(array[at])}{others}: {why}"
+    message = f"{name}[{at}] is {show(array[at])}{others}: {why}"
     raise error(message)
 
 
@@ -82,25 +86,25 @@ def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoRetur
             remedy = f"{name} must not have missing values: drop or fill those rows first."
         elif _is_number(item):
             continue
-        message = f"{name}[{at}] is {_show(item)}: {remedy}"
+        message = f"{name}[{at}] is {show(item)}: {remedy}"
         raise TypeError(message)
     message = (
         f"{name} is an array of Python objects (dtype {array.dtype}, {name}[0] is "
-        f"{_show(array.flat[0])}): {remedy}"
+        f"{show(array.flat[0])}): {remedy}"
     )
     raise TypeError(message)
 
 
-def _real_array(values: object, name: str) -> NDArray[Any]:
+def real_array(values: object, name: str) -> NDArray[Any]:
     """Return ``values`` as an array of a real NumPy dtype, of any shape."""
     if isinstance(values, str | bytes | Mapping | AbstractSet) or values is None:
         message = (
-            f"{name} is {_show(values)}, of type {type(values).__name__}: "
+            f"{name} is {show(values)}, of type {type(values).__name__}: "
             "pass a list, an array or a column of numbers."
         )
         raise TypeError(message)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        at = _first(np.ma.getmaskarray(values).ravel())
+        at = first(np.ma.getmaskarray(values).ravel())
         message = f"{name}[{at}] is masked: drop the masked rows first, with .compressed()."
         raise ValueError(message)
     try:
@@ -114,7 +118,7 @@ def _real_array(values: object, name: str) -> NDArray[Any]:
     if array.dtype.kind not in _NUMBER_KINDS:
         if array.ndim == 0:
             message = (
-                f"{name} is {_show(values)}, of type {type(values).__name__}: "
+                f"{name} is {show(values)}, of type {type(values).__name__}: "
                 "pass a list, an array or a column of numbers."
             )
             raise TypeError(message)
@@ -125,7 +129,7 @@ def _real_array(values: object, name: str) -> NDArray[Any]:
 
 def real_vector(values: object, name: str) -> NDArray[Any]:
     """Return ``values`` as a non-empty one-dimensional array of a real dtype."""
-    array = _real_array(values, name)
+    array = real_array(values, name)
     if array.ndim == 2 and min(array.shape) > 0:
         hint = f"Flatten it with {name}.ravel()." if 1 in array.shape else _MATRIX_REMEDY
         message = f"{name} has shape {array.shape}; it must be one-dimensional. {hint}"
@@ -146,16 +150,14 @@ def probabilities(values: object, name: str = "y_prob") -> Vector:
     """Return predictions as contiguous float64 in [0, 1]."""
     array = real_vector(values, name)
     if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
-        if np.isnan(array).any():
-            _fail(name, array, np.isnan(array), "drop or fill the rows without a prediction.")
-        outside = (array < 0) | (array > 1)
-        _fail(
-            name,
-            array,
-            outside,
-            "a probability lies between 0 and 1. Nothing is clipped and logits are not guessed: "
-            "if these are logits, apply the sigmoid first.",
+        outside = ~((array >= 0) & (array <= 1))
+        why = (
+            "drop or fill the rows without a prediction."
+            if np.isnan(array[first(outside)])
+            else "a probability lies between 0 and 1. Nothing is clipped and logits are not "
+            "guessed: if these are logits, apply the sigmoid first."
         )
+        fail(name, array, outside, why)
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -171,7 +173,7 @@ def labels(values: object, name: str = "y_true") -> NDArray[np.uint8]:
 
 
 def _fail_label(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> NoReturn:
-    found = float(array[_first(bad)])
+    found = float(array[first(bad)])
     if math.isnan(found):
         why = "drop the rows without a label."
     elif 0 < found < 1:
@@ -188,7 +190,7 @@ def _fail_label(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> NoRet
         )
     else:
         why = "a label is 0 or 1."
-    _fail(name, array, bad, why)
+    fail(name, array, bad, why)
 
 
 def masses(values: object, name: str, size: int, other: str) -> Vector:
@@ -196,9 +198,9 @@ def masses(values: object, name: str, size: int, other: str) -> Vector:
     array = real_vector(values, name)
     check_size(name, array.size, other, size)
     if not np.isfinite(array).all():
-        _fail(name, array, ~np.isfinite(array), "it must be a finite number.")
+        fail(name, array, ~np.isfinite(array), "it must be a finite number.")
     if array.min() < 0:
-        _fail(name, array, array < 0, "it must not be negative.")
+        fail(name, array, array < 0, "it must not be negative.")
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -239,7 +241,7 @@ def _fail_if_swapped(y_true: object, y_prob: object) -> None:
     except (TypeError, ValueError):
         return
     fractional = (first > 0) & (first < 1)
-    _fail(
+    fail(
         "y_true",
         first,
         fractional,
@@ -264,103 +266,58 @@ def binary_inputs(
     return label, prediction, weights(sample_weight, prediction.size)
 
 
-# Rows of a probability matrix may miss a sum of 1 by this much: what half precision or a file with
-# four decimals loses, far less than logits or independent scores do.
-ROW_SUM_TOLERANCE = 1e-2
-
-
-def probability_matrix(values: object, name: str = "y_prob") -> Vector:
-    """Return a matrix with a row per example and a column per class, rows summing to 1."""
-    array = _real_array(values, name)
-    if array.ndim != 2:
-        message = (
-            f"{name} has shape {array.shape}; a matrix is needed, with a row per example and a "
-            "column per class. For one column of probabilities use the binary measures directly."
-        )
-        raise ValueError(message)
-    if array.shape[0] == 0:
-        message = f"{name} is empty: at least one row is needed."
-        raise ValueError(message)
-    if array.shape[1] < 2:
-        message = f"{name} has {array.shape[1]} columns; a column per class needs at least two."
-        raise ValueError(message)
-    matrix = np.ascontiguousarray(array, dtype=np.float64)
-    bad = ~((array >= 0) & (array <= 1))
-    if bad.any():
-        row, column = (int(i) for i in np.unravel_index(_first(bad.ravel()), bad.shape))
-        message = (
-            f"{name}[{row}, {column}] is {_show(array[row, column])}: a probability lies between 0 "
-            "and 1. If these are logits, apply the softmax first."
-        )
-        raise ValueError(message)
-    off = np.abs(matrix.sum(axis=1) - 1) > ROW_SUM_TOLERANCE
-    if off.any():
-        row = _first(off)
-        message = (
-            f"{name}[{row}] sums to {matrix[row].sum():.6g}: the probabilities of the classes sum "
-            "to 1 in each row. For independent labels use one binary measure per column."
-        )
-        raise ValueError(message)
-    return matrix
-
-
-def class_inputs(y_true: object, y_prob: object) -> tuple[NDArray[np.int64], Vector]:
-    """Return class numbers and the probability matrix they index."""
-    matrix = probability_matrix(y_prob)
-    array = real_vector(y_true, "y_true")
-    check_size("y_true", array.size, "y_prob", matrix.shape[0])
-    classes = matrix.shape[1]
-    bad = ~((array >= 0) & (array < classes) & (np.floor(array) == array))
-    if bad.any():
-        _fail(
-            "y_true",
-            array,
-            bad,
-            f"with {classes} columns a class is an integer from 0 to {classes - 1}.",
-        )
-    return array.astype(np.int64), matrix
-
-
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     """Raise unless ``value`` is one of the choices."""
-    if isinstance(value, str | bool | int | float) and value in choices:
+    known = isinstance(value, str | numbers.Real) and not isinstance(value, bool | np.bool_)
+    if known and value in choices:
         return
     listed = ", ".join(repr(choice) for choice in choices)
-    message = f"{name} is {_show(value)}; it must be one of {listed}."
+    message = f"{name} is {show(value)}; it must be one of {listed}."
     raise ValueError(message)
 
 
 def check_flag(name: str, value: object) -> bool:
     """Return a true Boolean."""
     if not isinstance(value, bool | np.bool_):
-        message = f"{name} is {_show(value)}; it must be True or False."
+        message = f"{name} is {show(value)}; it must be True or False."
         raise TypeError(message)
     return bool(value)
 
 
-def check_count(name: str, value: object, minimum: int = 1) -> int:
-    """Return an integer of at least ``minimum``."""
+def check_count(name: str, value: object, minimum: int = 1, maximum: int = 2**53) -> int:
+    """Return an integer between ``minimum`` and ``maximum``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        message = f"{name} is {_show(value)}; it must be an integer."
+        message = f"{name} is {show(value)}; it must be an integer."
         raise TypeError(message)
-    if value < minimum:
-        message = f"{name} is {_show(value)}; it must be at least {minimum}."
+    count = int(value)
+    if count < minimum:
+        message = f"{name} is {show(value)}; it must be at least {minimum}."
         raise ValueError(message)
-    return int(value)
+    if count > maximum:
+        message = f"{name} is {show(value)}; it must be at most {maximum}."
+        raise ValueError(message)
+    return count
 
 
 def _real_number(name: str, value: object) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        message = f"{name} is {_show(value)}; it must be a real number."
+        message = f"{name} is {show(value)}; it must be a real number."
         raise TypeError(message)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        message = f"{name} is {show(value)}; that is too large."
+        raise ValueError(message) from None
 
 
 def check_positive(name: str, value: object) -> float:
-    """Return a positive finite number."""
+    """Return a positive number, far from where its powers and inverse leave the range of floats."""
     number = _real_number(name, value)
     if not 0 < number < math.inf:
-        message = f"{name} is {_show(value)}; it must be positive and finite."
+        message = f"{name} is {show(value)}; it must be positive and finite."
+        raise ValueError(message)
+    if not 1e-200 <= number <= 1e200:
+        message = f"{name} is {show(value)}; it must lie between 1e-200 and 1e200."
         raise ValueError(message)
     return number
 
@@ -369,7 +326,7 @@ def check_nonnegative(name: str, value: object) -> float:
     """Return a finite number that is not negative."""
     number = _real_number(name, value)
     if not 0 <= number < math.inf:
-        message = f"{name} is {_show(value)}; it must be finite and not negative."
+        message = f"{name} is {show(value)}; it must be finite and not negative."
         raise ValueError(message)
     return number
 
@@ -378,7 +335,7 @@ def check_fraction(name: str, value: object) -> float:
     """Return a number strictly between 0 and 1."""
     number = _real_number(name, value)
     if not 0 < number < 1:
-        message = f"{name} is {_show(value)}; it must lie strictly between 0 and 1."
+        message = f"{name} is {show(value)}; it must lie strictly between 0 and 1."
         raise ValueError(message)
     return number
 
@@ -392,7 +349,7 @@ def generator(rng: object) -> np.random.Generator:
     ):
         return np.random.default_rng(cast("int | None", rng))
     message = (
-        f"rng is {_show(rng)}; it must be a nonnegative integer seed, a numpy.random.Generator or "
+        f"rng is {show(rng)}; it must be a nonnegative integer seed, a numpy.random.Generator or "
         "None."
     )
     raise TypeError(message)

@@ -62,8 +62,21 @@ class Joint:
     grid: Grid | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.prediction, self.mass0, self.mass1):
-            array.flags.writeable = False
+        for name in ("prediction", "mass0", "mass1"):
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != 1:
+                message = f"{name} is not a float64 vector: use Joint.from_masses."
+                raise TypeError(message)
+            view = array.view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
+        v, sizes = self.prediction, {self.prediction.size, self.mass0.size, self.mass1.size}
+        if len(sizes) > 1 or v.size == 0 or not (v[0] >= 0 and v[-1] <= 1):
+            message = "prediction, mass0 and mass1 do not belong together: use Joint.from_masses."
+            raise ValueError(message)
+        if not (v[1:] > v[:-1]).all() or not (self.mass0.min() >= 0 and self.mass1.min() >= 0):
+            message = "prediction must increase and masses not be negative: use Joint.from_masses."
+            raise ValueError(message)
 
     # -- making one --------------------------------------------------------------------------
 
@@ -99,6 +112,9 @@ class Joint:
         if n_rows is not None:
             n_rows = _validate.check_count("n_rows", n_rows)
         radius = _validate.check_nonnegative("radius", radius)
+        if radius > 1:
+            message = f"radius is {radius}; predictions in [0, 1] move by at most 1."
+            raise ValueError(message)
         return cls(*_sort_masses(value, label0, label1), n_rows=n_rows, radius=radius)
 
     @classmethod
@@ -164,6 +180,8 @@ class Joint:
                 "same grid with .coarsen(bits)."
             )
             raise ValueError(message)
+        parts = (self.mass0, self.mass1, other.mass0, other.mass1)
+        _validate.check_total("the sum of both joints", *parts)
         share = self.total / (self.total + other.total)
         known = self.n_rows is not None and other.n_rows is not None
         return Joint(
@@ -255,7 +273,7 @@ class Joint:
                 radius=float(content.pop("radius")),
                 **content,
             )
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
             message = f"{os.fspath(path)!r} is not a valid joint: {error}"
             raise ValueError(message) from error
 

@@ -5,6 +5,7 @@ Needs scikit-learn 1.6 or later. Nothing else in the package imports this module
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from caldist import _validate
 from caldist.joint import Joint
 from caldist.measures.upper_distance import best_map, nearest_known
+from caldist.multiclass import ROW_SUM_TOLERANCE
 
 __all__ = ["NearestCalibrator"]
 
@@ -49,9 +51,11 @@ class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
 
     Parameters
     ----------
-    out_of_bounds : {"raise", "clip"}, default="raise"
-        What to do with values outside [0, 1], in ``fit`` and in ``transform``: refuse them, or
-        move them to 0 or 1. Values in [0, 1] beyond the training predictions are never refused.
+    out_of_bounds : {"warn", "raise", "clip"}, default="warn"
+        What to do with values outside [0, 1], in ``fit`` and in ``transform``: move them to 0 or 1
+        with a warning, refuse them, or move them silently. Values in [0, 1] beyond the training
+        predictions are never refused. The default is as lenient as scikit-learn's conventions ask
+        of an estimator; the functions of caldist itself always refuse.
 
     Attributes
     ----------
@@ -91,7 +95,7 @@ class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
     array([0.067])
     """
 
-    def __init__(self, *, out_of_bounds: Literal["raise", "clip"] = "raise") -> None:
+    def __init__(self, *, out_of_bounds: Literal["warn", "raise", "clip"] = "warn") -> None:
         self.out_of_bounds = out_of_bounds
 
     def __sklearn_tags__(self) -> Any:
@@ -155,22 +159,31 @@ class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
 
     def _in_bounds(self, matrix: NDArray[Any]) -> Vector:
         """Return predictions in [0, 1] as float64, or raise for the first that is not one."""
-        _validate.check_choice("out_of_bounds", self.out_of_bounds, ("raise", "clip"))
+        _validate.check_choice("out_of_bounds", self.out_of_bounds, ("warn", "raise", "clip"))
         if not np.isfinite(matrix).all():
             bad = ~np.isfinite(matrix)
             # NaN, not nan: scikit-learn's users, and its checks, look for this spelling.
             name = "NaN" if np.isnan(matrix[bad][0]) else None
             _fail(matrix, bad, "drop or fill the rows without a prediction.", name)
-        if self.out_of_bounds == "clip":
-            matrix = np.clip(matrix, 0, 1)
-        elif matrix.min() < 0 or matrix.max() > 1:
+        outside = (matrix < 0) | (matrix > 1)
+        if not outside.any():
+            return matrix.astype(np.float64, copy=False)
+        if self.out_of_bounds == "raise":
             _fail(
                 matrix,
-                (matrix < 0) | (matrix > 1),
+                outside,
                 "a probability lies between 0 and 1. If these are logits, apply the sigmoid "
                 'first; to move values to 0 or 1 pass out_of_bounds="clip".',
             )
-        return matrix.astype(np.float64, copy=False)
+        if self.out_of_bounds == "warn":
+            warnings.warn(
+                "X has values outside [0, 1], which are moved to 0 or 1. If these are logits, "
+                'apply the sigmoid first; out_of_bounds="raise" makes this an error.',
+                UserWarning,
+                stacklevel=3,
+            )
+        clipped: Vector = np.clip(matrix, 0, 1).astype(np.float64)
+        return clipped
 
 
 def _map(
@@ -224,7 +237,7 @@ def _fail_if_all_classes(matrix: NDArray[Any]) -> None:
     if matrix.shape[1] < 2 or not (matrix.min() >= 0 and matrix.max() <= 1):
         return
     sums = matrix.sum(axis=1, dtype=np.float64)
-    if (np.abs(sums - 1) <= _validate.ROW_SUM_TOLERANCE).all():
+    if (np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all():
         message = (
             f"X has {matrix.shape[1]} columns that sum to 1 in every row (X[0] to {sums[0]:.6g}): "
             "these look like the probabilities of all classes. Pass that of the second class, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -11,12 +11,22 @@ from numpy.typing import NDArray
 
 from caldist.joint import Joint
 
-__all__ = ["AGREEMENT", "Certificate", "CertificateError", "fail", "masses", "vector"]
+__all__ = [
+    "AGREEMENT",
+    "SLACK",
+    "Certificate",
+    "CertificateError",
+    "fail",
+    "lipschitz",
+    "masses",
+    "support",
+    "vector",
+]
 
 Vector = NDArray[np.float64]
 
 AGREEMENT = 1e-9  # how closely a recomputed bound has to agree with the stored one
-FEASIBLE = 1e-10  # what rounding may leave of a constraint
+SLACK = 1e-9  # what rounding may leave of all constraints of one proof together
 
 
 class CertificateError(ValueError):
@@ -47,11 +57,24 @@ class Certificate(ABC):
         """The distance between the bounds."""
         return self.upper - self.lower
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            array = getattr(self, field.name)
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+
     def verify(self) -> None:
-        """Recompute both bounds from the joint and the proof, or raise ``CertificateError``."""
+        """Recompute both bounds from the joint and the proof, or raise ``CertificateError``.
+
+        Constraints that rounding has broken are charged to the bound in full, so what is accepted
+        is a proof up to the rounding of the check itself.
+        """
+        if not isinstance(self.joint, Joint):
+            fail(f"joint is of type {type(self.joint).__name__}")
         for name in ("value", "lower", "upper"):
-            if not np.isfinite(getattr(self, name)):
-                fail(f"{name} is {getattr(self, name)}")
+            number = getattr(self, name)
+            if not isinstance(number, float) or not np.isfinite(number):
+                fail(f"{name} is {number!r}, not a finite float")
         if not self.lower <= self.value <= self.upper:
             fail(f"value {self.value} does not lie between {self.lower} and {self.upper}")
         for name, stored, proved in (
@@ -77,8 +100,10 @@ def fail(reason: str) -> None:
 
 
 def vector(name: str, values: object, size: int | None = None) -> Vector:
-    """Return a proof array that has the right shape and only finite numbers."""
-    array = np.asarray(values, dtype=np.float64)
+    """Return a proof array that has the right type and shape and only finite numbers."""
+    if type(values) is not np.ndarray or values.dtype != np.float64:
+        fail(f"{name} is not a float64 array")
+    array: Vector = values  # type: ignore[assignment]
     if array.ndim != 1 or array.size == 0 or (size is not None and array.size != size):
         expected = "a vector" if size is None else f"a vector of {size} numbers"
         fail(f"{name} has shape {array.shape} instead of {expected}")
@@ -95,12 +120,17 @@ def support(name: str, values: object) -> Vector:
     return array
 
 
-def lipschitz(name: str, at: Vector, values: object) -> Vector:
-    """Return the values of a function that is 1-Lipschitz along the increasing points ``at``."""
+def lipschitz(name: str, at: Vector, values: object) -> tuple[Vector, float]:
+    """Return the values of a function at increasing points, and its distance from 1-Lipschitz.
+
+    Lowering or raising what follows each step that is too long by its excess makes the function
+    1-Lipschitz, and changes it nowhere by more than the sum of the excesses.
+    """
     array = vector(name, values, at.size)
-    if not (np.abs(np.diff(array)) <= np.diff(at) + FEASIBLE).all():
+    excess = float(np.maximum(np.abs(np.diff(array)) - np.diff(at), 0.0).sum())
+    if excess > SLACK:
         fail(f"{name} is not 1-Lipschitz")
-    return array
+    return array, excess
 
 
 def masses(joint: Joint) -> tuple[Vector, Vector, Vector]:

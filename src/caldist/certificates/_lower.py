@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist.certificates._base import (
-    FEASIBLE,
+    SLACK,
     Certificate,
     fail,
     lipschitz,
@@ -84,9 +84,9 @@ class LowerCertificate(Certificate):
         cost = 0.0
         for have, want in ((mass0, (1 - u) * m), (mass1, u * m)):
             missing = abs(float(have.sum() - want.sum()))
-            if missing > FEASIBLE:
+            if missing > SLACK:
                 fail(f"the calibrated distribution misses the data's label totals by {missing}")
-            cost += _transport_cost(v, have, u, want)
+            cost += _transport_cost(v, have, u, want) + missing  # moved by at most 1
         return cost
 
 
@@ -96,8 +96,8 @@ def dual_bound(joint: Joint, node: object, potential0: object, potential1: objec
     u = support("node", node)
     if u[0] != 0 or u[-1] != 1:
         fail("node does not reach from 0 to 1")
-    r0 = lipschitz("potential0", u, potential0)
-    r1 = lipschitz("potential1", u, potential1)
+    r0, excess0 = lipschitz("potential0", u, potential0)
+    r1, excess1 = lipschitz("potential1", u, potential1)
     # On a stretch of length d from a, with slopes s0 and s1, the constraint is the quadratic
     # q(t) = q(0) + t (s0 (1 - a) + s1 a + r1 - r0) + t^2 (s1 - s0), largest at an end or between.
     start, d = u[:-1], np.diff(u)
@@ -107,9 +107,13 @@ def dual_bound(joint: Joint, node: object, potential0: object, potential1: objec
     bend = s1 - s0
     inside = (bend < 0) & (slope > 0) & (slope < -2 * bend * d)
     peak = ends[:-1][inside] - slope[inside] ** 2 / (4 * bend[inside])
-    if max(ends.max(), peak.max(initial=-np.inf)) > FEASIBLE:
+    violation = max(0.0, float(ends.max()), float(peak.max(initial=0.0)))
+    if violation > SLACK:
         fail("the potentials violate (1 - u) r0(u) + u r1(u) <= 0")
-    return float(mass0 @ np.interp(v, u, r0) + mass1 @ np.interp(v, u, r1))
+    # Made Lipschitz, each potential moves by at most its excess; lowering both by the violation
+    # and by the larger excess restores the constraint.
+    lost = violation + 2 * max(excess0, excess1)
+    return float(mass0 @ np.interp(v, u, r0) + mass1 @ np.interp(v, u, r1)) - lost
 
 
 def _transport_cost(v: Vector, have: Vector, u: Vector, want: Vector) -> float:

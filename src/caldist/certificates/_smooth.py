@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist.certificates._base import (
-    FEASIBLE,
+    SLACK,
     Certificate,
     fail,
     lipschitz,
@@ -53,20 +53,25 @@ class SmoothCertificate(Certificate):
     def _prove_lower(self) -> float:
         v, mass0, mass1 = masses(self.joint)
         knot = support("knot", self.knot)
-        height = lipschitz("height", knot, self.height)
-        if np.abs(height).max() > 1 + FEASIBLE:
+        height, excess = lipschitz("height", knot, self.height)
+        beyond = max(0.0, float(np.abs(height).max()) - 1)
+        if beyond > SLACK:
             fail("height leaves [-1, 1]")
-        return float((mass1 * (1 - v) - mass0 * v) @ np.interp(v, knot, height))
+        attained = float((mass1 * (1 - v) - mass0 * v) @ np.interp(v, knot, height))
+        return attained - excess - beyond
 
     def _prove_upper(self) -> float:
         v, mass0, mass1 = masses(self.joint)
         curve = vector("curve", self.curve, v.size)
         sums = np.cumsum(mass1 * (1 - v) - mass0 * v)
         total = float(sums[-1])
-        if abs(curve[-1] - total) > FEASIBLE:
+        missing = abs(float(curve[-1]) - total)
+        if missing > SLACK:
             fail(f"curve ends at {curve[-1]} instead of {total}")
-        # A step against the direction of T would cost twice its size.
+        # The steps count with their absolute sum, so one against the direction of T counts twice.
         steps = np.diff(curve, prepend=0.0) * (1.0 if total >= 0 else -1.0)
-        if steps.min() < -FEASIBLE:
+        backwards = float(np.maximum(-steps, 0.0).sum())
+        if backwards > SLACK:
             fail("curve is not monotone from 0")
-        return abs(total) + float(np.diff(v) @ np.abs(sums - curve)[:-1])
+        apart = float(np.diff(v) @ np.abs(sums - curve)[:-1])
+        return abs(total) + apart + 2 * backwards + 2 * missing

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist.certificates._base import FEASIBLE, Certificate, fail, masses, vector
+from caldist.certificates._base import SLACK, Certificate, fail, masses, vector
 from caldist.certificates._lower import dual_bound
 
 __all__ = ["UpperCertificate"]
@@ -49,15 +49,17 @@ class UpperCertificate(Certificate):
             fail(f"value {self.value} is not the cost of the map, {self.upper}")
         v, mass0, mass1 = masses(self.joint)
         target = vector("recalibrated", self.recalibrated)
-        group = np.asarray(self.group)
-        if group.shape != v.shape or group.dtype.kind not in "iu":
+        group = self.group
+        if type(group) is not np.ndarray or group.shape != v.shape or group.dtype != np.int64:
             fail("group is not one integer for each prediction")
+        if not isinstance(self.exact, bool):
+            fail(f"exact is {self.exact!r}")
         if group.min() < 0 or group.max() >= target.size:
             fail("group points outside recalibrated")
         mass = np.bincount(group, mass0 + mass1, minlength=target.size)
         ones = np.bincount(group, mass1, minlength=target.size)
         if (mass == 0).any():
             fail("recalibrated lists a group without mass")
-        if np.abs(ones / mass - target).max() > FEASIBLE:
+        if np.abs(ones / mass - target).max() > SLACK:
             fail("recalibrated is not the frequency of label 1 in its group")
         return float((mass0 + mass1) @ np.abs(v - target[group]))

@@ -127,4 +127,5 @@ def residual_masses(
     with cython.nogil:
         for i in range(prediction.shape[0]):
             v = prediction[i]
-            residual[i] = (mass1[i] * (1.0 - v) - mass0[i] * v) / total
+            # Dividing first keeps the digits of masses close to the least positive number.
+            residual[i] = mass1[i] / total * (1.0 - v) - mass0[i] / total * v

@@ -30,6 +30,7 @@ __all__ = [
 Vector = NDArray[np.float64]
 KernelFunction = Callable[[Vector, Vector], Any]
 
+_FINEST = 1e-6  # for which a trillion draws are needed
 _BLOCK = 1 << 20  # kernel values held at a time
 
 
@@ -54,6 +55,9 @@ def kernel_ce_draws(*, precision: float, confidence_level: float = 0.95) -> Kern
     KernelDraws(n_terms=73778, n_features=18445)
     """
     precision = _validate.check_fraction("precision", precision)
+    if precision < _FINEST:
+        message = f"precision is {precision!r}; it must be at least {_FINEST}."
+        raise ValueError(message)
     level = _validate.check_fraction("confidence_level", confidence_level)
     draws = math.log(2 / (1 - level)) / precision**2
     return KernelDraws(n_terms=math.ceil(2 * draws), n_features=math.ceil(draws / 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,8 @@ __all__ = ["binned_ece", "binned_ece_of"]
 
 Vector = NDArray[np.float64]
 Strategy = Literal["uniform", "quantile"]
+
+MOST_BINS = 10_000_000  # whose edges are held in memory
 
 
 def binned_ece(
@@ -66,7 +69,7 @@ def binned_ece(
     >>> caldist.binned_ece([0, 1], [0.4375, 0.5625], n_bins=3)
     0.0
     """
-    n_bins = _validate.check_count("n_bins", n_bins)
+    n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
     _validate.check_choice("strategy", strategy, ("uniform", "quantile"))
     add_width = _validate.check_flag("add_width", add_width)
     joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
@@ -100,7 +103,8 @@ def binned_ece_of(
 
 
 def _equal_mass_edges(joint: Joint, n_bins: int) -> Vector:
-    mass = joint.mass0 + joint.mass1
+    # Scaled by a power of two, which is exact, so that no product overflows.
+    mass = np.ldexp(joint.mass0 + joint.mass1, -math.frexp(joint.total)[1])
     below = np.concatenate(([0.0], np.cumsum(mass)))
     # below * n >= k * total rather than below >= k * total / n: exact for row counts.
     start = np.searchsorted(below[:-1] * n_bins, np.arange(1, n_bins) * below[-1])
@@ -113,8 +117,13 @@ def _check_edges(edges: ArrayLike, joint: Joint) -> Vector:
     if values.size < 2:
         message = f"edges has {values.size} value; one bin needs two."
         raise ValueError(message)
-    step = np.diff(values)
-    if not (step > 0).all():  # NaN fails too
+    with np.errstate(invalid="ignore"):
+        step = np.diff(values)
+    if not np.isfinite(values).all():
+        at = int(np.argmin(np.isfinite(values)))
+        message = f"edges[{at}] is {values[at]}: edges are finite numbers."
+        raise ValueError(message)
+    if not (step > 0).all():
         at = int(np.argmin(step > 0)) + 1
         message = f"edges[{at}] is {values[at]}, after {values[at - 1]}: edges must increase."
         raise ValueError(message)

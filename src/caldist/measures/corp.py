@@ -110,8 +110,10 @@ def corp(
 
 def corp_of(joint: Joint, *, score: Score = "brier") -> Corp:
     """Return the CORP decomposition of a joint distribution."""
-    # Not normalised: shares of weights of very different size could vanish.
-    mass0, mass1 = joint.mass0, joint.mass1
+    # Not normalised: shares of weights of very different size could vanish. Weights close to the
+    # least positive number are scaled up, by a power of two.
+    scale = 2.0**500 if joint.total < 2.0**-500 else 1.0
+    mass0, mass1 = joint.mass0 * scale, joint.mass1 * scale
     start = _blocks(mass0, mass1)
     block0, block1 = np.add.reduceat(mass0, start), np.add.reduceat(mass1, start)
     total0, total1 = mass0.sum(keepdims=True), mass1.sum(keepdims=True)
@@ -119,8 +121,8 @@ def corp_of(joint: Joint, *, score: Score = "brier") -> Corp:
         mean, of_blocks = brier_score_of(joint), _gini
     else:
         mean, of_blocks = log_loss_of(joint), _entropy
-    recalibrated = of_blocks(block0, block1) / joint.total
-    uncertainty = of_blocks(total0, total1) / joint.total
+    recalibrated = of_blocks(block0, block1) / (joint.total * scale)
+    uncertainty = of_blocks(total0, total1) / (joint.total * scale)
     value = block1 / (block0 + block1)
     return Corp(
         score=mean,

@@ -57,10 +57,10 @@ def ece(
 
 def ece_of(joint: Joint, *, norm: float = 1) -> float:
     """Return the ECE of a joint distribution."""
-    gap = np.abs(joint.residual())
     if norm == 1:
-        return float(gap.sum())
-    mass = (joint.mass0 + joint.mass1) / joint.total
+        return float(np.abs(joint.residual()).sum())
+    mass = joint.mass0 + joint.mass1
+    gap = np.abs(joint.mass1 / mass - joint.prediction)
     if norm == 2:
-        return math.sqrt(float((gap * (gap / mass)).sum()))
-    return float((gap / mass).max())
+        return math.sqrt(float((mass / joint.total) @ gap**2))
+    return float(gap.max())

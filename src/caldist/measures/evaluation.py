@@ -64,9 +64,12 @@ def _names(measures: Iterable[str] | None) -> list[str]:
     if isinstance(measures, str):
         message = f"measures is the text {measures!r}; pass a list of names, [{measures!r}]."
         raise TypeError(message)
+    if not isinstance(measures, Iterable):
+        message = f"measures is {measures!r}; pass a list of names."
+        raise TypeError(message)
     names = list(measures)
     for at, name in enumerate(names):
-        if name not in MEASURES:
+        if not isinstance(name, str) or name not in MEASURES:
             message = f"measures[{at}] is {name!r}; known are {', '.join(MEASURES)}."
             raise ValueError(message)
     return names

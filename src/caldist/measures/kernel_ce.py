@@ -156,7 +156,8 @@ def _function(kernel: Kernel, bandwidth: float) -> KernelFunction:
     if kernel == "laplace":
         return lambda u, v: np.exp(-np.abs(u - v) / bandwidth)
     if kernel == "gaussian":
-        return lambda u, v: np.exp(-(((u - v) / bandwidth) ** 2))
+        # Beyond 40 bandwidths the kernel is 0, and the square must not overflow.
+        return lambda u, v: np.exp(-(np.minimum(np.abs(u - v) / bandwidth, 40.0) ** 2))
     return kernel
 
 

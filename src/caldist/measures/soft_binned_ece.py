@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist.joint import Joint
+from caldist.measures.binned_ece import MOST_BINS
 
 __all__ = ["soft_binned_ece", "soft_binned_ece_of"]
 
@@ -75,7 +76,7 @@ def soft_binned_ece(
     >>> round(caldist.soft_binned_ece([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 12)
     0.16936672878
     """
-    n_bins = _validate.check_count("n_bins", n_bins)
+    n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
     temperature = _validate.check_positive("temperature", temperature)
     _validate.check_choice("norm", norm, (1, 2))
     joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)

@@ -16,6 +16,7 @@ __all__ = ["surrogate_interval_ce", "surrogate_interval_ce_of"]
 
 Vector = NDArray[np.float64]
 
+_FINEST_PRECISION = 1e-6  # with which the bins of one shift still fit into memory
 _FINEST = 60  # 2^-60 is below the spacing of doubles near any prediction that matters
 _CONFIDENCE = 0.95  # with which the default number of shifts reaches the precision
 _CHUNK = 1 << 20  # bin edges looked up at a time
@@ -71,6 +72,9 @@ def surrogate_interval_ce(
     """
     _validate.check_choice("method", method, ("exact", "monte_carlo"))
     precision = _validate.check_fraction("precision", precision)
+    if precision < _FINEST_PRECISION:
+        message = f"precision is {precision!r}; it must be at least {_FINEST_PRECISION}."
+        raise ValueError(message)
     if n_shifts is not None:
         n_shifts = _validate.check_count("n_shifts", n_shifts)
     generator = _validate.generator(rng)

@@ -19,6 +19,7 @@ __all__ = ["DistanceBounds", "true_distance", "true_distance_bounds"]
 
 Vector = NDArray[np.float64]
 
+_LARGEST_ORDER = 16  # beyond it powers of small distances vanish
 _LATTICE = 200  # points with labels 0 and 1 for which the lattice is still quick
 
 
@@ -60,7 +61,7 @@ def true_distance(
     mass : array-like, optional
         The mass of each x; equal by default.
     order : float
-        The exponent p ≥ 1.
+        The exponent p, from 1 to 16.
 
     Raises
     ------
@@ -105,7 +106,7 @@ def true_distance_bounds(
     mass : array-like, optional
         The mass of each x; equal by default.
     order : float
-        The exponent p ≥ 1.
+        The exponent p, from 1 to 16.
 
     Examples
     --------
@@ -117,8 +118,8 @@ def true_distance_bounds(
     """
     mean, value, share = _check(y_mean, y_prob, mass)
     order = _validate.check_positive("order", order)
-    if order < 1:
-        message = f"order is {order!r}; it must be at least 1."
+    if not 1 <= order <= _LARGEST_ORDER:
+        message = f"order is {order!r}; it must be between 1 and {_LARGEST_ORDER}."
         raise ValueError(message)
     k = value.size
     certain = bool(np.all((mean == 0) | (mean == 1)) and np.all(share == share[0]))

@@ -46,7 +46,8 @@ def upper_distance(
     **What it means.** How much the predictions have to be changed to become calibrated when only
     the predictions themselves may be looked at: the most that the distance to calibration can be,
     given predictions and labels. Finding it is NP-hard in general. With up to 17 distinct
-    predictions the value is exact, with up to 20 where an integer program finishes. Beyond, it is
+    predictions (12 where kernels are not compiled) the value is exact, with up to 20 where an
+    integer program finishes. Beyond, it is
     the cost of the best map found, so an upper bound: the best grouping of neighbouring
     predictions, up to 300 of them improved by moving single ones. Always at least
     the lower distance and at most the interval calibration error. The certificate of
