@@ -10,7 +10,7 @@ priority queue of weighted keys: step i pushes the key S_i with weight 2 d_i and
 off the largest keys, paying for the way down to S_i.
 
 Neighbouring prefix sums are close, so a new key nearly always lands close to the largest one. The
-queue is therefore a sorted stack, into which a key is inserted if it belongs within the DEPTH
+queue is therefore a sorted stack, into which a key is inserted if it belongs within the eight
 topmost, and a binary heap for the few that belong deeper: O(log n) a step whatever the data do.
 Two keys need no queue: weight at 0, the least key, is never missed, and weight at T, the greatest,
 is one number.
@@ -89,7 +89,7 @@ def smooth_ce(
     ``curve[i]`` is the optimal x between v_i and v_{i+1}, and ``curve[n-1]`` is T.
     """
     n: cython.Py_ssize_t = v.shape[0]
-    depth: cython.Py_ssize_t = 12
+    depth: cython.Py_ssize_t = 8
     stack_key: cython.double[::1] = doubles(n)
     stack_weight: cython.double[::1] = doubles(n)
     heap_key: cython.double[::1] = doubles(n)
