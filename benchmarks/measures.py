@@ -58,6 +58,25 @@ _ALL = (
     Measure("kernel_ce:gaussian", partial(caldist.kernel_ce, kernel="gaussian"), largest=_MILLION),
     Measure("ece", caldist.ece, largest=_MILLION),
     Measure("binned_ece", caldist.binned_ece, largest=_MILLION),
+    *(
+        Measure(function.__name__, function, {10**6: 10}, largest=_MILLION)
+        for function in (
+            caldist.brier_score,
+            caldist.log_loss,
+            caldist.normalized_cross_entropy,
+            caldist.ecce_mad,
+            caldist.ecce_range,
+            caldist.ks_error,
+            caldist.mmce,
+            caldist.debiased_ece,
+            caldist.sweep_ece,
+            caldist.soft_binned_ece,
+            caldist.kernel_smoothed_ece,
+            caldist.averaged_two_bin_ce,
+            caldist.skce,
+            caldist.corp,
+        )
+    ),
 )
 
 MEASURES: dict[str, Measure] = {measure.name: measure for measure in _ALL}

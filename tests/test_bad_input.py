@@ -3,6 +3,7 @@
 Every case runs on every public function that takes labels and predictions.
 """
 
+import inspect
 import re
 
 import numpy as np
@@ -16,13 +17,21 @@ import caldist
 from caldist import weights
 from caldist.measures.registry import MEASURES
 
-FUNCTIONS = {name: measure.function for name, measure in MEASURES.items()} | {
+OTHERWISE = {"top_label", "one_vs_rest", "weighted_ce"}  # a matrix, or an option that is required
+FUNCTIONS = {
+    name: getattr(caldist, name)
+    for name in caldist.__all__
+    if name not in OTHERWISE
+    and inspect.isfunction(getattr(caldist, name))
+    and list(inspect.signature(getattr(caldist, name)).parameters)[:2] == ["y_true", "y_prob"]
+} | {
     "weighted_ce": lambda y, p, **options: caldist.weighted_ce(
         y, p, functions=weights.polynomials(1), **options
     ),
-    "optimal_partition": caldist.optimal_partition,
     "Joint.from_arrays": caldist.Joint.from_arrays,
 }
+UNWEIGHTED = {"debiased_ece", "sweep_ece", "t_cal", "skce"}  # as their default options are
+WEIGHTED = {name: function for name, function in FUNCTIONS.items() if name not in UNWEIGHTED}
 NAN, INF = float("nan"), float("inf")
 Y, P = [0, 1, 1], [0.2, 0.5, 0.9]
 
@@ -121,7 +130,18 @@ def test_bad_labels_and_predictions(function, case):
     check(function, (y, p), {}, expected, parts)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_every_measure_is_among_the_functions():
+    assert set(MEASURES) < set(FUNCTIONS)
+    assert UNWEIGHTED < set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", sorted(UNWEIGHTED))
+def test_a_weight_raises_where_there_is_no_weighted_form(name):
+    with pytest.raises(ValueError, match="sample_weight"):
+        FUNCTIONS[name](Y, P, sample_weight=[1, 1, 1])
+
+
+@pytest.mark.parametrize("function", WEIGHTED.values(), ids=WEIGHTED)
 @pytest.mark.parametrize("case", WEIGHTS)
 def test_bad_weights(function, case):
     weight, expected, parts = WEIGHTS[case]

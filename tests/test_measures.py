@@ -1,5 +1,6 @@
 """Each measure against an independent oracle, on every family of instances."""
 
+import inspect
 import math
 
 import numpy as np
@@ -254,3 +255,22 @@ def test_ece_norms_of_weights_that_vanish_beside_others(norm, weight):
 def test_quantile_bins_of_huge_weights():
     value = caldist.binned_ece([0, 1], [0.2, 0.7], strategy="quantile", sample_weight=[8e307] * 2)
     assert value == pytest.approx(0.25)
+
+
+ALL = [
+    name
+    for name in caldist.__all__
+    if inspect.isfunction(getattr(caldist, name))
+    and inspect.signature(getattr(caldist, name)).return_annotation == "float"
+    and "y_true" in inspect.signature(getattr(caldist, name)).parameters
+    and name != "weighted_ce"
+]
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("kind", ["beta0.3", "beta1", "beta3", "one sided", "oscillating"])
+def test_every_measure_is_a_finite_float_on_ordinary_data(name, kind):
+    y, p = family(kind, 200, np.random.default_rng(8))
+    value = getattr(caldist, name)(y, p)
+    assert type(value) is float
+    assert math.isfinite(value)
