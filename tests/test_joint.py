@@ -294,3 +294,13 @@ def test_the_bare_constructor_leaves_its_arrays_writeable():
     v = np.array([0.5])
     Joint(v, np.ones(1), np.ones(1))
     v[0] = 0.25
+
+
+@given(samples())
+def test_prefix_sums_start_at_zero_and_end_at_the_mean_residual(sample):
+    y, p, weight = sample
+    joint = Joint.from_arrays(y, p, sample_weight=weight)
+    sums = joint.prefix_sums()
+    assert sums[0] == 0
+    assert np.diff(sums) == pytest.approx(joint.residual(), abs=1e-15)
+    assert sums[-1] == pytest.approx(float(np.average(y - p, weights=weight)), abs=1e-12)

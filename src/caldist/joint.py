@@ -213,6 +213,13 @@ class Joint:
         support.residual_masses(self.prediction, self.mass0, self.mass1, self.total, out)
         return out
 
+    def prefix_sums(self) -> Vector:
+        """Return 0 and the sums of the first 1, 2, … residuals: E[(y - v) 1(v <= v_i)]."""
+        sums = np.empty(self.prediction.size + 1)
+        sums[0] = 0.0
+        np.cumsum(self.residual(), out=sums[1:])
+        return sums
+
     def __eq__(self, other: object) -> bool:
         """Whether both have the same predictions, masses, row count and radius, to the bit."""
         if not isinstance(other, Joint):

@@ -18,17 +18,6 @@ except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
 
-def prefix_sums(c: cython.const[cython.double][::1], s: cython.double[::1]) -> None:
-    """Write s_0 = 0, s_i = c_1 + ... + c_i."""
-    i: cython.Py_ssize_t
-    total: cython.double = 0.0
-    with cython.nogil:
-        s[0] = 0.0
-        for i in range(c.shape[0]):
-            total += c[i]
-            s[i + 1] = total
-
-
 def random_interval_ce(
     v: cython.const[cython.double][::1], s: cython.const[cython.double][::1], e: cython.double
 ) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._kernels import shifts
 from caldist.joint import Joint
 
 __all__ = ["averaged_two_bin_ce", "averaged_two_bin_ce_of"]
@@ -57,8 +56,6 @@ def averaged_two_bin_ce(
 
 def averaged_two_bin_ce_of(joint: Joint) -> float:
     """Return the ATB of a joint distribution."""
-    residual = joint.residual()
-    sums = np.empty(residual.size + 1)
-    shifts.prefix_sums(residual, sums)
+    sums = joint.prefix_sums()
     width = np.diff(joint.prediction, prepend=0.0, append=1.0)  # S is constant in between
     return float((width * (sums**2 + (sums[-1] - sums) ** 2)).sum())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._kernels import shifts
 from caldist.joint import Joint
 
 __all__ = ["ecce_range", "ecce_range_of"]
@@ -55,7 +54,5 @@ def ecce_range(
 
 def ecce_range_of(joint: Joint) -> float:
     """Return the ECCE-R of a joint distribution."""
-    residual = joint.residual()
-    sums = np.empty(residual.size + 1)
-    shifts.prefix_sums(residual, sums)
+    sums = joint.prefix_sums()
     return float(np.ptp(sums))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
@@ -62,7 +61,5 @@ def random_interval_ce_of(
     joint: Joint, *, width: float = DEFAULT_WIDTH, add_width: bool = False
 ) -> float:
     """Return RintCE of a joint distribution."""
-    sums = np.empty(joint.prediction.size + 1)
-    shifts.prefix_sums(joint.residual(), sums)
-    value = shifts.random_interval_ce(joint.prediction, sums, width)
+    value = shifts.random_interval_ce(joint.prediction, joint.prefix_sums(), width)
     return float(value + width if add_width else value)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._kernels import shifts
 from caldist.joint import Joint
+from caldist.measures.ece import ece_of
 
 __all__ = ["surrogate_interval_ce", "surrogate_interval_ce_of"]
 
@@ -86,10 +87,8 @@ def surrogate_interval_ce(
 
 def surrogate_interval_ce_of(joint: Joint) -> float:
     """Return SintCE of a joint distribution, exactly."""
-    residual = joint.residual()
-    sums = np.empty(residual.size + 1)
-    shifts.prefix_sums(residual, sums)
-    best = float(np.abs(residual).sum())  # the limit of fine bins
+    sums = joint.prefix_sums()
+    best = ece_of(joint)  # the limit of fine bins
     error = abs(float(sums[-1]))  # of one bin
     for k in range(_FINEST):
         width = 2.0**-k
@@ -107,12 +106,10 @@ def _monte_carlo(
     joint: Joint, precision: float, n_shifts: int | None, rng: np.random.Generator
 ) -> float:
     finest = math.ceil(math.log2(2 / precision))
-    residual = joint.residual()
-    sums = np.empty(residual.size + 1)
-    shifts.prefix_sums(residual, sums)
+    sums = joint.prefix_sums()
     if n_shifts is None:
         # Each average lies in [0, ECE] and has to come within precision/2 of its mean.
-        spread = float(np.abs(residual).sum()) / (precision / 2)
+        spread = ece_of(joint) / (precision / 2)
         tails = 2 * (finest + 1) / (1 - _CONFIDENCE)
         n_shifts = max(1, math.ceil(math.log(tails) * spread**2 / 2))
     return min(
