@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 from caldist._kernels import COMPILED, grouping, interval
+from caldist.joint import Joint
 from caldist.measures import _grouping_search
+from caldist.measures.interval_ce import interval_ce_of, interval_groups_below
+from caldist.measures.upper_distance import upper_distance_of
 
 TOLERANCE = 1e-12
 REPEATS = 12 if COMPILED else 2
 SIZES = (1, 2, 3, 5, 15, 16, 17, 32, 33, 50) if COMPILED else (1, 2, 5, 17, 33)
+LARGE = 300 if COMPILED else 80
 
 
 def group_cost(v, mass, mass1, start, stop):
@@ -120,8 +124,10 @@ INSTANCES = {
 
 def solve(instance, cut, eps):
     """Run the kernel; check that value and groups agree; return the value."""
-    first = np.full(instance[0].size, -1, dtype=np.int64)
-    value, groups = grouping.best_grouping(*instance, cut, eps, first)
+    v, mass, mass1 = instance
+    sums = [np.concatenate(([0.0], np.cumsum(part))) for part in (mass, mass * v, mass1)]
+    first = np.full(v.size, -1, dtype=np.int64)
+    value, groups = grouping.best_grouping(v, *sums, cut, eps, first)
     starts = first[:groups]
     assert starts[0] == 0
     assert np.all(np.diff(starts) > 0)
@@ -133,7 +139,7 @@ def solve(instance, cut, eps):
 @pytest.mark.parametrize("name", INSTANCES)
 def test_the_kernel_finds_the_best_grouping_of_given_cuts(name):
     rng = np.random.default_rng(sum(map(ord, name)))
-    for size in SIZES * REPEATS:
+    for size in (*SIZES * REPEATS, LARGE):
         instance = INSTANCES[name](size, rng)
         n = instance[0].size
         cut = np.arange(n + 1)
@@ -159,7 +165,7 @@ def test_no_contiguous_grouping_of_few_points_is_cheaper(name):
 def test_the_cost_is_at_most_the_interval_calibration_error(name):
     v, mass, mass1 = INSTANCES[name](300, np.random.default_rng(7))
     first = np.empty(v.size, dtype=np.int64)
-    interval_ce, _ = interval.interval_partition(v, mass, mass1 - mass * v, first)
+    interval_ce, _ = interval.interval_partition(v, mass, mass1 - mass * v, np.inf, first)
     assert solve((v, mass, mass1), np.arange(v.size + 1), 0.0) <= interval_ce + TOLERANCE
 
 
@@ -208,3 +214,26 @@ def test_the_search_does_not_depend_on_the_scale_of_the_masses():
     scaled, same = _grouping_search.search(v, 500 * (mass - mass1), 500 * mass1)
     assert scaled == pytest.approx(value, abs=TOLERANCE)
     np.testing.assert_array_equal(first, same)
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_the_upper_distance_is_at_most_the_interval_calibration_error(name, monkeypatch):
+    """Also where the search is not exact, and the partition behind intCE may be left out."""
+    monkeypatch.setattr(_grouping_search, "ALL_CUTS", 10)
+    monkeypatch.setattr(_grouping_search, "MANY", 20)
+    monkeypatch.setattr(_grouping_search, "LEVELS", ((2, 0.0), (4, 0.0)))
+    rng = np.random.default_rng(12)
+    for size in (320, 500, 800) if COMPILED else (320,):
+        v, mass, mass1 = INSTANCES[name](size, rng)
+        joint = Joint.from_masses(v, mass - mass1, mass1)
+        value, interval_ce = upper_distance_of(joint), interval_ce_of(joint)
+        assert value <= interval_ce + TOLERANCE
+        mass0, mass1 = joint.normalized()
+        assert value <= searched((joint.prediction, mass0 + mass1, mass1)) + TOLERANCE
+        assert interval_groups_below(joint, 2 * interval_ce + TOLERANCE) is not None
+
+
+def test_the_partition_of_a_clearly_larger_interval_calibration_error_is_left_out():
+    v, mass, mass1 = INSTANCES["calibrated"](1000, np.random.default_rng(13))
+    joint = Joint.from_masses(v, mass - mass1, mass1)
+    assert interval_groups_below(joint, interval_ce_of(joint) / 2) is None

@@ -157,11 +157,14 @@ INSTANCES = {
 }
 
 
-def partition(method, instance, *options):
+def partition(method, instance, *options, limit=np.inf):
     """Run a kernel; check that value and groups agree; return the value."""
     v, mass, residual = instance
     first = np.full(v.size, -1, dtype=np.int64)
-    value, groups = getattr(interval, method)(v, mass, residual, *options, first)
+    value, groups = getattr(interval, method)(v, mass, residual, *options, limit, first)
+    if value == np.inf:
+        assert groups == 0
+        return value
     starts = first[:groups]
     assert starts[0] == 0
     assert np.all(np.diff(starts) > 0)
@@ -208,6 +211,27 @@ def test_the_search_may_hand_over_anywhere(name, allowance):
     instance = INSTANCES[name](LARGE, np.random.default_rng(4))
     value = partition("_partition", instance, allowance)
     assert value == pytest.approx(best_by_program(*instance), abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_only_a_cost_that_reaches_the_limit_is_left_out(name):
+    rng = np.random.default_rng(2 + sum(map(ord, name)))
+    for size in SIZES:
+        instance = INSTANCES[name](size, rng)
+        best = best_by_program(*instance)
+        for method in METHODS:
+            for share in (0.0, 0.1, 0.5, 0.9, 1 - 1e-6, 1 + 1e-6, 2.0):
+                value = partition(method, instance, limit=share * best)
+                if share > 1 or value < np.inf:
+                    assert value == pytest.approx(best, abs=TOLERANCE), (method, size, share)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["underconfident", "calibrated", "oscillating", "any residual"])
+def test_a_limit_far_below_the_cost_leaves_it_out(name, method):
+    instance = INSTANCES[name](LARGE, np.random.default_rng(6))
+    limit = best_by_program(*instance) / 2
+    assert partition(method, instance, limit=limit) == np.inf
 
 
 def test_inputs_may_be_read_only_and_stay_as_they_are():

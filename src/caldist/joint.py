@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-import threading
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist import _grid, _validate
-from caldist._files import write_atomically
+from caldist import _grid, _joint_files, _validate
 from caldist._grid import Grid
 from caldist._kernels import support
+from caldist._support import sort_masses, sort_rows
 
-__all__ = ["Joint"]
+__all__ = ["INVALID", "Joint"]
 
 Vector = NDArray[np.float64]
 
-_FORMAT = "caldist-joint-1"
-_THREADED_SORT = 100_000  # rows from which a second thread repays its start
+# Why rows of a table were left out.
+INVALID = ("missing label", "bad label", "missing prediction", "bad prediction", "bad weight")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,7 +29,8 @@ class Joint:
     """The joint distribution of predictions and labels, on finitely many predictions.
 
     Build one with :meth:`from_arrays`, :meth:`from_masses` or :meth:`from_cells`; merge parts with
-    ``+``; evaluate all measures on it with :func:`caldist.evaluate`.
+    ``+``; add batches of rows with :meth:`update`; evaluate all measures on it with
+    :func:`caldist.evaluate`.
 
     Attributes
     ----------
@@ -45,6 +46,8 @@ class Joint:
         exact data, positive for rounded predictions.
     grid
         The integer sums of a gridded joint, else None.
+    invalid
+        How many rows of a table were left out, by reason; empty where none were.
 
     Examples
     --------
@@ -60,8 +63,10 @@ class Joint:
     n_rows: int | None = None
     radius: float = 0.0
     grid: Grid | None = None
+    invalid: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "invalid", _check_invalid(self.invalid))
         for name in ("prediction", "mass0", "mass1"):
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != 1:
@@ -71,6 +76,8 @@ class Joint:
             view.flags.writeable = False
             object.__setattr__(self, name, view)
         v, sizes = self.prediction, {self.prediction.size, self.mass0.size, self.mass1.size}
+        if sizes == {0} and self.grid is not None:
+            return
         if len(sizes) > 1 or v.size == 0 or not (v[0] >= 0 and v[-1] <= 1):
             message = "prediction, mass0 and mass1 do not belong together: use Joint.from_masses."
             raise ValueError(message)
@@ -87,9 +94,9 @@ class Joint:
         """Collect rows of label, prediction and optional weight. O(n log n)."""
         label, prediction, weight = _validate.binary_inputs(y_true, y_prob, sample_weight)
         if weight is None:
-            return cls(*_sort_rows(label, prediction), n_rows=label.size)
+            return cls(*sort_rows(label, prediction), n_rows=label.size)
         weight1 = weight * label
-        return cls(*_sort_masses(prediction, weight - weight1, weight1), n_rows=label.size)
+        return cls(*sort_masses(prediction, weight - weight1, weight1), n_rows=label.size)
 
     @classmethod
     def from_masses(
@@ -115,7 +122,7 @@ class Joint:
         if radius > 1:
             message = f"radius is {radius}; predictions in [0, 1] move by at most 1."
             raise ValueError(message)
-        return cls(*_sort_masses(value, label0, label1), n_rows=n_rows, radius=radius)
+        return cls(*sort_masses(value, label0, label1), n_rows=n_rows, radius=radius)
 
     @classmethod
     def from_cells(
@@ -125,30 +132,48 @@ class Joint:
         count1: ArrayLike,
         place0: ArrayLike,
         place1: ArrayLike,
+        square0: ArrayLike | None = None,
+        square1: ArrayLike | None = None,
         *,
         bits: int = 16,
     ) -> Joint:
         """Read the result of a GROUP BY on a grid of 2^bits cells.
 
         ``cell`` is floor(v 2^bits), in any order and with repetitions; ``count0`` and ``count1``
-        are the rows of each label in it, ``place0`` and ``place1`` the sums over those rows of
-        floor((v 2^bits - cell) 2^31).
+        are the rows of each label in it. With f = v 2^bits - cell, ``place0`` and ``place1`` are
+        the sums over those rows of floor(f 2^31), ``square0`` and ``square1`` those of
+        floor(f f 2^31). Without squares the bounds of :func:`caldist.evaluate` are wider.
         """
         bits = _check_bits(bits)
-        return cls._from_grid(_grid.from_sums(bits, cell, count0, count1, place0, place1))
+        sums = (cell, count0, count1, place0, place1, square0, square1)
+        return cls._from_grid(_grid.from_sums(bits, *sums))
 
     @classmethod
-    def _from_grid(cls, grid: Grid) -> Joint:
+    def empty(cls, bits: int = 16) -> Joint:
+        """Return a gridded joint of no rows: the start of :meth:`update` and of sums.
+
+        Examples
+        --------
+        >>> import caldist
+        >>> joint = caldist.Joint.empty()
+        >>> joint.update([0, 1], [0.2, 0.9]).update([1], [0.9]).n_rows
+        3
+        """
+        return cls._from_grid(_grid.empty(_check_bits(bits)))
+
+    @classmethod
+    def _from_grid(cls, grid: Grid, invalid: Mapping[str, int] | None = None) -> Joint:
         count0, count1 = (np.asarray(count, np.float64) for count in (grid.count0, grid.count1))
         total = float(count0.sum() + count1.sum())
-        move0, move1 = grid.moves()
+        move0, move1 = grid.moves
         return cls(
             grid.centres(),
             count0,
             count1,
             n_rows=round(total) if grid.is_integer else None,
-            radius=float(move0.sum() + move1.sum()) / total,
+            radius=float(move0.sum() + move1.sum()) / total if total > 0 else 0.0,
             grid=grid,
+            invalid=invalid or {},
         )
 
     def coarsen(self, bits: int) -> Joint:
@@ -158,18 +183,22 @@ class Joint:
             if bits > self.grid.bits:
                 message = f"bits is {bits}, but this joint has only {self.grid.bits}."
                 raise ValueError(message)
-            return self._from_grid(self.grid.coarsen(bits))
+            return self._from_grid(self.grid.coarsen(bits), self.invalid)
         if self.radius > 0:
             message = "a joint with a radius but no grid cannot be put on a grid."
             raise ValueError(message)
-        return self._from_grid(_grid.from_masses(self.prediction, self.mass0, self.mass1, bits))
+        grid = _grid.from_masses(self.prediction, self.mass0, self.mass1, bits)
+        return self._from_grid(grid, self.invalid)
 
     def __add__(self, other: object) -> Joint:
         """Return the distribution of the rows of both."""
         if not isinstance(other, Joint):
             return NotImplemented
+        invalid = {
+            reason: self.invalid.get(reason, 0) + other.invalid.get(reason, 0) for reason in INVALID
+        }
         if self.grid is not None and other.grid is not None and self.grid.bits == other.grid.bits:
-            return self._from_grid(self.grid + other.grid)
+            return self._from_grid(self.grid + other.grid, invalid)
         if self.grid is not None or other.grid is not None:
             have, has = (
                 "no grid" if part.grid is None else f"{part.grid.bits} bits"
@@ -185,7 +214,7 @@ class Joint:
         share = self.total / (self.total + other.total)
         known = self.n_rows is not None and other.n_rows is not None
         return Joint(
-            *_sort_masses(
+            *sort_masses(
                 *(
                     np.concatenate((getattr(self, name), getattr(other, name)))
                     for name in ("prediction", "mass0", "mass1")
@@ -193,24 +222,51 @@ class Joint:
             ),
             n_rows=(self.n_rows or 0) + (other.n_rows or 0) if known else None,
             radius=share * self.radius + (1 - share) * other.radius,
+            invalid=invalid,
         )
+
+    def update(
+        self, y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    ) -> Joint:
+        """Add rows to this joint, in place, and return it.
+
+        A gridded joint takes them onto its grid, in O(rows + cells), and any division of rows into
+        batches, in any order, gives the same bits as all at once. An exact one merges them. Arrays
+        handed out earlier stay as they were. Rows that are refused leave the joint unchanged.
+        """
+        if self.grid is None:
+            new = self + Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+        else:
+            rows = _validate.binary_inputs(y_true, y_prob, sample_weight)
+            grid = self.grid + _grid.from_rows(*rows, self.grid.bits)
+            new = self._from_grid(grid, self.invalid)
+        for name in (item.name for item in fields(self)):
+            object.__setattr__(self, name, getattr(new, name))
+        return self
 
     # -- reading it --------------------------------------------------------------------------
 
     @property
     def total(self) -> float:
-        """The total mass."""
+        """The total mass; 0 for the empty joint."""
         return float(self.mass0.sum() + self.mass1.sum())
+
+    def _positive_total(self) -> float:
+        if self.prediction.size == 0:
+            message = "the joint has no rows: add some with .update(y_true, y_prob)."
+            raise ValueError(message)
+        return self.total
 
     def normalized(self) -> tuple[Vector, Vector]:
         """Return the masses of label 0 and label 1, divided by the total."""
-        total = self.total
+        total = self._positive_total()
         return self.mass0 / total, self.mass1 / total
 
     def residual(self) -> Vector:
         """Return E[(y - v) 1(v = v_i)] for each prediction v_i."""
+        total = self._positive_total()
         out = np.empty_like(self.prediction)
-        support.residual_masses(self.prediction, self.mass0, self.mass1, self.total, out)
+        support.residual_masses(self.prediction, self.mass0, self.mass1, total, out)
         return out
 
     def prefix_sums(self) -> Vector:
@@ -221,7 +277,7 @@ class Joint:
         return sums
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same predictions, masses, row count and radius, to the bit."""
+        """Whether all attributes are the same, to the bit; squares where both keep them."""
         if not isinstance(other, Joint):
             return NotImplemented
         return (
@@ -229,6 +285,7 @@ class Joint:
             and np.array_equal(self.mass0, other.mass0)
             and np.array_equal(self.mass1, other.mass1)
             and (self.n_rows, self.radius) == (other.n_rows, other.radius)
+            and (self.grid, self.invalid) == (other.grid, other.invalid)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -236,53 +293,62 @@ class Joint:
     def __repr__(self) -> str:
         rows = "" if self.n_rows is None else f", n_rows={self.n_rows}"
         radius = "" if self.radius == 0 else f", radius={self.radius:.3g}"
-        return f"Joint({self.prediction.size} predictions, total={self.total:g}{rows}{radius})"
+        invalid = f", invalid={dict(self.invalid)}" if self.invalid else ""
+        size = self.prediction.size
+        return f"Joint({size} predictions, total={self.total:g}{rows}{radius}{invalid})"
+
+    def __reduce__(self) -> tuple[type[Joint], tuple[Any, ...]]:
+        """Copy and unpickle through the constructor, so that everything stays read-only."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return Joint, (*(values | {"invalid": dict(self.invalid)}).values(),)
 
     # -- keeping it --------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a ``.npz`` file, whole or not at all."""
-        if self.grid is None:
+        grid = self.grid
+        if grid is None:
             content = {name: getattr(self, name) for name in ("prediction", "mass0", "mass1")}
             content["radius"] = np.float64(self.radius)
             content["n_rows"] = np.int64(-1 if self.n_rows is None else self.n_rows)
         else:
-            names = ("cell", "count0", "count1", "place0", "place1")
-            content = dict(zip(names, self.grid.arrays(), strict=True))
-            content["bits"] = np.int64(self.grid.bits)
-
-        def write(file: IO[bytes]) -> None:
-            np.savez(file, format=np.str_(_FORMAT), **content)
-
-        write_atomically(Path(path), write)
+            content = {**grid.arrays(), "bits": np.int64(grid.bits)}
+        content["invalid"] = np.array([self.invalid.get(reason, 0) for reason in INVALID])
+        _joint_files.write(path, content)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Joint:
         """Read what :meth:`save` wrote; a damaged or foreign file is a ``ValueError``."""
+        content = _joint_files.read(path)
         try:
-            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                content = {name: archive[name] for name in archive.files}
-        except FileNotFoundError:
-            raise
-        except Exception as error:
-            message = f"{os.fspath(path)!r} is not a saved joint, or it is damaged: {error}"
-            raise ValueError(message) from error
-        found = str(content.pop("format", "no format"))
-        if found != _FORMAT:
-            message = f"{os.fspath(path)!r} has format {found!r}; this version reads {_FORMAT!r}."
-            raise ValueError(message)
-        try:
-            if "bits" in content:
-                return cls.from_cells(bits=int(content.pop("bits")), **content)
-            rows = int(content.pop("n_rows"))
-            return cls.from_masses(
-                n_rows=None if rows < 0 else rows,
-                radius=float(content.pop("radius")),
-                **content,
-            )
+            counts = content.pop("invalid", np.zeros(len(INVALID), np.int64))
+            invalid = dict(zip(INVALID, counts.tolist(), strict=True))
+            if "bits" not in content:
+                rows = int(content.pop("n_rows"))
+                joint = cls.from_masses(
+                    n_rows=None if rows < 0 else rows,
+                    radius=float(content.pop("radius")),
+                    **content,
+                )
+            elif content["cell"].size == 0:
+                joint = cls.empty(int(content["bits"]))
+            else:
+                joint = cls.from_cells(bits=int(content.pop("bits")), **content)
+            return replace(joint, invalid=invalid)
         except (TypeError, ValueError, KeyError, OverflowError) as error:
             message = f"{os.fspath(path)!r} is not a valid joint: {error}"
             raise ValueError(message) from error
+
+
+def _check_invalid(invalid: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the positive counts in the order of INVALID, read-only."""
+    for reason in invalid:
+        _validate.check_choice("invalid", reason, INVALID)
+    counts = {
+        reason: _validate.check_count(f"invalid[{reason!r}]", invalid.get(reason, 0), minimum=0)
+        for reason in INVALID
+    }
+    return MappingProxyType({reason: count for reason, count in counts.items() if count})
 
 
 def _check_bits(bits: int) -> int:
@@ -291,40 +357,3 @@ def _check_bits(bits: int) -> int:
         message = f"bits is {bits}; it must be at most {_grid.MAX_BITS}."
         raise ValueError(message)
     return bits
-
-
-def _sort_rows(label: NDArray[np.uint8], prediction: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return distinct predictions with row counts per label.
-
-    The two labels are sorted apart, in two threads when large: sorting values is twice as fast as
-    finding a sorting order, and NumPy sorts without holding the interpreter's lock.
-    """
-    n = prediction.size
-    rows = np.empty(n)
-    ones = support.split_by_label(label, prediction, rows)
-    if n >= _THREADED_SORT:
-        helper = threading.Thread(target=rows[:ones].sort)
-        helper.start()
-        rows[ones:].sort()
-        helper.join()
-    else:
-        rows[:ones].sort()
-        rows[ones:].sort()
-    out = np.empty(n), np.empty(n), np.empty(n)
-    return _trimmed(out, support.merge_labels(rows[:ones], rows[ones:], *out))
-
-
-def _sort_masses(prediction: Vector, mass0: Vector, mass1: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return distinct predictions with the sums of their masses, leaving out empty ones."""
-    n = prediction.size
-    out = np.empty(n), np.empty(n), np.empty(n)
-    order = np.argsort(prediction, kind="stable")
-    return _trimmed(out, support.merge_weighted(order, prediction, mass0, mass1, *out))
-
-
-def _trimmed(out: tuple[Vector, Vector, Vector], size: int) -> tuple[Vector, Vector, Vector]:
-    """Cut the arrays to size, giving memory back when it is worth it."""
-    first, second, third = (
-        array[:size].copy() if 2 * size < array.size else array[:size] for array in out
-    )
-    return first, second, third

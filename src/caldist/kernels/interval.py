@@ -8,6 +8,10 @@ residuals and of masses of the first j points; D[j] is the least cost of groupin
 Two methods share the work. `interval_search` is close to linear on ordinary data, with no
 guarantee; it counts its steps, and when they exceed a multiple of the points done, `interval_safe`
 takes over from there, in O(n log² n) whatever the data. Space is O(n).
+
+Both stop early if asked whether the cost is below a limit, and it is not. Whatever j is the first
+end of a group beyond the positions done, that group costs at least what its width did at the next
+position. Once D[i] and that reach the limit for every i done, so does all that follows.
 """
 
 from __future__ import annotations
@@ -71,6 +75,7 @@ def _partition(
     mass: cython.const[cython.double][::1],
     residual: cython.const[cython.double][::1],
     allowance: float,
+    limit: float,
     first: cython.longlong[::1],
 ) -> tuple[float, int]:
     """Search as far as the allowance goes and do the rest safely."""
@@ -79,10 +84,13 @@ def _partition(
     P = _prefix_sums(mass)
     D = doubles(n + 1)
     previous = integers(n + 1)
-    done = search(v, S, P, allowance, D, previous)
-    if done < n:
+    done = search(v, S, P, allowance, limit, D, previous)
+    if 0 <= done < n:
         order = np.argsort(S).astype(np.int64, copy=False)
-        solve_safely(v, S, P, memoryview(order), done, D, previous)
+        if not solve_safely(v, S, P, memoryview(order), done, limit, D, previous):
+            done = -1
+    if done < 0:
+        return inf, 0
     return _read_off(v, mass, residual, previous, first)
 
 
@@ -90,32 +98,36 @@ def fast_partition(
     v: cython.const[cython.double][::1],
     mass: cython.const[cython.double][::1],
     residual: cython.const[cython.double][::1],
+    limit: float,
     first: cython.longlong[::1],
 ) -> tuple[float, int]:
     """Do as `interval_partition` does, by search alone."""
-    return _partition(v, mass, residual, inf, first)
+    return _partition(v, mass, residual, inf, limit, first)
 
 
 def safe_partition(
     v: cython.const[cython.double][::1],
     mass: cython.const[cython.double][::1],
     residual: cython.const[cython.double][::1],
+    limit: float,
     first: cython.longlong[::1],
 ) -> tuple[float, int]:
     """Do as `interval_partition` does, with nothing but the first block found by search."""
-    return _partition(v, mass, residual, -1.0, first)
+    return _partition(v, mass, residual, -1.0, limit, first)
 
 
 def interval_partition(
     v: cython.const[cython.double][::1],
     mass: cython.const[cython.double][::1],
     residual: cython.const[cython.double][::1],
+    limit: float,
     first: cython.longlong[::1],
 ) -> tuple[float, int]:
     """Minimise the sum over contiguous groups of |sum of residuals| + mass * width.
 
     Write the index of the first point of each group into `first`, in increasing order; return the
-    cost of that grouping and the number of groups.
+    cost of that grouping and the number of groups. If the cost is at least `limit`, this may be
+    infinity and 0 instead.
     """
     # The safe method takes about as long as 300 evaluations of the cost for each point.
-    return _partition(v, mass, residual, 300.0, first)
+    return _partition(v, mass, residual, 300.0, limit, first)

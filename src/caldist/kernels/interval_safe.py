@@ -217,13 +217,15 @@ def solve(
     P: cython.const[cython.double][::1],
     order: cython.longlong[::1],
     done: cython.Py_ssize_t,
+    limit: cython.double,
     D: cython.double[::1],
     previous: cython.longlong[::1],
-) -> None:
+) -> bool:
     """Complete D[j] and previous[j], the start of the last group before j, given up to `done`.
 
     `order` holds the positions 0 to n in increasing order of S; it is rearranged. All of D beyond
-    `done` must be upper bounds, and may be infinite.
+    `done` must be upper bounds, and may be infinite. Return False if D[n] turned out to be at least
+    `limit` and the rest is left undone.
     """
     n: cython.Py_ssize_t = v.shape[0]
     leaf: cython.Py_ssize_t = 32
@@ -232,6 +234,7 @@ def solve(
     start: cython.Py_ssize_t = 0
     stop: cython.Py_ssize_t
     half: cython.Py_ssize_t = leaf
+    oldest: cython.Py_ssize_t = 0  # from here on groups may cost less than the limit
     cost: cython.double
     key: cython.double[::1] = doubles(n + 1)
     owner: cython.longlong[::1] = integers(n + 1)
@@ -252,6 +255,10 @@ def solve(
                         D[j] = cost
                         previous[j] = i
             start = stop
+            while oldest < start <= n and _cost(oldest, start, v, P, D) >= limit:
+                oldest += 1
+            if oldest == start <= n:
+                break
             if start <= n:
                 half = leaf
                 while start % (2 * half) == 0:
@@ -262,3 +269,4 @@ def solve(
                     _sweep(start - half, start, stop, 1.0, order, v, S, P, key, owner, D, previous)
                     _sweep(start - half, start, stop, -1.0, order, v, S, P, key, owner, D, previous)
                 half //= 2
+    return start > n

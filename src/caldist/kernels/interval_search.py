@@ -54,11 +54,7 @@ def _cost(
 @cython.exceptval(check=False)
 def _class(s: cython.double, low: cython.double, high: cython.double) -> cython.Py_ssize_t:
     """0: never above the block's range of S; 1: never below; -1: neither."""
-    if s <= low:
-        return 0
-    if s >= high:
-        return 1
-    return -1
+    return 0 if s <= low else 1 if s >= high else -1
 
 
 @cython.cfunc
@@ -162,7 +158,7 @@ def _explore(
             if at_low >= best_low and at_high >= best_high:
                 continue
             kind = -1
-            if bound[4 * node + 3] <= low:
+            if bound[4 * node + 3] >= -low:
                 kind = 0
                 at_head = bound[4 * node] + S[head]
                 at_tail = bound[4 * node] + S[tail]
@@ -264,11 +260,7 @@ def _offer(
     previous: cython.longlong[::1],
     trial: cython.double[::1],
 ) -> cython.void:
-    """Offer the candidate i to the targets first to last.
-
-    Each loop makes one choice, so that compilers do several targets at once; two choices in one
-    loop become a branch.
-    """
+    """Offer the candidate i to the targets first to last."""
     j: cython.Py_ssize_t
     index: cython.longlong = i
     origin: cython.longlong
@@ -278,6 +270,8 @@ def _offer(
     s: cython.double = S[i]
     p: cython.double = P[i]
     start: cython.double = v[i]
+    # Each loop makes one choice, so that compilers do several targets at once; two choices in one
+    # loop become a branch.
     for j in range(first, last + 1):
         cost = d + abs(S[j] - s) + (P[j] - p) * (v[j - 1] - start)
         trial[j - first] = cost
@@ -299,17 +293,16 @@ def _add_leaf(
     D: cython.const[cython.double][::1],
     bound: cython.double[::1],
 ) -> cython.void:
-    """Enter a finished block into the tree; bounds: min D - S, min D + S, min S, max S."""
+    """Enter a finished block into the tree; bounds: least D - S, D + S, S and -S."""
     block: cython.Py_ssize_t = 32
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
     node: cython.Py_ssize_t = size + number
-    start: cython.Py_ssize_t = number * block
-    down: cython.double = D[start] - S[start]
-    up: cython.double = D[start] + S[start]
-    low: cython.double = S[start]
-    high: cython.double = S[start]
-    for i in range(start + 1, start + block):
+    down: cython.double = D[number * block] - S[number * block]
+    up: cython.double = D[number * block] + S[number * block]
+    low: cython.double = S[number * block]
+    high: cython.double = low
+    for i in range(number * block + 1, (number + 1) * block):
         down = min(down, D[i] - S[i])
         up = min(up, D[i] + S[i])
         low = min(low, S[i])
@@ -317,12 +310,11 @@ def _add_leaf(
     bound[4 * node] = down
     bound[4 * node + 1] = up
     bound[4 * node + 2] = low
-    bound[4 * node + 3] = high
+    bound[4 * node + 3] = -high
     while node & 1:  # the right child completes its parent
         node //= 2
-        for k in range(3):
+        for k in range(4):
             bound[4 * node + k] = min(bound[8 * node + k], bound[8 * node + 4 + k])
-        bound[4 * node + 3] = max(bound[8 * node + 3], bound[8 * node + 7])
 
 
 def search(
@@ -330,17 +322,20 @@ def search(
     S: cython.const[cython.double][::1],
     P: cython.const[cython.double][::1],
     allowance: cython.double,
+    limit: cython.double,
     D: cython.double[::1],
     previous: cython.longlong[::1],
 ) -> int:
     """Write D[j] and in previous[j] where the last group begins; return the last j done.
 
-    It is less than n if the work exceeds `allowance` evaluations of the cost for each point.
+    It is less than n if the work exceeds `allowance` evaluations of the cost for each point, and
+    -1 if D[n] turns out to be at least `limit`.
     """
     n: cython.Py_ssize_t = v.shape[0]
     block: cython.Py_ssize_t = 32
     size: cython.Py_ssize_t = 1
     done: cython.Py_ssize_t = 0
+    oldest: cython.Py_ssize_t = 0  # from here on groups may cost less than the limit
     number: cython.Py_ssize_t
     head: cython.Py_ssize_t
     tail: cython.Py_ssize_t
@@ -370,8 +365,7 @@ def search(
         for number in range((n + block - 1) // block):
             head = number * block + 1
             tail = min(head + block - 1, n)
-            low = S[head]
-            high = S[head]
+            low = high = S[head]
             for i in range(head + 1, tail + 1):
                 low = min(low, S[i])
                 high = max(high, S[i])
@@ -395,6 +389,11 @@ def search(
             done = tail
             if tail < n:
                 _add_leaf(number, size, S, D, bound)
+                while oldest <= done and _cost(oldest, done + 1, S[oldest], v, S, P, D) >= limit:
+                    oldest += 1
+                if oldest > done:
+                    done = -1
+                    break
             if work[0] > allowance * (done + 1024.0):
                 break
     return done

@@ -33,7 +33,7 @@ LEVELS = ((256, 0.0), (1024, 0.003), (4096, 0.0075), (16384, 0.015), (32768, 0.0
 on. Finer levels together gain about a third of it, as a rule; a small gain from coarse levels can
 be chance, and the next level is cheap."""
 
-TOLERANCE = 0.002
+TOLERANCE = 0.0005
 """What the kernel may lose, relative to the value, to save work."""
 
 MOVES = np.array([0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64])
@@ -53,18 +53,18 @@ def search(
     n = prediction.size
     total = mass0.sum() + mass1.sum()
     mass, ones = (mass0 + mass1) / total, mass1 / total
+    masses, moments, labels = (_prefix_sums(part) for part in (mass, mass * prediction, ones))
 
     def solve(cut: Indices, eps: float) -> tuple[float, Indices]:
         first = np.empty(n, dtype=np.int64)
-        value, groups = grouping.best_grouping(prediction, mass, ones, cut, eps, first)
+        value, groups = grouping.best_grouping(prediction, masses, moments, labels, cut, eps, first)
         return value, first[:groups].copy()
 
     if n <= ALL_CUTS:
         return solve(np.arange(n + 1), 0.0)
-    residual = ones - mass * prediction
-    single = float(np.abs(residual).sum()), np.arange(n)
+    single = float(np.abs(ones - mass * prediction).sum()), np.arange(n)
+    cuts = _nested_cuts(masses[1:], (labels - moments)[1:])
     best = (np.inf, np.arange(0))
-    cuts = _nested_cuts(np.cumsum(mass), np.cumsum(residual))
     for cut, (_, worthwhile) in zip(cuts, LEVELS, strict=False):
         value, first = solve(cut, TOLERANCE * min(best[0], 1.0))
         gain = best[0] - value
@@ -77,6 +77,10 @@ def search(
     moved = (best[1][:, None] + np.concatenate((-MOVES, MOVES))).ravel()
     cut = np.unique(np.concatenate(([0, n], np.clip(moved, 0, n))))
     return min(best, solve(cut, TOLERANCE * best[0]), single, key=lambda solution: solution[0])
+
+
+def _prefix_sums(values: Vector) -> Vector:
+    return np.concatenate(([0.0], np.cumsum(values)))
 
 
 def _nested_cuts(weight: Vector, residual: Vector) -> list[Indices]:

@@ -3,7 +3,8 @@ r"""What rounding of the predictions can do to each measure.
 A joint with a ``radius`` lists predictions v' for true ones v. Two cases:
 
 - gridded: v' is the mean of its cell, so the residual sum of each cell is exact and only its place
-  has moved. The bounds use E[|e| |v - v'|], e = y - v the residual.
+  has moved. The bounds use E[|e| |v - v'|], e = y - v the residual. A grid with sums of squares
+  has bounds of second order too (:mod:`caldist.measures._second_order`), and the better end counts.
 - otherwise all that is known is E|v - v'| <= radius.
 
 Every function takes the joint and the measure's value on it, and returns what the value on the true
@@ -17,16 +18,23 @@ from collections.abc import Callable
 
 import numpy as np
 
+from caldist._grid import Grid
+from caldist._profile import Profile
 from caldist.joint import Joint
-from caldist.measures.lower_distance import TOLERANCE
+from caldist.measures import _second_order
+from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.random_interval_ce import DEFAULT_WIDTH, random_interval_ce_of
 
 __all__ = [
     "Bounds",
     "around",
+    "better_of",
     "kernel_bounds",
     "lower_distance_bounds",
+    "profile_of",
+    "random_interval_bound",
     "random_interval_bounds",
+    "random_interval_range",
     "residual_moves",
     "residual_rounding",
     "smooth_bounds",
@@ -40,7 +48,7 @@ def residual_moves(joint: Joint) -> float:
     """Bound E[|e| |v - v'|] of a gridded joint."""
     assert joint.grid is not None  # noqa: S101 -- only called for gridded joints
     grid = joint.grid
-    move0, move1 = grid.moves()
+    move0, move1 = grid.moves
     low = grid.cell * grid.width
     # |e| is v <= the cell's upper end for label 0, and 1 - v <= 1 - its lower end for label 1.
     return float(((low + grid.width) * move0 + (1 - low) * move1).sum()) / joint.total
@@ -56,10 +64,23 @@ def around(value: float, bound: float) -> tuple[float, float]:
     return max(0.0, value - bound), value + bound
 
 
+def profile_of(joint: Joint) -> Profile | None:
+    """Return what is known inside the cells; None where that is not enough for second order."""
+    return None if joint.grid is None else joint.grid.profile
+
+
+def better_of(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+    """Return what two valid intervals have in common; rounding must not turn it over."""
+    lower = max(first[0], second[0])
+    return lower, max(lower, min(first[1], second[1]))
+
+
 def smooth_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """Bound smCE: a 1-Lipschitz w changes by at most |v - v'| at a residual |e|."""
     moved = joint.radius if joint.grid is None else residual_moves(joint)
-    return around(value, moved + residual_rounding(joint))
+    bounds = around(value, moved + residual_rounding(joint))
+    profile = profile_of(joint)
+    return bounds if profile is None else better_of(bounds, _second_order.smooth_ce(profile))
 
 
 def kernel_bounds(joint: Joint, value: float) -> tuple[float, float]:
@@ -78,42 +99,85 @@ def kernel_bounds(joint: Joint, value: float) -> tuple[float, float]:
     side = np.maximum(joint.prediction - low, high - joint.prediction)
     size = (joint.mass0 * high + joint.mass1 * (1 - low)) / joint.total  # of |e|, from above
     moved = math.sqrt(2 * float((side * size) @ size))
-    return around(value, moved + residual_rounding(joint))
+    bounds = around(value, moved + residual_rounding(joint))
+    if grid.profile is None:
+        return bounds
+    return better_of(bounds, _second_order.laplace(grid.profile, grid.width))
 
 
-def _random_interval_bound(joint: Joint, width: float) -> float:
-    """Bound the change of RintCE: a point changes its bin with chance at most |v - v'|/width."""
+def random_interval_range(joint: Joint, width: float) -> tuple[float, float]:
+    """Bound RintCE: a point changes its bin with chance at most |v - v'|/width."""
     moved = joint.radius if joint.grid is None else residual_moves(joint)
-    return 2 / width * moved + residual_rounding(joint)
+    value = random_interval_ce_of(joint, width=width)
+    bounds = around(value, 2 / width * moved + residual_rounding(joint))
+    profile = profile_of(joint)
+    if profile is None:
+        return bounds
+    return better_of(bounds, _second_order.random_interval(profile, width))
 
 
-def random_interval_bounds(joint: Joint, value: float) -> tuple[float, float]:
+def random_interval_bounds(joint: Joint, _value: float) -> tuple[float, float]:
     """Bound RintCE at its default width."""
-    return around(value, _random_interval_bound(joint, DEFAULT_WIDTH))
+    return random_interval_range(joint, DEFAULT_WIDTH)
 
 
-def surrogate_interval_bounds(joint: Joint, value: float) -> tuple[float, float]:
+def random_interval_bound(joint: Joint, width: float) -> float:
+    """Bound how far RintCE of the joint is from that of the true predictions."""
+    value = random_interval_ce_of(joint, width=width)
+    lower, upper = random_interval_range(joint, width)
+    return max(value - lower, upper - value)
+
+
+def surrogate_interval_bounds(joint: Joint, _value: float) -> tuple[float, float]:
     """Bound SintCE by bounding the RintCE(2^-k) in its infimum.
 
     RintCE(2^-k) does not decrease with k. So a lower bound at K also holds for all finer widths,
     and SintCE is at least the least of it and of the bounds on RintCE(2^-k) + 2^-k up to K.
     """
+    profile = profile_of(joint)
     floor = lower = 0.0
-    coarser = upper = math.inf
-    for k in range(60):
+    coarser = math.inf
+    sums = {}
+    for k in range(60 if joint.grid is None else joint.grid.bits + 1):
         width = 2.0**-k
-        error = random_interval_ce_of(joint, width=width)
-        bound = _random_interval_bound(joint, width)
-        floor = max(floor, error - bound)
+        least, most = (
+            random_interval_range(joint, width)
+            if profile is None
+            else _second_order.dyadic_interval(profile, width)
+        )
+        floor = max(floor, least)
         coarser = min(coarser, floor + width)
         lower = max(lower, min(coarser, floor))
-        upper = min(upper, error + bound + width)
-        if bound >= max(error, width):
+        sums[width] = most + width
+        if floor >= coarser or most - least >= max(floor, width):
             break
-    return min(lower, value), max(upper, value)
+    if profile is None:
+        return lower, min(sums.values())
+    # What cells leave open is worked out for the few widths that can be the best.
+    upper = math.inf
+    for width in sorted(sums, key=lambda width: sums[width]):
+        if sums[width] >= upper:
+            break
+        upper = min(upper, random_interval_range(joint, width)[1] + width)
+    return lower, upper
 
 
 def lower_distance_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """Bound ldCE: it moves by at most E|v - v'|, and the value is known to its tolerance."""
     lower, upper = around(value, joint.radius)
-    return lower, upper + TOLERANCE
+    bounds = lower, upper + TOLERANCE
+    if joint.grid is None:
+        return bounds
+    certificate = certify_lower(_on_edges(joint.grid), tol=TOLERANCE)
+    return better_of(bounds, _second_order.lower_distance(joint.grid, certificate))
+
+
+def _on_edges(grid: Grid) -> Joint:
+    """Return the rows shared between the edges of their cells so that each label's mean stays."""
+    (count0, first0, _), (count1, first1, _) = grid.fractions()
+    edge = np.concatenate((grid.cell, np.minimum(grid.cell + 1, 2**grid.bits))) * grid.width
+    mass0, mass1 = (
+        np.concatenate((count - first, first))
+        for count, first in ((count0, first0), (count1, first1))
+    )
+    return Joint.from_masses(edge, mass0, mass1)

@@ -15,8 +15,12 @@ from numpy.typing import NDArray
 
 from caldist._grid import PLACE_BITS, Grid
 from caldist.joint import Joint
+from caldist.measures import _second_order
+from caldist.measures._reflected_gaussian import SmoothedNorm
 from caldist.measures._rounding import (
     around,
+    better_of,
+    profile_of,
     residual_moves,
     residual_rounding,
 )
@@ -32,6 +36,7 @@ __all__ = [
 Vector = NDArray[np.float64]
 
 _TOLERANCE = 1e-10  # to which smECE is computed
+_BISECTIONS = 60
 
 
 def brier_bounds(joint: Joint, value: float) -> tuple[float, float]:
@@ -39,11 +44,14 @@ def brier_bounds(joint: Joint, value: float) -> tuple[float, float]:
 
     Gridded: per cell and label the count and the sum of v are known, so only the sum of v² is not.
     It is least when all rows of a label sit at their mean m, and largest when they sit at the ends
-    a and b of the cell, by (m - a)(b - m) a row. Otherwise (y - v)² changes by at most 2|v - v'|.
+    a and b of the cell, by (m - a)(b - m) a row. With the sums of squares it is known but for
+    flooring. Otherwise (y - v)² changes by at most 2|v - v'|.
     """
     if joint.grid is None:
         return around(value, 2 * joint.radius)
     grid = joint.grid
+    if grid.square0 is not None:
+        return _second_order.brier(grid, joint.total)
     low = grid.cell * grid.width
     lower = spread = 0.0
     for label, count, mean in _label_means(grid):
@@ -82,23 +90,59 @@ def averaged_two_bin_bounds(joint: Joint, value: float) -> tuple[float, float]:
     changes by at most twice that.
     """
     moved = joint.radius if joint.grid is None else residual_moves(joint)
-    return around(value, 2 * (moved + residual_rounding(joint)))
+    bounds = around(value, 2 * (moved + residual_rounding(joint)))
+    profile = profile_of(joint)
+    return bounds if profile is None else better_of(bounds, _second_order.averaged_two_bin(profile))
 
 
 def kernel_smoothed_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """Bound smECE.
 
     A Gaussian of width σ that moves by d changes by √(2/π) d/σ in L1. So the norms at width σ
-    differ by at most β/σ + r, β = √(2/π) E[|e| |v - v'|] and r the change of the residuals. As the
-    norms do not increase with σ, a fixed point s + x satisfies x <= β/(s + x) + r, and s - x
-    satisfies x <= β/s + r.
+    differ by at most b/σ + r, b = √(2/π) E[|e| |v - v'|] and r the change of the residuals. The
+    norm of the residuals deposited on edges differs by at most a/σ² + b/σ + r, with a and b of
+    second order.
     """
     moved = joint.radius if joint.grid is None else residual_moves(joint)
     change = residual_rounding(joint) + _TOLERANCE
-    beta = math.sqrt(2 / math.pi) * moved
-    lower = value - beta / value - change if value > 0 else 0.0
-    half = (value - change) / 2
-    above = math.sqrt(half**2 + beta + value * change) - half
+    bounds = _around_fixed_point(value, 0.0, math.sqrt(2 / math.pi) * moved, change)
+    profile = profile_of(joint)
+    if joint.grid is None or profile is None or value < joint.grid.width:
+        return bounds
+    low, high = max(bounds[0], value / 2), min(bounds[1], 2 * value)
+    norm = SmoothedNorm(profile.node, profile.deposit, low, high)
+    # As the norm does not increase, its fixed point lies between any width and the norm there:
+    # close together after one step of the secant method.
+    start = norm(value) - value
+    middle = min(max(value + start / 2, low), high)
+    rest = norm(middle) - middle
+    slope = (rest - start) / (middle - value) if middle != value else -1.0
+    width = min(max(value - start / slope, low), high) if slope < 0 else value
+    found = norm(width)
+    quadratic, linear = _second_order.smoothing_change(profile, joint.grid.width)
+    lower, _ = _around_fixed_point(min(width, found), quadratic, linear, change)
+    _, upper = _around_fixed_point(max(width, found), quadratic, linear, change)
+    return better_of(bounds, (lower, upper))
+
+
+def _around_fixed_point(
+    value: float, quadratic: float, linear: float, constant: float
+) -> tuple[float, float]:
+    """Bound the fixed point of norms whose own one is ``value``.
+
+    They differ from those at width σ by at most g(σ) = quadratic/σ² + linear/σ + constant. As
+    the norms do not increase with σ, a fixed point s + x has x <= g(s + x), and s - x has
+    x <= g(s).
+    """
+
+    def change(width: float) -> float:
+        return (quadratic / width + linear) / width + constant
+
+    lower = value - change(value) if value > 0 else 0.0
+    below, above = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (below + above) / 2
+        below, above = (middle, above) if middle <= change(value + middle) else (below, middle)
     return max(0.0, lower), value + above
 
 

@@ -17,7 +17,7 @@ from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.surrogate_interval_ce import surrogate_interval_ce_of
 from caldist.measures.upper_distance import certify_upper, upper_distance_of
 
-__all__ = ["DistanceBracket", "certify", "distance_bracket"]
+__all__ = ["DistanceBracket", "certify", "sample_bracket"]
 
 CertifiedMeasure = Literal["lower_distance", "smooth_ce", "upper_distance"]
 
@@ -103,38 +103,8 @@ class DistanceBracket:
     upper_measure: str
 
 
-def distance_bracket(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    *,
-    tol: float = TOLERANCE,
-    sample_weight: ArrayLike | None = None,
-) -> DistanceBracket:
-    """Return certain bounds on the distance to calibration, knowing predictions and labels only.
-
-    Every domain and predictor with these predictions and labels has a true distance to calibration
-    between ``lower`` and ``upper``, and without knowing the domain no smaller interval is certain,
-    up to the tolerance of the lower end and the optimality of the upper one. Both ends speak of the
-    rows that are given, not of the population they come from.
-
-    Parameters
-    ----------
-    y_true : array-like of 0 and 1
-    y_prob : array-like in [0, 1]
-        The predicted probability of label 1.
-    tol : float
-        How precise the lower end shall be.
-    sample_weight : array-like, optional
-
-    Examples
-    --------
-    >>> import caldist
-    >>> bracket = caldist.distance_bracket([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
-    >>> round(bracket.lower, 5), bracket.upper, bracket.upper_measure
-    (0.04167, 0.125, 'upper_distance')
-    """
-    tol = _validate.check_positive("tol", tol)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+def sample_bracket(joint: Joint, *, tol: float) -> DistanceBracket:
+    """Return certain bounds on the distance to calibration, knowing a joint distribution only."""
     above = {
         "upper_distance": upper_distance_of(joint),
         "interval_ce": interval_ce_of(joint),

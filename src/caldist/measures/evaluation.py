@@ -15,9 +15,9 @@ __all__ = ["Evaluation", "evaluate"]
 class Evaluation:
     """A measure's value on a joint, and what rounding leaves certain about it.
 
-    ``lower`` and ``upper`` contain the exact value on the unrounded predictions. They equal
-    ``value`` where nothing was rounded (the lower distance is known to its tolerance), and are None
-    where no bound exists.
+    ``lower`` and ``upper`` contain the exact value on the unrounded predictions, up to the rounding
+    of the computation itself. They equal ``value`` where nothing was rounded (the lower distance is
+    known to its tolerance), and are None where no bound exists.
     """
 
     value: float
@@ -55,6 +55,7 @@ def evaluate(joint: Joint, *, measures: Iterable[str] | None = None) -> dict[str
             "Joint.from_arrays(y_true, y_prob)."
         )
         raise TypeError(message)
+    joint.normalized()  # raises for a joint without rows
     return {name: _evaluate(joint, name) for name in _names(measures)}
 
 
@@ -82,4 +83,7 @@ def _evaluate(joint: Joint, name: str) -> Evaluation:
         return Evaluation(value, value, value + measure.tolerance)
     if measure.rounding is None:
         return Evaluation(value, None, None)
-    return Evaluation(value, *measure.rounding(joint, value))
+    lower, upper = measure.rounding(joint, value)
+    lower = max(0.0, lower)
+    # Bounds of second order may leave the value on the cells' means outside.
+    return Evaluation(min(max(value, lower), upper), lower, upper)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from caldist._kernels import interval
 from caldist.joint import Joint
 
-__all__ = ["interval_ce", "interval_ce_of", "interval_groups", "optimal_partition"]
+__all__ = ["interval_ce", "interval_ce_of", "interval_groups_below", "optimal_partition"]
 
 Vector = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ def optimal_partition(
     0.125...
     """
     joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    first = interval_groups(joint)
+    _, first = _partition(joint)
     start = joint.prediction[first]
     last = joint.prediction[np.append(first[1:], joint.prediction.size) - 1]
     end = np.nextafter(last, np.inf)
@@ -84,14 +84,20 @@ def interval_ce_of(joint: Joint) -> float:
     return _partition(joint)[0]
 
 
-def interval_groups(joint: Joint) -> NDArray[np.int64]:
-    """Return the index of the first prediction of each group of an optimal partition."""
-    return _partition(joint)[1]
+def interval_groups_below(joint: Joint, limit: float) -> NDArray[np.int64] | None:
+    """Return the first prediction's index of each group of an optimal partition.
+
+    If intCE is at least the limit, which takes less time to find out, this may be None.
+    """
+    _, first = _partition(joint, limit)
+    return first if first.size else None
 
 
-def _partition(joint: Joint) -> tuple[float, NDArray[np.int64]]:
+def _partition(joint: Joint, limit: float = np.inf) -> tuple[float, NDArray[np.int64]]:
     """Return the value and the groups, each by the index of its first prediction."""
     first = np.empty(joint.prediction.size, dtype=np.int64)
     mass = (joint.mass0 + joint.mass1) / joint.total
-    value, groups = interval.interval_partition(joint.prediction, mass, joint.residual(), first)
+    value, groups = interval.interval_partition(
+        joint.prediction, mass, joint.residual(), limit, first
+    )
     return float(value), first[:groups]

@@ -84,7 +84,7 @@ MEASURES: dict[str, Measure] = {
             "kCE",
             kernel_ce,
             kernel_ce_of,
-            "the same over the unit ball of the Laplace kernel",
+            "largest correlation of the residuals with the unit ball of the Laplace kernel",
             _rounding.kernel_bounds,
         ),
         Measure(

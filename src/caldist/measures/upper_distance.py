@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,7 +14,7 @@ from caldist._progress import bounds_bar
 from caldist.certificates import UpperCertificate
 from caldist.joint import Joint
 from caldist.measures import _grouping_search, _partitions
-from caldist.measures.interval_ce import interval_groups
+from caldist.measures.interval_ce import interval_groups_below
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 
 __all__ = [
@@ -28,6 +31,8 @@ Groups = NDArray[np.int64]
 
 _LOCAL_SEARCH = 300  # predictions up to which single points are moved between groups
 _ROUNDS = 20
+_ALONE = 128  # and up to which the search also begins with every point alone
+_ROUNDING = 1 + 1e-9
 
 
 def upper_distance(
@@ -141,23 +146,24 @@ def certify_upper(
 
 def best_map(joint: Joint, *, progress: bool = False) -> tuple[Groups, Vector, bool]:
     """Return the group of each prediction, each group's frequency of label 1, and if exact."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- slow to import
-
     mass0, mass1 = joint.normalized()
     mass = mass0 + mass1
-    # The partition behind intCE keeps the result from ever exceeding intCE. Both searches run
-    # outside the interpreter's lock, so a second core takes one of them.
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        interval = pool.submit(interval_groups, joint)
-        with bounds_bar("upper distance", show=progress) as report:
-            _, contiguous = _grouping_search.search(joint.prediction, mass0, mass1, report)
-    candidates = [_numbers(first, mass.size) for first in (contiguous, interval.result())]
-    group = min(candidates, key=lambda group: _cost(joint, group, _means(joint, group)))
+    with bounds_bar("upper distance", show=progress) as report:
+        value, contiguous = _grouping_search.search(joint.prediction, mass0, mass1, report)
+    group = _numbers(contiguous, mass.size)
+    # The partition behind intCE keeps the result from ever exceeding intCE. It is not needed where
+    # intCE is larger, by more than rounding can account for.
+    interval = interval_groups_below(joint, value * _ROUNDING)
+    if interval is not None:
+        candidates = (group, _numbers(interval, mass.size))
+        group = min(candidates, key=lambda group: _cost(joint, group, _means(joint, group)))
     exact = False
     if mass.size <= _partitions.INTEGER:
         group, exact = _partitions.best_groups(joint.prediction, mass, mass1, group)
     if not exact and mass.size <= _LOCAL_SEARCH:
-        group = _local_search(joint.prediction, mass, mass1, group)
+        starts = [group, *_starts(joint)]
+        found = [_local_search(joint.prediction, mass, mass1, start) for start in starts]
+        group = min(found, key=lambda group: _cost(joint, group, _means(joint, group)))
     return group, _means(joint, group), exact
 
 
@@ -188,6 +194,18 @@ def _means(joint: Joint, group: Groups) -> Vector:
 def _cost(joint: Joint, group: Groups, recalibrated: Vector) -> float:
     mass = (joint.mass0 + joint.mass1) / joint.total
     return float(mass @ np.abs(joint.prediction - recalibrated[group]))
+
+
+def _starts(joint: Joint) -> Iterator[Groups]:
+    """Give groups that are far from each other, since a local search ends near where it begins."""
+    size = joint.prediction.size
+    interval = interval_groups_below(joint, math.inf)
+    if interval is not None:
+        yield _numbers(interval, size)
+    for count in (5, 8, 13):
+        yield np.arange(size) * count // size
+    if size <= _ALONE:
+        yield np.arange(size)
 
 
 def _local_search(prediction: Vector, mass: Vector, ones: Vector, group: Groups) -> Groups:

@@ -1,0 +1,172 @@
+r"""Bounds of second order: what a grid with sums of squares leaves certain about each measure.
+
+Notation as in :mod:`caldist._profile`: the residuals of the rows are deposited linearly on the
+edges of their cells, and S is their running sum. Every function returns the two ends of an
+interval that contains the value on the rows. Flooring of the sums is charged to it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caldist._grid import PLACE_BITS, Grid
+from caldist._kernels import rkhs, shifts, smooth
+from caldist._profile import Profile, folding_excess
+from caldist.certificates import LowerCertificate
+from caldist.measures._transport import transport_bound
+
+__all__ = [
+    "averaged_two_bin",
+    "brier",
+    "dyadic_interval",
+    "laplace",
+    "lower_distance",
+    "random_interval",
+    "smooth_ce",
+    "smoothing_change",
+]
+
+Vector = NDArray[np.float64]
+Interval = tuple[float, float]
+
+_UNIT = 2.0**-PLACE_BITS
+_SECOND_DERIVATIVE = 4 / math.sqrt(2 * math.pi * math.e)  # of the normal density, its L1 norm
+
+
+def smooth_ce(profile: Profile) -> Interval:
+    r"""Enclose smCE.
+
+    Below: a Lipschitz function on the edges, continued linearly, is one on the rows. Above: smCE is
+    \|T\| plus the least of ∫\|S - x\| over monotone x, and an x that is best for the deposit will
+    do. In a cell the integral exceeds \|∫(S - x)\| only if S can cross x there.
+    """
+    curve = np.empty(profile.node.size)
+    value = float(smooth.smooth_ce(profile.node, profile.deposit, curve))
+    crossing = folding_excess(profile.mean, profile.low, profile.high, curve[:-1])
+    excess = float(profile.length @ np.minimum(crossing, 2 * profile.bend))
+    return value - profile.slack, value + excess + profile.slack
+
+
+def laplace(profile: Profile, width: float) -> Interval:
+    r"""Enclose kCE of the Laplace kernel of bandwidth 1.
+
+    With c the residuals, d their deposit and Δ = c - d, ‖c‖² = ‖d‖² + 2⟨Δ, h⟩ + ‖Δ‖², h being d
+    smoothed by the kernel. Within a cell h'' = h, so h is largest in size at an edge and within
+    \|h\| H² f (1 - f)/2 of its chord, and Δ does not see the chord. The primitive of Δ is S less
+    its mean, and ‖Δ‖² at most twice the integral of its square.
+    """
+    node, deposit = profile.node, profile.deposit
+    squared = float(rkhs.laplace_squared(node, deposit, 1.0))
+    left = np.cumsum(deposit * np.exp(node)) * np.exp(-node)
+    decayed = deposit * np.exp(-node)
+    right = (decayed.sum() - np.cumsum(decayed)) * np.exp(node)
+    # Flooring moves a residual of size 1 at most by a unit of the cell, or adds one to it.
+    slack = width * _UNIT + 4 * math.sqrt(2 * width) * _UNIT
+    smoothed = np.abs(left + right) + slack
+    cross = width**2 * float(np.maximum(smoothed[:-1], smoothed[1:]) @ profile.bend)
+    own = 2 * float(profile.variance().sum())
+    lower, upper = math.sqrt(max(0.0, squared - cross)), math.sqrt(max(0.0, squared) + cross + own)
+    return lower - slack, upper + slack
+
+
+def random_interval(profile: Profile, width: float) -> Interval:
+    r"""Enclose RintCE: the integral of \|D\|/width, D(t) = S(t + width) - S(t).
+
+    The deposit's D is constant on the pieces between edges and edges shifted by the width. With s
+    its sign, ∫\|D\| >= ∫ s D, where the difference of S from its mean matters only in cells in
+    which s changes. And \|D\| = s D on all pieces where D cannot change its sign.
+    """
+    node = profile.node
+    ends = profile.sums()
+    move = np.concatenate(([0.0], profile.deviation(), [0.0]))
+    reach = np.maximum(profile.high - profile.mean, profile.mean - profile.low)
+    reach = np.concatenate(([0.0], reach, [0.0]))
+    place = np.concatenate((node - width, node))
+    order = np.argsort(place, kind="stable")
+    length = np.diff(place[order])
+    entering = order < node.size
+    passed = np.flatnonzero(length > 0)
+    right = np.cumsum(entering)[passed]
+    left = passed + 1 - right
+    length = length[passed]
+    difference = ends[right] - ends[left]
+    positive = difference > 0
+    change = positive[1:] != positive[:-1]
+    turning = float(
+        move[right[1:][change & (right[1:] == right[:-1])]].sum()
+        + move[left[1:][change & (left[1:] == left[:-1])]].sum()
+    )
+    error = float(length @ np.abs(difference))
+    unsure = np.flatnonzero(reach[right] + reach[left] >= np.abs(difference))
+    right, left, length = right[unsure], left[unsure], length[unsure]
+    crossing = 2 * np.minimum(length * (reach[right] + reach[left]), move[right] + move[left])
+    # Where a piece is a whole cell on both sides, the mean of D is known too.
+    size = np.concatenate(([0.0], np.where(profile.bend > 0, profile.length, 0.0), [0.0]))
+    whole = (length >= size[right]) & (length >= size[left])
+    low = np.concatenate(([0.0], profile.low, ends[-1:]))
+    high = np.concatenate(([0.0], profile.high, ends[-1:]))
+    folded = folding_excess(
+        difference[unsure], low[right] - high[left], high[right] - low[left], np.zeros(unsure.size)
+    )
+    crossing[whole] = np.minimum(crossing, length * folded)[whole]
+    turning += profile.slack
+    return (error - turning) / width, (error + turning + float(crossing.sum())) / width
+
+
+def dyadic_interval(profile: Profile, width: float) -> Interval:
+    """Bound RintCE from below by that of the deposit; the other end is the same without cells.
+
+    For widths that are whole numbers of cells D has the deposit's D as its mean in every cell, and
+    the integral of a size is at least the size of the integral.
+    """
+    error = float(shifts.random_interval_ce(profile.node, profile.sums(), width))
+    return error - profile.slack / width, error
+
+
+def averaged_two_bin(profile: Profile) -> Interval:
+    """Enclose ATB: the integral of S² is that of the squared means plus the variance in cells."""
+    node, mean = profile.node, profile.mean
+    total = float(profile.deposit.sum())
+    value = float(profile.length @ (mean**2 + (total - mean) ** 2))
+    value += (node[0] + 1 - node[-1]) * total**2
+    return value - profile.slack, value + 2 * float(profile.variance().sum()) + profile.slack
+
+
+def smoothing_change(profile: Profile, width: float) -> tuple[float, float]:
+    """Bound how far the L1 norm of the deposit smoothed by a Gaussian is from that of the rows.
+
+    Returns a and b, for at most a/σ² + b/σ at every width σ: a Gaussian differs from its chord over
+    a cell by the second derivative times H² f (1 - f)/2, and flooring moves rows by a unit.
+    """
+    bend = float(profile.bend.sum())
+    return _SECOND_DERIVATIVE * width**2 / 2 * bend, profile.slack
+
+
+def brier(grid: Grid, total: float) -> Interval:
+    """Enclose the Brier score, of which only flooring is unknown."""
+    width = grid.width
+    start = grid.cell * width
+    value = below = above = 0.0
+    for label, (count, first, second) in enumerate(grid.fractions()):
+        assert second is not None  # noqa: S101 -- only called for grids with squares
+        gap = label - start  # of which v takes width f
+        value += float((count * gap**2 - 2 * gap * width * first + width**2 * second).sum())
+        slope = float((2 * np.abs(gap) * count).sum()) * width * _UNIT
+        below, above = (below, above + slope) if label == 0 else (below + slope, above)
+        above += 2 * width**2 * _UNIT * float(count.sum())
+    return (value - below) / total, (value + above) / total
+
+
+def lower_distance(grid: Grid, certificate: LowerCertificate) -> Interval:
+    """Enclose ldCE by the proofs of a certificate for the rows shared between edges.
+
+    Below: potentials that are linear in each cell have the same mean over the rows, and between
+    edges they fail their constraint by at most H²/2. Above: the rows can be moved to the
+    certificate's calibrated distribution.
+    """
+    lower = certificate.lower - grid.width**2 / 2
+    upper = transport_bound(grid, certificate.calibrated, certificate.calibrated_mass)
+    return lower - grid.resolution, upper + 3 * grid.resolution

@@ -1,0 +1,248 @@
+"""Bounds of second order: they contain the exact value whatever the rows do inside the cells."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import caldist
+from caldist import Joint, _kernels
+from caldist._profile import folding_excess
+from caldist.measures import _second_order
+from caldist.measures._transport import transport_bound
+from caldist.measures.lower_distance import certify_lower
+from caldist.measures.registry import MEASURES
+from strategies import FAMILIES, family, samples
+
+slow = pytest.mark.skipif(not _kernels.COMPILED, reason="seconds a call as plain Python")
+BOUNDED = [
+    pytest.param(name, marks=slow if name == "lower_distance" else ())
+    for name, measure in MEASURES.items()
+    if measure.rounding is not None
+]
+SECOND_ORDER = [
+    "smooth_ce",
+    "kernel_ce",
+    "random_interval_ce",
+    "surrogate_interval_ce",
+    "kernel_smoothed_ece",
+    "averaged_two_bin_ce",
+    "brier_score",
+]
+
+
+@st.composite
+def against_the_grid(draw):
+    """Draw rows at edges and just inside, clustered or alternating in a cell, and the bits."""
+    bits = draw(st.integers(1, 16))
+    size = draw(st.integers(1, 24))
+    cells = st.one_of(st.integers(0, 2**bits), st.sampled_from([0, 2**bits - 1, 2**bits]))
+    few = draw(st.lists(cells, min_size=1, max_size=4))
+    fractions = st.one_of(
+        st.sampled_from([0.0, 2.0**-36, 0.5, 1 - 2.0**-36]),
+        st.floats(0, 1, exclude_max=True),
+        st.floats(0, 1e-6).map(lambda x: 0.3 + x),
+    )
+    cell = np.array(draw(st.lists(st.sampled_from(few), min_size=size, max_size=size)))
+    f = np.array(draw(st.lists(fractions, min_size=size, max_size=size)))
+    p = np.minimum((cell + f) * 2.0**-bits, 1.0)
+    labels = draw(st.sampled_from(["random", "alternating", "sorted", "reversed"]))
+    if labels == "random":
+        y = np.array(draw(st.lists(st.integers(0, 1), min_size=size, max_size=size)))
+    else:
+        p = np.sort(p)
+        inside = p * 2.0**bits % 1
+        y = {
+            "alternating": np.arange(size) % 2,
+            "sorted": (inside > 0.5).astype(int),
+            "reversed": (inside <= 0.5).astype(int),
+        }[labels]
+    weight = None
+    if draw(st.booleans()):
+        exponents = draw(st.lists(st.floats(-6, 6), min_size=size, max_size=size))
+        weight = 10.0 ** np.array(exponents)
+    return y, p, weight, bits
+
+
+def check(name, exact, rounded):
+    found = caldist.evaluate(rounded, measures=[name])[name]
+    truth = caldist.evaluate(exact, measures=[name])[name]
+    if name == "lower_distance":  # its value is known to a tolerance
+        truth = certify_lower(exact, tol=1e-8)
+    assert found.lower - 1e-13 <= truth.upper
+    assert truth.lower <= found.upper + 1e-13
+    assert 0 <= found.lower <= found.value <= found.upper
+    return found, truth.value
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+@given(against_the_grid())
+@settings(max_examples=40)
+def test_bounds_contain_the_exact_value(name, rows):
+    y, p, weight, bits = rows
+    exact = Joint.from_arrays(y, p, sample_weight=weight)
+    check(name, exact, exact.coarsen(bits))
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+@given(against_the_grid(), st.data())
+@settings(max_examples=15)
+def test_bounds_hold_after_coarsening_a_summary(name, rows, data):
+    y, p, weight, bits = rows
+    exact = Joint.from_arrays(y, p, sample_weight=weight)
+    check(name, exact, exact.coarsen(bits).coarsen(data.draw(st.integers(1, bits))))
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+@given(samples(max_size=12), st.integers(1, 8))
+@settings(max_examples=15)
+def test_bounds_hold_without_squares(name, sample, bits):
+    y, p, weight = sample
+    exact = Joint.from_arrays(y, p, sample_weight=weight)
+    sums = list(exact.coarsen(bits).grid.arrays().values())[:5]
+    check(name, exact, Joint.from_cells(*sums, bits=bits))
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_bounds_on_families(name, kind):
+    size = 3000 if _kernels.COMPILED else 300
+    y, p = family(kind, size, np.random.default_rng(5))
+    exact = Joint.from_arrays(y, p)
+    for bits in (2, 6, 11):
+        check(name, exact, exact.coarsen(bits))
+
+
+@pytest.mark.parametrize("name", SECOND_ORDER)
+def test_squares_narrow_the_bounds(name):
+    y, p = family("beta3", 20_000 if _kernels.COMPILED else 2_000, np.random.default_rng(0))
+    joint = Joint.from_arrays(y, p).coarsen(12)
+    sums = list(joint.grid.arrays().values())[:5]
+    without = caldist.evaluate(Joint.from_cells(*sums, bits=12), measures=[name])[name]
+    found = caldist.evaluate(joint, measures=[name])[name]
+    share = 0.6 if name == "surrogate_interval_ce" else 0.05
+    assert found.upper - found.lower < share * (without.upper - without.lower)
+
+
+@slow
+def test_squares_narrow_the_bounds_of_the_lower_distance():
+    y, p = family("beta3", 20_000, np.random.default_rng(0))
+    joint = Joint.from_arrays(y, p).coarsen(8)
+    sums = list(joint.grid.arrays().values())[:5]
+    without, found = (
+        caldist.evaluate(part, measures=["lower_distance"])["lower_distance"]
+        for part in (Joint.from_cells(*sums, bits=8), joint)
+    )
+    assert found.upper - found.lower < 0.1 * (without.upper - without.lower)
+
+
+@slow
+def test_the_lower_end_of_the_lower_distance_is_of_second_order():
+    y, p = family("beta3", 20_000, np.random.default_rng(0))
+    exact = Joint.from_arrays(y, p)
+    for bits in (6, 8, 10):
+        found, truth = check("lower_distance", exact, exact.coarsen(bits))
+        assert found.lower >= truth - 4.0**-bits - 2e-6
+
+
+def test_the_same_bits_from_any_partition():
+    y, p = family("beta0.3", 400, np.random.default_rng(3))
+    whole = caldist.evaluate(Joint.from_arrays(y, p).coarsen(10), measures=SECOND_ORDER)
+    running = Joint.empty(10)
+    for start in range(0, 400, 37):
+        running.update(y[start : start + 37], p[start : start + 37])
+    assert caldist.evaluate(running, measures=SECOND_ORDER) == whole
+
+
+# -- the parts -------------------------------------------------------------------------------
+
+
+@given(against_the_grid())
+def test_the_profile_holds_the_mean_and_the_range_of_the_running_sum(rows):
+    y, p, weight, bits = rows
+    exact = Joint.from_arrays(y, p, sample_weight=weight)
+    profile = exact.coarsen(bits).grid.profile
+    v, sums = exact.prediction, exact.prefix_sums()
+    for (a, b), mean, low, high in zip(
+        itertools.pairwise(profile.node), profile.mean, profile.low, profile.high, strict=True
+    ):
+        inside = v[(v > a) & (v < b)]
+        cuts = np.concatenate(([a], inside, [b]))
+        levels = sums[np.searchsorted(v, cuts[:-1], side="right")]
+        assert mean == pytest.approx(np.average(levels, weights=np.diff(cuts)), abs=1e-8)
+        assert low - profile.slack <= levels.min()
+        assert levels.max() <= high + profile.slack
+    assert profile.deposit.sum() == pytest.approx(sums[-1], abs=1e-9)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=8), st.floats(-1, 1), st.floats(0, 1))
+def test_the_chord_bounds_the_mean_deviation(values, level, margin):
+    x = np.array(values)
+    low, high = x.min() - margin, x.max() + margin
+    bound = folding_excess(*(np.array([t]) for t in (x.mean(), low, high, level)))[0]
+    excess = np.abs(x - level).mean() - abs(x.mean() - level)
+    assert 0 <= bound
+    assert excess <= bound + 1e-12
+    if not low < level < high:
+        assert bound == 0
+
+
+@given(against_the_grid(), st.integers(0, 16))
+def test_dyadic_widths_are_bounded_below_by_the_deposit(rows, k):
+    y, p, weight, bits = rows
+    exact = Joint.from_arrays(y, p, sample_weight=weight)
+    width = 2.0 ** -min(k, bits)
+    value = caldist.random_interval_ce(y, p, sample_weight=weight, width=width)
+    lower, _ = _second_order.dyadic_interval(exact.coarsen(bits).grid.profile, width)
+    assert lower <= value + 1e-13
+
+
+@given(against_the_grid(), st.floats(0.01, 1.0))
+def test_windows_of_any_width(rows, width):
+    y, p, weight, bits = rows
+    exact = Joint.from_arrays(y, p, sample_weight=weight)
+    lower, upper = _second_order.random_interval(exact.coarsen(bits).grid.profile, width)
+    value = caldist.random_interval_ce(y, p, sample_weight=weight, width=width)
+    assert lower - 1e-13 <= value <= upper + 1e-13
+
+
+@given(against_the_grid())
+def test_moving_all_rows_to_their_labels(rows):
+    """The goal {0, 1} is beyond every row: only flooring is not known."""
+    y, p, weight, bits = rows
+    w = np.ones(y.size) / y.size if weight is None else weight / weight.sum()
+    grid = Joint.from_arrays(y, p, sample_weight=weight).coarsen(bits).grid
+    goal = np.array([0.0, 1.0]), np.array([w @ (1 - y), w @ y])
+    cost = transport_bound(dataclasses.replace(grid, square0=None, square1=None), *goal)
+    assert cost == pytest.approx(w @ np.abs(y - p), abs=1e-8)
+    assert transport_bound(grid, *goal) <= cost  # rows that stay may be cheaper
+
+
+@slow
+@given(against_the_grid(), st.floats(0, 1), st.data())
+@settings(max_examples=40)
+def test_the_cost_of_any_goal_is_above_the_lower_distance(rows, share, data):
+    y, p, weight, bits = rows
+    exact = Joint.from_arrays(y, p, sample_weight=weight)
+    mass0, mass1 = exact.normalized()
+    zeros, ones = float(mass0.sum()), float(mass1.sum())
+    places = st.lists(st.floats(0, 1), min_size=1, max_size=5)
+    u = np.array(sorted({*data.draw(places), *p.tolist()}))
+    m = np.array(data.draw(st.lists(st.floats(0, 1), min_size=u.size, max_size=u.size)))
+    m *= share * min(zeros, ones) / max(m.sum(), 1.0)
+    # The labels that are left go to 0 and 1.
+    goal = np.concatenate(([0.0], u, [1.0]))
+    calibrated_mass = np.concatenate(([zeros - (1 - u) @ m], m, [ones - u @ m]))
+    bound = transport_bound(exact.coarsen(bits).grid, goal, calibrated_mass)
+    slack = 4 * 2.0 ** -(31 + bits)  # of flooring
+    assert certify_lower(exact, tol=1e-6).lower <= bound + slack + 1e-12
+
+
+def test_rows_at_one_are_moved_as_well():
+    y, p = np.array([0, 0, 1]), np.array([1.0, 0.9, 0.8])
+    grid = Joint.from_arrays(y, p).coarsen(4).grid
+    bound = transport_bound(grid, np.array([1 / 3]), np.array([1.0]))
+    assert bound == pytest.approx(p.mean() - 1 / 3, abs=1e-8)
