@@ -10,6 +10,7 @@ from typing import IO
 
 from benchmarks import peers
 from benchmarks.families import FAMILIES
+from benchmarks.intervals import SIZES, interval_table
 from benchmarks.measures import MEASURES
 from benchmarks.ratios import cells, measure_cells, ratio_table
 from benchmarks.startup import startup_table
@@ -44,6 +45,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--peers-large", action="store_true", help="and Clarabel on a million rows, for minutes"
     )
+    parser.add_argument(
+        "--intervals", action="store_true", help="only confidence intervals, at 1e4 and 1e5 rows"
+    )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
     return parser
 
@@ -51,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
 def _tables(options: argparse.Namespace) -> list[Table]:
     effort = ONCE if options.quick else THOROUGH
     sizes = options.sizes or (_QUICK_SIZES if options.quick else _SIZES)
+    if options.intervals:
+        return [interval_table(sizes if options.quick or options.sizes else SIZES, effort)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
     families = [FAMILIES[name] for name in options.families or FAMILIES]
     wanted = cells(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from caldist.kernels import (
+        cells,
+        decay,
         grouping,
         interval,
         interval_safe,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         ladder_bounds,
         ladder_steps,
         partition,
+        replicates,
         rkhs,
         shifts,
         smooth,
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPILED",
+    "cells",
+    "decay",
     "grouping",
     "interval",
     "interval_safe",
@@ -43,6 +48,7 @@ __all__ = [
     "ladder_bounds",
     "ladder_steps",
     "partition",
+    "replicates",
     "rkhs",
     "shifts",
     "smooth",

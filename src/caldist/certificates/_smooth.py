@@ -31,8 +31,8 @@ class SmoothCertificate(Certificate):
     ----------
     knot, height
         The witness w: 1-Lipschitz, between -1 and 1, linear between its knots. It proves
-        smCE ≥ E[(y - v) w(v)], the ``lower`` bound. Where w is positive the predictions are too
-        low, where it is negative too high. Call :meth:`witness` for its value anywhere.
+        smCE ≥ E[(y - v) w(v)], the ``lower`` bound. Where w is high the predictions are too low,
+        compared with where it is low. Call :meth:`witness` for its value anywhere.
     curve
         The dual: a monotone x from 0 to T = E[y - v], one value for each stretch between
         neighbouring predictions and T at the end. With S the prefix sums of the residuals it

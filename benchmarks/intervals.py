@@ -1,0 +1,77 @@
+"""Confidence intervals with 999 replicates, in multiples of ``np.argsort(y_prob)``."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from tqdm import tqdm
+
+import caldist
+from benchmarks.families import FAMILIES, Sample
+from benchmarks.tables import Table, number, size_name, verdict
+from benchmarks.timing import Effort, best_of, side_by_side
+
+SIZES = (10**4, 10**5)
+RESAMPLES = 999
+
+# The most that an interval may cost, by measure; without a number there is no target.
+_TARGETS: dict[str, float | None] = {
+    "smooth_ce": 2000,
+    "kernel_ce": None,
+    "random_interval_ce": None,
+    "lower_distance": None,
+    "surrogate_interval_ce": None,
+}
+_FAMILIES = ("beta=1", "beta=3", "calibrated", "tied")
+
+
+def _interval(sample: Sample, measure: str) -> float:
+    """Make an interval; return the processor time that all threads spent on it."""
+    start = time.process_time()
+    caldist.confidence_interval(
+        sample.y_true, sample.y_prob, measure=measure, n_resamples=RESAMPLES, rng=0
+    )
+    return time.process_time() - start
+
+
+def interval_table(sizes: Sequence[int], effort: Effort) -> Table:
+    """Lay out the ratios: a row for each measure and family, two columns for each size."""
+    rows = []
+    wanted = [(measure, family) for measure in _TARGETS for family in _FAMILIES]
+    progress = tqdm(wanted, unit="row", file=sys.stderr, disable=not sys.stderr.isatty())
+    for measure, family in progress:
+        progress.set_description(f"interval of {measure} on {family}")
+        target = _TARGETS[measure]
+        cells, kept = [], True
+        for n in sizes:
+            sample = FAMILIES[family].make(n)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # few rows of a label, when quick
+                timing = side_by_side(
+                    partial(_interval, sample, measure), partial(np.argsort, sample.y_prob), effort
+                )
+            cells += [number(timing.ratio), number(timing.result / timing.reference)]
+            kept = kept and (target is None or n not in SIZES or timing.ratio <= target)
+        judged = target is not None and any(n in SIZES for n in sizes)
+        rows.append(
+            [
+                measure,
+                family,
+                *cells,
+                "" if target is None else number(target),
+                verdict(kept) if judged else "",
+            ]
+        )
+    columns = [f"{size_name(n)}{kind}" for n in sizes for kind in ("", ", processor")]
+    note = (
+        f"caldist.confidence_interval with {RESAMPLES} replicates, from raw unsorted arrays, in "
+        "multiples of np.argsort(y_prob) of the same array; the two run in turn in one process, "
+        f"{best_of(effort)}. The second number counts the processor time of all threads."
+    )
+    header = ["measure", "family", *columns, "target", "verdict"]
+    return Table("Confidence intervals, in multiples of np.argsort", header, rows, note)

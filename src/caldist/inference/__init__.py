@@ -1,0 +1,30 @@
+"""Intervals, tests and comparisons: what a sample says of the population it comes from."""
+
+from caldist.inference.bracket import PopulationBracket, distance_bracket
+from caldist.inference.comparison import Comparison, Comparisons, compare, compare_all
+from caldist.inference.groups import Group, GroupEvaluation, evaluate_groups
+from caldist.inference.intervals import Interval, confidence_interval, confidence_interval_of
+from caldist.inference.planning import interval_width, sample_size
+from caldist.inference.regions import Region, miscalibrated_regions
+from caldist.inference.testing import TestResult, calibration_test
+
+__all__ = [
+    "Comparison",
+    "Comparisons",
+    "Group",
+    "GroupEvaluation",
+    "Interval",
+    "PopulationBracket",
+    "Region",
+    "TestResult",
+    "calibration_test",
+    "compare",
+    "compare_all",
+    "confidence_interval",
+    "confidence_interval_of",
+    "distance_bracket",
+    "evaluate_groups",
+    "interval_width",
+    "miscalibrated_regions",
+    "sample_size",
+]

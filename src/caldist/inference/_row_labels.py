@@ -1,0 +1,87 @@
+"""Labels of rows, of any hashable kind, as numbers."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caldist import _validate
+
+__all__ = ["group_codes", "number_labels"]
+
+Integers = NDArray[np.int64]
+
+
+def group_codes(groups: object, size: int) -> tuple[Integers, int]:
+    """Return a number for each row's cluster, from 0 in the order of first rows, and their count.
+
+    The numbers do not depend on what the clusters are called.
+    """
+    names, code = number_labels(groups, size, "groups")
+    first = np.unique(code, return_index=True)[1]
+    return np.argsort(np.argsort(first))[code], len(names)
+
+
+def number_labels(values: object, size: int, name: str) -> tuple[list[Any], Integers]:
+    """Return the distinct labels and, for each row, the number of its label.
+
+    ``name`` is the argument that the labels came as.
+    """
+    # A list stays as it is: NumPy would turn [1, "a", nan] into text.
+    if isinstance(values, list | tuple):
+        array = np.fromiter(values, dtype=object)
+    else:
+        array = np.asarray(values)
+    if array.ndim == 0:  # text, a dict, a set or None
+        message = f"{name} is {_validate.show(values)}; it must hold one label for each row."
+        raise TypeError(message)
+    if array.ndim != 1:
+        message = f"{name} has shape {array.shape}; it must be one-dimensional, a label per row."
+        raise ValueError(message)
+    _validate.check_size(name, array.size, "y_prob", size)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        _fail_missing(name, _validate.first(np.ma.getmaskarray(values)), "masked")
+    if array.dtype.kind == "O":
+        return _number_objects(array, name)
+    if array.dtype.kind in "fcmM":
+        missing = np.isnat(array) if array.dtype.kind in "mM" else np.isnan(array)
+        if missing.any():
+            _fail_missing(name, _validate.first(missing), str(array[_validate.first(missing)]))
+    names, code = np.unique(array, return_inverse=True)
+    return names.tolist(), code.astype(np.int64)
+
+
+def _number_objects(array: NDArray[Any], name: str) -> tuple[list[Any], Integers]:
+    number: dict[Any, int] = {}
+    code = np.empty(array.size, dtype=np.int64)
+    for at, item in enumerate(array):
+        try:
+            known = number.get(item)
+        except TypeError:
+            message = f"{name}[{at}] is {_validate.show(item)}: a label must be hashable."
+            raise TypeError(message) from None
+        if known is None:
+            if _is_missing(item):
+                _fail_missing(name, at, str(item))
+            known = number[item] = len(number)
+        code[at] = known
+    return list(number), code
+
+
+def _is_missing(item: object) -> bool:
+    if item is None:
+        return True
+    try:
+        return bool(item != item)  # noqa: PLR0124 -- only NaN and NaT differ from themselves
+    except (TypeError, ValueError):
+        return True  # pandas.NA has no truth value
+
+
+def _fail_missing(name: str, at: int, found: str) -> NoReturn:
+    message = (
+        f"{name}[{at}] is {found}: a row without a label cannot be placed. Give such rows a label "
+        "of their own, or drop them."
+    )
+    raise ValueError(message)

@@ -1,0 +1,1 @@
+"""Simulation studies of the intervals and tests: ``python -m studies``."""

@@ -1,0 +1,69 @@
+"""Measure the coverage of intervals and the power of tests: ``python -m studies coverage``.
+
+Run it from the root of the repository. Finished cells are kept in CSV files, so that a run that was
+stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from studies import coverage, figures, pages, power
+from studies.runs import run_cells, write_bytes
+
+_QUICK_COVERAGE = coverage.Plan(
+    data_sets=(2, 2, 2), n_resamples=59, longest=1, means=1, bootstrap_sets=1, distance_sets=1,
+    bootstrap_resamples=5,
+)  # fmt: skip
+_QUICK_POWER = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
+    parser.add_argument("study", choices=("coverage", "power"))
+    parser.add_argument("--quick", action="store_true", help="a few data sets: does it run?")
+    parser.add_argument("--fresh", action="store_true", help="compute all cells again")
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes")
+    parser.add_argument(
+        "--out", type=Path, default=Path("docs/studies"), help="folder for pages and figures"
+    )
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for; 1 if a cell does not hold what is promised."""
+    options = _parser().parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    table = options.out / f"{options.study}.csv"
+    if options.fresh:
+        table.unlink(missing_ok=True)
+    command = f"python -m studies {options.study}{' --quick' if options.quick else ''}"
+    if options.study == "coverage":
+        plan = _QUICK_COVERAGE if options.quick else coverage.FULL
+        cells = coverage.cells(coverage.ROWS[:1] if options.quick else coverage.ROWS)
+        rows = run_cells(
+            cells, partial(coverage.coverage_cell, plan=plan), str(plan), table,
+            jobs=options.jobs, title="coverage",
+        )  # fmt: skip
+        page, figure = pages.coverage_page(rows, plan, command), figures.coverage_figure(rows)
+    else:
+        tests = _QUICK_POWER if options.quick else power.FULL
+        rows = run_cells(
+            power.cells(), partial(power.power_cell, plan=tests), str(tests), table,
+            jobs=options.jobs, title="size and power",
+        )  # fmt: skip
+        page, figure = pages.power_page(rows, tests, command), figures.power_figure(rows)
+    write_bytes(options.out / f"{options.study}.md", page.encode())
+    write_bytes(options.out / f"{options.study}.svg", figure)
+    return int(pages.FAIL in page)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("stopped; the same command goes on with what is missing")

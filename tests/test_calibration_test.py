@@ -1,0 +1,382 @@
+"""The tests of calibration: exact by enumeration, of the right size, and with the right laws."""
+
+import dataclasses
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import caldist
+from caldist import _kernels
+from caldist.inference import _resampling, confidence_interval
+from caldist.inference._null import CLUSTERED, NAMES, ranks
+from caldist.inference.testing import TestResult, calibration_test
+
+FAST = _kernels.COMPILED
+SLOW_MEASURES = {"kernel_smoothed_ece", "lower_distance", "upper_distance"}
+
+
+def labels(rng, p):
+    return (rng.random(p.size) < p).astype(int)
+
+
+def spiegelhalter_z(y, v, w=None):
+    w = np.ones(len(v)) if w is None else np.asarray(w, float)
+    top = sum(wi * (yi - vi) * (1 - 2 * vi) for yi, vi, wi in zip(y, v, w, strict=True))
+    variance = sum((wi * (1 - 2 * vi)) ** 2 * vi * (1 - vi) for vi, wi in zip(v, w, strict=True))
+    return abs(top) / math.sqrt(variance)
+
+
+STATISTICS = {
+    "smooth_ce": caldist.smooth_ce,
+    "kernel_ce": caldist.kernel_ce,
+    "random_interval_ce": caldist.random_interval_ce,
+    "ecce_mad": caldist.ecce_mad,
+    "ecce_range": caldist.ecce_range,
+    "brier_score": caldist.brier_score,
+    "interval_ce": caldist.interval_ce,
+    "spiegelhalter": lambda y, v, sample_weight=None: spiegelhalter_z(y, v, sample_weight),
+}
+TINY = {
+    "distinct": ([0.1, 0.35, 0.6, 0.8, 0.95], None),
+    "tied": ([0.2, 0.2, 0.2, 0.7, 0.7, 0.9], None),
+    "symmetric": ([0.25, 0.5, 0.5, 0.75], None),
+    "weighted": ([0.1, 0.4, 0.4, 0.9], [1.0, 2.0, 0.5, 3.0]),
+    "certain": ([0.0, 0.3, 0.6, 1.0], None),
+    "one row": ([0.3], None),
+}
+
+
+def enumerate_labels(v):
+    """Return all label patterns that are possible, with their probabilities under calibration."""
+    patterns = [np.array(y) for y in product((0, 1), repeat=len(v))]
+    chance = np.array(
+        [math.prod(p if yi else 1 - p for yi, p in zip(y, v, strict=True)) for y in patterns]
+    )
+    return [y for y, p in zip(patterns, chance, strict=True) if p > 0], chance[chance > 0]
+
+
+def exact_pvalues(values, chance):
+    """Return P(T* >= T) for each pattern."""
+    return np.minimum(1, [chance[values >= value - 1e-12].sum() for value in values])
+
+
+@pytest.mark.parametrize("case", TINY)
+@pytest.mark.parametrize("name", STATISTICS)
+def test_pvalues_agree_with_all_label_patterns(name, case):
+    v, weight = TINY[case]
+    patterns, chance = enumerate_labels(v)
+    values = np.array([STATISTICS[name](y, v, sample_weight=weight) for y in patterns])
+    exact = exact_pvalues(values, chance)
+    # The exact p-value is superuniform: P(p <= p0) <= p0 at each of its values.
+    for level in exact:
+        assert chance[exact <= level + 1e-12].sum() <= level + 1e-9
+    draws = 799
+    for at in np.argsort(values)[:: max(1, len(patterns) // 6)]:
+        result = calibration_test(
+            patterns[at], v, measure=name, sample_weight=weight, n_resamples=draws, rng=int(at)
+        )
+        assert result.statistic == pytest.approx(values[at], abs=1e-12)
+        error = math.sqrt(exact[at] * (1 - exact[at]) / draws)
+        assert abs(result.pvalue - exact[at]) <= 5 * error + 1 / (draws + 1)
+
+
+def test_the_combination_agrees_with_all_label_patterns():
+    v = [0.1, 0.35, 0.6, 0.8, 0.95]
+    patterns, chance = enumerate_labels(v)
+    names = ("smooth_ce", "random_interval_ce", "spiegelhalter")
+    parts = np.array(
+        [exact_pvalues(np.array([STATISTICS[k](y, v) for y in patterns]), chance) for k in names]
+    )
+    least = parts.min(axis=0)
+    exact = np.array([chance[least <= value + 1e-12].sum() for value in least])
+    for at in range(0, len(patterns), 3):
+        result = calibration_test(patterns[at], v, n_resamples=1999, rng=at)
+        for part, name, p in zip(result.components, names, parts[:, at], strict=True):
+            assert part.measure == name
+            assert part.pvalue == pytest.approx(p, abs=0.06)
+        assert result.statistic == min(part.pvalue for part in result.components)
+        # Draws may reverse the order of patterns whose least p-values are within their error.
+        near = [chance[least <= least[at] + shift].sum() for shift in (-0.03, 0.03)]
+        assert near[0] - 0.05 <= result.pvalue <= near[1] + 0.05
+        assert near[0] <= exact[at] <= near[1]
+
+
+def test_components_are_the_tests_by_themselves():
+    rng = np.random.default_rng(0)
+    v = rng.random(60)
+    y = labels(rng, v)
+    for part in calibration_test(y, v, n_resamples=99, rng=3).components:
+        assert part == calibration_test(y, v, measure=part.measure, n_resamples=99, rng=3)
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - SLOW_MEASURES))
+def test_statistics_are_the_public_measures(name):
+    if name not in {"spiegelhalter", "hosmer_lemeshow"}:
+        rng = np.random.default_rng(1)
+        v = np.round(rng.random(40), 1)
+        y, weight = labels(rng, v), rng.random(40)
+        for w in (None, weight):
+            found = calibration_test(y, v, measure=name, sample_weight=w, n_resamples=1, rng=0)
+            value = getattr(caldist, name)(y, v, sample_weight=w)
+            assert found.statistic == pytest.approx(value, abs=1e-12)
+
+
+def test_exact_by_the_binomial_law_for_one_prediction():
+    """Equal predictions: the statistic is |mean - v|, and their labels are drawn as one."""
+    n, v = 100, 0.3
+    for ones in (22, 30, 38, 45):
+        y = np.arange(n) < ones
+        deviation = abs(ones - n * v)
+        exact = sum(
+            stats.binom.pmf(k, n, v) for k in range(n + 1) if abs(k - n * v) >= deviation - 1e-9
+        )
+        result = calibration_test(y, np.full(n, v), measure="smooth_ce", n_resamples=1999, rng=ones)
+        assert abs(result.pvalue - exact) < 5 * math.sqrt(exact * (1 - exact) / 1999) + 0.001
+
+
+# -- size and power ---------------------------------------------------------------------------
+
+
+def rejection_rates(draw, times, levels, **options):
+    rng = np.random.default_rng(11)
+    p = np.array([calibration_test(*draw(rng), rng=rng, **options).pvalue for _ in range(times)])
+    return [float(np.mean(p <= level)) for level in levels]
+
+
+@pytest.mark.parametrize("law", ["uniform", "rare", "tied", "constant", "three rows"])
+@pytest.mark.parametrize("name", ["auto", "smooth_ce", "hosmer_lemeshow"])
+def test_the_size_is_nominal(law, name):
+    def draw(rng):
+        n = 3 if law == "three rows" else 60
+        v = {
+            "uniform": rng.random(n),
+            "rare": rng.beta(1, 30, n),
+            "tied": np.round(rng.random(n), 1),
+            "constant": np.full(n, 0.37),
+            "three rows": rng.random(n),
+        }[law]
+        return labels(rng, v), v
+
+    times = 300 if FAST else 40
+    levels = (0.1, 0.3)
+    rates = rejection_rates(draw, times, levels, measure=name, n_resamples=19)
+    for level, rate in zip(levels, rates, strict=True):
+        assert rate <= level + 4 * math.sqrt(level * (1 - level) / times)
+        if law == "uniform":  # without ties the p-value is uniform on 1/20, 2/20, …
+            assert rate >= level - 4 * math.sqrt(level * (1 - level) / times)
+
+
+def clustered(rng, clusters=60, size=5):
+    """Rows that are calibrated, but within a cluster share how their labels come out."""
+    v = rng.random(clusters * size)
+    shared = np.repeat(rng.random(clusters), size)
+    alone = rng.random(clusters * size)
+    return (np.where(rng.random(v.size) < 0.7, shared, alone) < v).astype(int), v
+
+
+def test_clusters_need_the_sign_flips():
+    group = np.repeat(np.arange(60), 5)
+    times = 300 if FAST else 20
+    bound = 4 * math.sqrt(0.1 * 0.9 / times)
+    options = {"measure": "smooth_ce", "n_resamples": 39}
+    (right,) = rejection_rates(clustered, times, [0.1], groups=group, **options)
+    assert right <= 0.1 + bound
+    if FAST:
+        (wrong,) = rejection_rates(clustered, times, [0.1], **options)
+        assert wrong > 0.15
+
+
+@pytest.mark.parametrize("name", ["auto", *CLUSTERED])
+def test_cluster_pvalues_agree_with_all_sign_patterns(name):
+    rng = np.random.default_rng(8)
+    v = np.round(rng.random(18), 1)
+    y, group = labels(rng, v), np.repeat(list("abcdef"), 3)
+    result = calibration_test(y, v, measure=name, groups=group, n_resamples=1999, rng=1)
+    assert result.asymptotic_pvalue is None
+    if name not in {"smooth_ce", "kernel_ce"}:
+        return
+    place, support = np.unique(v, return_inverse=True)
+    values = []
+    for signs in product((-1, 1), repeat=6):
+        c = np.bincount(support, (y - v) * np.repeat(signs, 3) / 18)
+        # Any masses are the residuals of some joint, up to scale: put them on label 1 or 0.
+        if name == "kernel_ce":
+            kernel = np.exp(-np.abs(place[:, None] - place))
+            values.append(math.sqrt(max(0.0, c @ kernel @ c)))
+        else:
+            from oracles import smooth_ce_lp
+
+            values.append(smooth_ce_lp(place, c))
+    values = np.array(values)
+    exact = np.mean(values >= result.statistic - 1e-7)
+    assert abs(result.pvalue - exact) < 5 * math.sqrt(exact * (1 - exact) / 1999) + 0.001
+
+
+@pytest.mark.skipif(not FAST, reason="plain kernels are slow")
+def test_what_each_statistic_sees():
+    """A temperature is seen by Spiegelhalter's z, a shift by smCE, and both by the combination."""
+
+    def temperature(rng):
+        logit = rng.normal(0, 1.5, 500)
+        return labels(rng, 1 / (1 + np.exp(-logit / 1.4))), 1 / (1 + np.exp(-logit))
+
+    def shift(rng):
+        logit = rng.normal(0, 1.5, 500)
+        return labels(rng, 1 / (1 + np.exp(-logit - 0.35))), 1 / (1 + np.exp(-logit))
+
+    power = {
+        (law.__name__, name): rejection_rates(law, 60, [0.05], measure=name, n_resamples=99)[0]
+        for law in (temperature, shift)
+        for name in ("auto", "smooth_ce", "spiegelhalter")
+    }
+    assert power["temperature", "spiegelhalter"] > power["temperature", "smooth_ce"] + 0.2
+    assert power["temperature", "auto"] > power["temperature", "smooth_ce"] + 0.1
+    assert power["shift", "smooth_ce"] > power["shift", "spiegelhalter"] + 0.2
+    assert power["shift", "auto"] > power["shift", "spiegelhalter"] + 0.2
+
+
+# -- a tolerance ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["lower_distance", "smooth_ce", "kernel_ce", "random_interval_ce"])
+@pytest.mark.parametrize("clusters", [False, True])
+def test_a_tolerance_inverts_the_interval(name, clusters):
+    if name == "lower_distance" and not FAST:
+        pytest.skip("plain kernels are slow")
+    rng = np.random.default_rng(6)
+    v = rng.random(120)
+    y = labels(rng, np.clip(v + 0.2, 0, 1))
+    options = {"measure": name, "n_resamples": 99, "rng": 9}
+    if clusters:
+        options["groups"] = np.arange(120) // 3
+    for level in (0.05, 0.2):
+        low = confidence_interval(y, v, confidence_level=1 - 2 * level, **options).low
+        assert low > 0
+        assert calibration_test(y, v, tolerance=low * 0.9999, **options).pvalue <= level
+        assert calibration_test(y, v, tolerance=low * 1.0001, **options).pvalue > level
+    p = [calibration_test(y, v, tolerance=e, **options).pvalue for e in np.linspace(0, 0.3, 13)]
+    assert p == sorted(p)
+    assert p[-1] == 1
+
+
+def test_auto_with_a_tolerance_is_the_lower_distance():
+    y, v = [1] * 30 + [0] * 20, [0.4] * 50
+    result = calibration_test(y, v, tolerance=0.1, rng=0)
+    assert result.measure == "lower_distance"
+    assert result.tolerance == 0.1
+    assert result.statistic == pytest.approx(0.2, abs=2e-6)
+
+
+@pytest.mark.skipif(not FAST, reason="plain kernels are slow")
+@pytest.mark.parametrize("name", ["auto", "smooth_ce"])
+def test_the_size_on_the_boundary_of_a_tolerance(name):
+    """One prediction 0.5 and frequency 0.6: every distance is exactly 0.1."""
+    rng = np.random.default_rng(12)
+    p = []
+    for _ in range(150):
+        y = rng.random(200) < 0.6
+        options = {"measure": name, "n_resamples": 99}
+        p.append(calibration_test(y, np.full(200, 0.5), tolerance=0.1, rng=rng, **options).pvalue)
+    assert np.mean(np.array(p) <= 0.1) <= 0.1 + 4 * math.sqrt(0.09 / 150)
+
+
+def test_few_rows_of_a_label_warn_only_where_it_matters():
+    v = np.full(40, 0.1)
+    y = np.arange(40) < 3
+    with pytest.warns(UserWarning, match="3 of 40 rows have label 1"):
+        calibration_test(y, v, tolerance=0.01, n_resamples=19, rng=0)
+    calibration_test(y, v, n_resamples=19, rng=0)
+
+
+# -- edges ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["auto", *sorted(NAMES)])
+def test_certain_predictions(name):
+    """With predictions 0 and 1 nothing is random: all is well, or one label is impossible."""
+    v = [0.0, 0.0, 1.0, 1.0]
+    fine = calibration_test([0, 0, 1, 1], v, measure=name, n_resamples=19, rng=0)
+    assert fine.pvalue == 1
+    assert name == "auto" or fine.statistic == 0
+    wrong = calibration_test([0, 1, 1, 1], v, measure=name, n_resamples=19, rng=0)
+    assert wrong.pvalue == 1 / 20
+    for result in (fine, wrong):
+        if result.asymptotic_pvalue is not None:
+            assert result.asymptotic_pvalue == (1 if result is fine else 0)
+
+
+@pytest.mark.parametrize("name", ["auto", *sorted(set(NAMES) - SLOW_MEASURES)])
+@pytest.mark.parametrize(
+    ("y", "v"), [([1], [0.5]), ([0], [0.3]), ([1, 1, 1], [0.2, 0.2, 0.9]), ([0, 0], [0.5, 0.5])]
+)
+def test_few_rows_and_one_class(name, y, v):
+    result = calibration_test(y, v, measure=name, n_resamples=19, rng=0)
+    assert 1 / 20 <= result.pvalue <= 1
+    assert math.isfinite(result.statistic)
+
+
+def test_ranks_take_rounding_for_equality():
+    assert ranks(np.array([0.3, 0.1 + 0.2, 0.1, 0.5])).tolist() == [3, 3, 4, 1]
+    assert ranks(np.array([np.inf, 1.0, np.inf])).tolist() == [2, 3, 2]
+    assert ranks(np.zeros(5)).tolist() == [5] * 5
+
+
+def test_the_same_seed_gives_the_same_result(monkeypatch):
+    rng = np.random.default_rng(7)
+    v = rng.random(2500 if FAST else 60)
+    y = labels(rng, v)
+    results = []
+    for cores in (1, 2, 3):
+        monkeypatch.setattr(_resampling, "_cores", lambda cores=cores: cores)
+        results.append(calibration_test(y, v, n_resamples=39, rng=5))
+    results.append(calibration_test(y, v, n_resamples=39, rng=np.random.default_rng(5)))
+    assert all(result == results[0] for result in results)
+    order = rng.permutation(v.size)
+    assert calibration_test(y[order], v[order], n_resamples=39, rng=5) == results[0]
+
+
+def test_a_generator_moves_on():
+    rng = np.random.default_rng(0)
+    v = rng.random(50)
+    y = labels(rng, v)
+    first, second = (calibration_test(y, v, n_resamples=199, rng=rng).pvalue for _ in range(2))
+    assert first != second
+
+
+def test_results_are_frozen_and_no_test_case():
+    result = calibration_test([0, 1], [0.2, 0.7], n_resamples=9, rng=0)
+    assert TestResult.__test__ is False
+    assert result.n_resamples == 9
+    assert result.measure == "auto"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.pvalue = 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "parts"),
+    [
+        ({"measure": "smCE"}, ValueError, ["measure", "'smCE'", "smooth_ce"]),
+        ({"measure": None}, ValueError, ["measure", "None"]),
+        ({"n_resamples": 0}, ValueError, ["n_resamples", "0"]),
+        ({"n_resamples": 9.5}, TypeError, ["n_resamples", "9.5"]),
+        ({"tolerance": -0.1}, ValueError, ["tolerance", "-0.1"]),
+        ({"tolerance": "small"}, TypeError, ["tolerance", "'small'"]),
+        ({"tolerance": float("nan")}, ValueError, ["tolerance", "nan"]),
+        ({"tolerance": 0.1, "measure": "ece"}, ValueError, ["tolerance", "'ece'", "smooth_ce"]),
+        ({"groups": [0, 0, 1], "measure": "ece"}, ValueError, ["groups", "'ece'", "smooth_ce"]),
+        ({"groups": [0, 1]}, ValueError, ["groups", "2", "3"]),
+        ({"groups": [0, None, 1]}, ValueError, ["groups[1]", "None"]),
+        ({"groups": 3}, TypeError, ["groups", "3"]),
+        ({"rng": "seed"}, TypeError, ["rng", "'seed'"]),
+        ({"progress": "yes"}, TypeError, ["progress", "'yes'"]),
+        ({"sample_weight": [1, -1, 1]}, ValueError, ["sample_weight[1]", "-1"]),
+    ],
+)
+def test_bad_options_are_named(options, expected, parts):
+    with pytest.raises(expected) as caught:
+        calibration_test([0, 1, 1], [0.2, 0.5, 0.9], **options)
+    for part in parts:
+        assert part in str(caught.value), str(caught.value)

@@ -1,0 +1,382 @@
+"""Sub-groups: one error rate for all, the same intervals as alone, any kind of labels."""
+
+import dataclasses
+import math
+import sys
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import caldist
+from caldist import _kernels
+from caldist.inference import _resampling, confidence_interval
+from caldist.inference.groups import Group, GroupEvaluation, _simultaneous, evaluate_groups
+
+FAST = _kernels.COMPILED
+QUICK = {"measures": ["brier_score"], "n_resamples": 19, "rng": 0}
+
+
+def labels(rng, p):
+    return (rng.random(p.size) < p).astype(int)
+
+
+def example(seed=0, n=300):
+    """Three groups, of which "b" has a shift."""
+    rng = np.random.default_rng(seed)
+    v, by = rng.random(n), rng.choice(["a", "b", "c"], n)
+    return labels(rng, np.clip(v + 0.3 * (by == "b"), 0, 1)), v, by
+
+
+@pytest.fixture(scope="module")
+def result():
+    y, v, by = example()
+    return evaluate_groups(y, v, by=by, n_resamples=99, rng=0)
+
+
+def test_the_group_with_a_shift_comes_first(result):
+    y, _, by = example()
+    assert result.groups[0].name == "b"
+    assert result.pvalue == result["b"].pvalue == 0.01
+    assert result["a"].pvalue > 0.05
+    assert [g.pvalue for g in result.groups] == sorted(g.pvalue for g in result.groups)
+    for group in result.groups:
+        rows = by == group.name
+        assert group.n_rows == rows.sum()
+        assert group.n_positives == y[rows].sum()
+        assert group.note == ""
+
+
+def test_intervals_are_those_of_the_rows_alone():
+    y, v, by = example()
+    weight = np.random.default_rng(1).random(y.size)
+    cluster = np.arange(y.size) // 3
+    for options in ({}, {"sample_weight": weight}, {"groups": cluster}):
+        measures = ["smooth_ce", "random_interval_ce", *(["lower_distance"] if FAST else [])]
+        result = evaluate_groups(
+            y, v, by=by, measures=measures, n_resamples=99, confidence_level=0.9, rng=7, **options
+        )
+        for group in result.groups:
+            rows = by == group.name
+            mine = {name: value[rows] for name, value in options.items()}
+            for name, interval in group.intervals.items():
+                assert interval == confidence_interval(
+                    y[rows],
+                    v[rows],
+                    measure=name,
+                    n_resamples=99,
+                    confidence_level=0.9,
+                    rng=7,
+                    **mine,
+                )
+
+
+def test_adjusted_pvalues_agree_with_all_label_patterns():
+    v = np.array([0.2, 0.5, 0.9, 0.3, 0.3, 0.7, 0.95])
+    code = np.array([0, 0, 0, 1, 1, 1, 1])
+    patterns = np.array(list(product((0, 1), repeat=7)))
+    chance = np.prod(np.where(patterns == 1, v, 1 - v), axis=1)
+    values = np.array(
+        [[caldist.smooth_ce(y[code == g], v[code == g]) for g in (0, 1)] for y in patterns]
+    )
+    mean = chance @ values
+    score = (values - mean) / np.sqrt(chance @ (values - mean) ** 2)
+    largest = score.max(axis=1)
+    for at in (3, 40, 77, 100, 127):
+        y = patterns[at].astype(np.uint8)
+        resampler = _resampling.Resampler.of(at, n_resamples=9999 if FAST else 999)
+        found, pvalue = _simultaneous(code, y, v, None, None, resampler)
+        assert found == pytest.approx(score[at], abs=0.2 if FAST else 0.5)
+        for g in (0, 1):
+            # The scores' scale is itself estimated from the draws.
+            shift = 0.05 if FAST else 0.2
+            near = [chance[largest >= score[at, g] + s].sum() for s in (shift, -shift)]
+            assert near[0] - shift / 2 <= pvalue[g] <= near[1] + shift / 2
+
+
+def test_the_family_wise_error_is_nominal():
+    """Twelve calibrated groups of different sizes: any rejection counts."""
+    rng = np.random.default_rng(3)
+    times, rows, level = (250 if FAST else 10), 240, 0.1
+    code = rng.integers(0, 12, rows)
+    any_adjusted, any_alone = [], []
+    for _ in range(times):
+        v = rng.beta(0.5, 0.5, rows)
+        y = labels(rng, v).astype(np.uint8)
+        resampler = _resampling.Resampler.of(rng, n_resamples=39)
+        any_adjusted.append(_simultaneous(code, y, v, None, None, resampler)[1].min() <= level)
+        alone = [
+            caldist.inference.testing.calibration_test(
+                y[code == g], v[code == g], measure="smooth_ce", n_resamples=19, rng=rng
+            ).pvalue
+            for g in range(12 if len(any_alone) < 40 else 0)
+        ]
+        any_alone.append(bool(alone) and min(alone) <= level)
+    assert np.mean(any_adjusted) <= level + 4 * math.sqrt(level * (1 - level) / times)
+    if FAST:
+        assert np.mean(any_alone[:40]) > 0.4
+
+
+def test_clusters_may_reach_across_groups():
+    """Sign flips keep the error rate when each cluster's labels come out together."""
+    if not FAST:
+        pytest.skip("plain kernels are slow")
+    rng = np.random.default_rng(4)
+    cluster = np.repeat(np.arange(50), 8)
+    code = np.tile([0, 0, 0, 0, 1, 1, 1, 1], 50)
+    rejected = {True: 0, False: 0}
+    for _ in range(100):
+        v = rng.random(400)
+        y = (np.repeat(rng.random(50), 8) < v).astype(np.uint8)
+        for flips in rejected:
+            resampler = _resampling.Resampler.of(rng, n_resamples=39)
+            pvalue = _simultaneous(code, y, v, None, cluster if flips else None, resampler)[1]
+            rejected[flips] += pvalue.min() <= 0.1
+    assert rejected[True] <= 100 * (0.1 + 4 * math.sqrt(0.09 / 100)) < rejected[False]
+
+
+def test_one_group_is_the_single_test():
+    """With one group the score does not matter, only the rank."""
+    rng = np.random.default_rng(5)
+    v = rng.random(50)
+    y = labels(rng, v)
+    alone = caldist.inference.testing.calibration_test(
+        y, v, measure="smooth_ce", rng=2, n_resamples=99
+    )
+    result = evaluate_groups(y, v, by=["all"] * 50, measures=[], rng=2, n_resamples=99)
+    assert result.pvalue == alone.pvalue
+    assert result.groups[0].intervals == {}
+
+
+LABELS = ["x", "y", "x", "z"]
+KINDS = {
+    "list": LABELS,
+    "tuple": tuple(LABELS),
+    "array": np.array(LABELS),
+    "objects": np.array(LABELS, dtype=object),
+    "pandas": pd.Series(LABELS, index=[3, 1, 2, 0]),
+    "categories": pd.Categorical(LABELS),
+    "pandas text": pd.Series(LABELS, dtype="string"),
+    "polars": pl.Series(LABELS),
+    "polars categories": pl.Series(LABELS, dtype=pl.Categorical),
+    "pyarrow": pa.array(LABELS),
+    "pyarrow chunks": pa.chunked_array([LABELS[:2], LABELS[2:]]),
+    "pyarrow dictionary": pa.array(LABELS).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_of_labels(kind):
+    result = evaluate_groups([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.8], by=KINDS[kind], **QUICK)
+    assert {group.name: group.n_rows for group in result.groups} == {"x": 2, "y": 1, "z": 1}
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        [1, 2, 1, 3],
+        np.array([1, 2, 1, 3]),
+        [True, False, True, True],
+        [0.5, 1.5, 0.5, 2.0],
+        [1, "1", 1, 2.5],
+        [("a", 1), ("a", 2), ("a", 1), ("b", 1)],
+        np.array(["2020-01-01", "2020-01-02", "2020-01-01", "2020-01-03"], "M8[D]"),
+        pd.cut([1, 5, 1, 9], [0, 3, 6, 10]),
+    ],
+)
+def test_labels_of_other_types(by):
+    result = evaluate_groups([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.8], by=by, **QUICK)
+    assert sum(group.n_rows for group in result.groups) == 4
+    assert len(result.groups) == (2 if by[0] is True else 3)
+    assert "group" in str(result)
+    assert len(result.frame()) == len(result.groups)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("by", "expected", "parts"),
+    [
+        (["a", None, "b"], ValueError, ["by[1]", "None", "label of their own"]),
+        (["a", "b", NAN], ValueError, ["by[2]", "nan"]),
+        (np.array([1.0, NAN, 2.0]), ValueError, ["by[1]", "nan"]),
+        (pd.Series(["a", pd.NA, "b"], dtype="string"), ValueError, ["by[1]", "NA"]),
+        (pd.Categorical(["a", None, "b"]), ValueError, ["by[1]", "nan"]),
+        (pd.to_datetime(["2020-01-01", None, None]), ValueError, ["by[1]", "NaT"]),
+        (pl.Series([None, "a", "b"]), ValueError, ["by[0]", "None"]),
+        (pl.Series([1, None, 2]), ValueError, ["by[1]", "nan"]),
+        (pa.array(["a", None, "b"]), ValueError, ["by[1]", "None"]),
+        (np.ma.array([1, 2, 3], mask=[0, 0, 1]), ValueError, ["by[2]", "masked"]),
+        (["a", "b"], ValueError, ["by", "2", "3"]),
+        ("abc", TypeError, ["by", "'abc'"]),
+        (None, TypeError, ["by", "None"]),
+        ({"a": 1}, TypeError, ["by"]),
+        (3, TypeError, ["by", "3"]),
+        (np.eye(3), ValueError, ["by", "(3, 3)"]),
+        ([["a"], ["b"], ["c"]], TypeError, ["by[0]", "hashable"]),
+    ],
+)
+def test_bad_labels_are_named(by, expected, parts):
+    with pytest.raises(expected) as caught:
+        evaluate_groups([0, 1, 1], [0.2, 0.5, 0.9], by=by, **QUICK)
+    for part in parts:
+        assert part in str(caught.value), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "parts"),
+    [
+        ({"measures": "smooth_ce"}, TypeError, ["measures", "'smooth_ce'"]),
+        ({"measures": 3}, TypeError, ["measures", "3"]),
+        ({"measures": ["smooth_ce", "ece"]}, ValueError, ["measures[1]", "'ece'"]),
+        ({"measures": [None]}, ValueError, ["measures[0]", "None"]),
+        ({"confidence_level": 95}, ValueError, ["confidence_level", "95"]),
+        ({"n_resamples": -1}, ValueError, ["n_resamples", "-1"]),
+        ({"groups": [1, 2]}, ValueError, ["groups", "2", "3"]),
+        ({"rng": "x"}, TypeError, ["rng", "'x'"]),
+        ({"progress": 1}, TypeError, ["progress", "1"]),
+        ({"sample_weight": [1, 0, 0]}, ValueError, ["sample_weight[2]", "'b'", "leave"]),
+    ],
+)
+def test_bad_options_are_named(options, expected, parts):
+    with pytest.raises(expected) as caught:
+        evaluate_groups([0, 1, 1], [0.2, 0.5, 0.9], by=["a", "a", "b"], **options)
+    for part in parts:
+        assert part in str(caught.value), str(caught.value)
+
+
+def test_small_groups_are_noted_and_not_warned_of():
+    y = np.array([0] * 30 + [1] * 30 + [0] * 30 + [1, 0, 0])
+    v = np.full(93, 0.5)
+    by = ["enough"] * 60 + ["no positives"] * 30 + ["three"] * 3
+    result = evaluate_groups(y, v, by=by, n_resamples=39, rng=0)
+    assert result["enough"].note == ""
+    assert result["no positives"].note == "only 0 positives"
+    assert result["three"].note == "only 1 positive and 2 negatives"
+    clustered = evaluate_groups(y, v, by=by, n_resamples=39, rng=0, groups=np.arange(93) // 15)
+    assert clustered["enough"].note == "only 4 clusters"
+    by_fives = evaluate_groups(y, v, by=by, n_resamples=39, rng=0, groups=np.arange(93) // 5)
+    assert by_fives["enough"].note == "only 6 positive clusters and 6 negative clusters"
+
+
+def test_certain_predictions_and_impossible_labels():
+    v = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.5])
+    y = np.array([0, 0, 1, 0, 1, 1, 0])
+    by = ["fine"] * 3 + ["wrong"] * 3 + ["coin"]
+    result = evaluate_groups(y, v, by=by, **QUICK)
+    assert result["wrong"].pvalue == 1 / 20
+    # A statistic that cannot vary has score 0: that it is never the largest proves nothing.
+    assert result["fine"].score == result["coin"].score == 0
+    assert result["fine"].pvalue == result["coin"].pvalue > 0.5
+
+
+def test_rows_without_weight_do_not_count():
+    y, v, by = example()
+    weight = np.ones(y.size)
+    weight[by == "b"] = np.arange(np.sum(by == "b")) < 40
+    kept = weight > 0
+    options = {"measures": ["smooth_ce"], "n_resamples": 39, "rng": 1}
+    full = evaluate_groups(y, v, by=by, sample_weight=weight, **options)
+    part = evaluate_groups(y[kept], v[kept], by=by[kept], sample_weight=weight[kept], **options)
+    for group in full.groups:
+        assert group.pvalue == part[group.name].pvalue
+        assert group.intervals == part[group.name].intervals
+
+
+def test_the_evidence_of_a_group_does_not_depend_on_its_share_of_the_weight():
+    y, v, by = example()
+    options = {"measures": [], "n_resamples": 39, "rng": 1}
+    equal = evaluate_groups(y, v, by=by, sample_weight=np.ones(y.size), **options)
+    tiny = evaluate_groups(y, v, by=by, sample_weight=np.where(by == "b", 1e-300, 1.0), **options)
+    assert tiny["b"].score == pytest.approx(equal["b"].score)
+    assert tiny["b"].pvalue == equal["b"].pvalue == 1 / 40
+
+
+def test_rows_without_weight_are_too_few_as_well():
+    weight = np.tile([1.0, 1.0, 0.0], 20)
+    y, v = np.tile([1, 0, 1], 20), np.full(60, 0.5)
+    noted = evaluate_groups(y, v, by=np.arange(60) < 15, sample_weight=weight, **QUICK)
+    assert noted[False].note == ""
+    assert noted[True].note == "only 5 positives and 5 negatives"
+    assert noted[True].n_rows == 15
+
+
+def test_the_same_seed_gives_the_same_result(monkeypatch):
+    y, v, by = example(n=2400 if FAST else 60)
+    results = []
+    for cores in (1, 3):
+        monkeypatch.setattr(_resampling, "_cores", lambda cores=cores: cores)
+        results.append(evaluate_groups(y, v, by=by, measures=["smooth_ce"], n_resamples=39, rng=5))
+    assert results[0] == results[1]
+    order = np.random.default_rng(0).permutation(y.size)
+    shuffled = evaluate_groups(
+        y[order], v[order], by=by[order], measures=["smooth_ce"], n_resamples=39, rng=5
+    )
+    assert shuffled == results[0]
+    first, second = (
+        evaluate_groups(y, v, by=by, measures=[], n_resamples=39, rng=np.random.default_rng(5))
+        for _ in range(2)
+    )
+    assert first == second
+
+
+def test_many_groups():
+    rng = np.random.default_rng(6)
+    n = 6000 if FAST else 600
+    v, by = rng.random(n), rng.integers(0, n // 20, n)
+    result = evaluate_groups(labels(rng, v), v, by=by, **QUICK)
+    assert len(result.groups) == np.unique(by).size
+    assert sum(group.n_rows for group in result.groups) == n
+
+
+def test_the_table(result, monkeypatch):
+    columns = ["group", "n_rows", "n_positives"]
+    for name in ("smooth_ce", "lower_distance", "brier_score"):
+        columns += [name, f"{name}_low", f"{name}_high"]
+    columns += ["score", "pvalue", "note"]
+    assert list(result.columns()) == columns
+    frames = {}
+    for module in ("pandas", "polars", "pyarrow"):
+        frames[module] = result.frame()
+        assert type(frames[module]).__module__.startswith(module)
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match="pandas"):
+        result.frame()
+    assert list(frames["pandas"].columns) == columns
+    assert frames["polars"].columns == columns
+    assert frames["pyarrow"].column_names == columns
+    assert frames["pyarrow"].to_pylist() == frames["polars"].to_dicts()
+    assert frames["pandas"]["pvalue"].tolist() == result.columns()["pvalue"]
+
+
+def test_printing_is_aligned(result):
+    lines = str(result).splitlines()
+    assert lines[0].split() == [
+        "group",
+        "rows",
+        "positives",
+        "smooth_ce",
+        "lower_distance",
+        "brier_score",
+        "p-value",
+        "note",
+    ]
+    assert len(lines) == 5
+    end = lines[0].index("p-value") + len("p-value")
+    assert all(len(line) == end for line in lines[1:4])
+    assert lines[1].startswith("b ")
+    assert "95%" in lines[4]
+
+
+def test_results_are_frozen():
+    result = evaluate_groups([0, 1], [0.2, 0.7], by=["a", "b"], **QUICK)
+    assert isinstance(result, GroupEvaluation)
+    assert isinstance(result.groups[0], Group)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.n_resamples = 5
+    with pytest.raises(KeyError):
+        result["missing"]

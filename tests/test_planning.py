@@ -1,0 +1,121 @@
+"""Sample sizes from proved bounds: the inverse, the least number, and that the bounds hold."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import caldist
+from caldist import _kernels
+from caldist.inference import confidence_interval
+from caldist.inference.planning import interval_width, sample_size
+
+FAST = _kernels.COMPILED
+MEASURES = ("smooth_ce", "kernel_ce", "lower_distance", "random_interval_ce", "brier_score")
+measures = st.sampled_from(MEASURES)
+levels = st.floats(0.01, 0.9999)
+
+
+@given(measures, st.floats(1e-5, 0.999), levels)
+def test_the_sample_size_is_the_least_that_does(measure, width, level):
+    rows = sample_size(measure=measure, width=width, confidence_level=level)
+    assert isinstance(rows, int)
+    assert interval_width(measure=measure, n_rows=rows, confidence_level=level) <= width
+    if rows > 1:
+        before = interval_width(measure=measure, n_rows=rows - 1, confidence_level=level)
+        assert before > width
+
+
+@given(measures, st.integers(1, 10**12), levels)
+def test_the_width_is_the_inverse(measure, rows, level):
+    width = interval_width(measure=measure, n_rows=rows, confidence_level=level)
+    assert 0 < width <= 1
+    if width < 1:
+        again = sample_size(measure=measure, width=width, confidence_level=level)
+        # Beyond 2^50 rows neighbouring numbers share a width.
+        assert again <= rows
+        assert interval_width(measure=measure, n_rows=again, confidence_level=level) == width
+
+
+@given(measures, st.integers(1, 10**9), levels)
+def test_more_rows_and_less_confidence_make_it_narrower(measure, rows, level):
+    width = interval_width(measure=measure, n_rows=rows, confidence_level=level)
+    assert interval_width(measure=measure, n_rows=2 * rows, confidence_level=level) <= width
+    assert interval_width(measure=measure, n_rows=rows, confidence_level=level / 2) <= width
+
+
+def test_known_values():
+    # Hoeffding, two-sided: 2 √(ln 40 / 2n); McDiarmid twice and the noise's mean for the others.
+    assert interval_width(measure="brier_score", n_rows=5000) == pytest.approx(
+        2 * math.sqrt(math.log(40) / 10_000)
+    )
+    assert interval_width(measure="kernel_ce", n_rows=5000) == pytest.approx(
+        (1 + 2 * math.sqrt(2 * math.log(40))) / math.sqrt(5000)
+    )
+    assert interval_width(n_rows=5000) == pytest.approx(
+        (1 + math.sqrt(0.5) + 2 * math.sqrt(2 * math.log(40))) / math.sqrt(5000)
+    )
+    assert sample_size(measure="brier_score", width=0.1) == math.ceil(2 * math.log(40) / 0.01)
+
+
+def noise_of_measures(n, rng):
+    """Return the values of samples of n rows of a law whose population's values are 0."""
+    v = rng.random(n)
+    y = (rng.random(n) < v).astype(int)
+    names = MEASURES[:-1] if FAST else ("smooth_ce", "kernel_ce", "random_interval_ce")
+    return {name: getattr(caldist, name)(y, v) for name in names}
+
+
+def test_the_bias_is_within_its_bound():
+    """At calibration the whole value is bias: the mean must not exceed a/√n."""
+    n, times = 200, 60 if FAST else 10
+    rng = np.random.default_rng(5)
+    draws = [noise_of_measures(n, rng) for _ in range(times)]
+    bias = {"smooth_ce": 1 + math.sqrt(0.5), "random_interval_ce": math.sqrt(11)}
+    for name in draws[0]:
+        mean = np.mean([draw[name] for draw in draws])
+        assert 0 < mean <= bias.get(name, 1.0) / math.sqrt(n), name
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_interval_from_data_keeps_the_promise(measure):
+    """Labels that are nearly all wrong keep the finite-sample interval away from 0 and 1."""
+    n = 4000 if FAST else 300
+    v = np.full(n, 0.4)
+    y = np.arange(n) >= n // 20
+    level = 0.5 if not FAST else 0.9
+    found = confidence_interval(
+        y, v, measure=measure, confidence_level=level, method="finite_sample"
+    )
+    assert 0 < found.low < found.high < 1
+    planned = interval_width(measure=measure, n_rows=n, confidence_level=level)
+    assert found.high - found.low == pytest.approx(planned, abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"measure": "ece", "width": 0.1}, "measure"),
+        ({"measure": None, "width": 0.1}, "measure"),
+        ({"measure": ["smooth_ce"], "width": 0.1}, "measure"),
+        ({"width": 0}, "width"),
+        ({"width": 1}, "width"),
+        ({"width": "small"}, "width"),
+        ({"width": float("nan")}, "width"),
+        ({"width": 1e-12}, "larger width"),
+        ({"width": 1e-300}, "larger width"),
+        ({"width": 0.1, "confidence_level": 1}, "confidence_level"),
+        ({"width": 0.1, "confidence_level": 95}, "confidence_level"),
+        ({"n_rows": 0}, "n_rows"),
+        ({"n_rows": 10.0}, "n_rows"),
+        ({"n_rows": 10, "confidence_level": 0}, "confidence_level"),
+        ({"n_rows": 10, "measure": "upper_distance"}, "measure"),
+    ],
+)
+def test_bad_options_are_named(options, part):
+    function = interval_width if "n_rows" in options else sample_size
+    with pytest.raises((TypeError, ValueError)) as caught:
+        function(**options)
+    assert part in str(caught.value)
