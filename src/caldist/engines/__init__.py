@@ -1,0 +1,14 @@
+"""Tables of any size to joints, by the engine that holds them.
+
+``summarize`` takes pandas, polars, pyarrow, duckdb, dask, pyspark and ibis tables, and files. An
+engine never computes a measure; a measure never sees a table.
+"""
+
+from caldist.engines._files import open_files
+from caldist.engines._summarize import (
+    summarize,
+    summarize_one_vs_rest,
+    summarize_top_label,
+)
+
+__all__ = ["open_files", "summarize", "summarize_one_vs_rest", "summarize_top_label"]

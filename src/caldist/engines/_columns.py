@@ -1,0 +1,109 @@
+"""Columns of a table: found by name, checked by type, renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import narwhals as nw
+
+from caldist import _validate
+
+__all__ = ["Columns"]
+
+
+class Columns:
+    """The columns that a summary reads.
+
+    They are chosen one by one and get names of their own, since those of the table may be anything;
+    :meth:`select` returns them all.
+    """
+
+    def __init__(self, table: Any) -> None:
+        try:
+            self._frame: nw.LazyFrame[Any] = nw.from_native(table).lazy()
+        except TypeError as error:
+            message = (
+                f"table is of type {type(table).__name__}: pass a data frame (pandas, polars, "
+                "pyarrow, duckdb, dask, pyspark, ibis) or the path of a file. Arrays go to "
+                "Joint.from_arrays."
+            )
+            raise TypeError(message) from error
+        self._schema = self._frame.collect_schema()
+        self._chosen: dict[str, nw.Expr] = {}
+
+    def dtype(self, argument: str, name: object) -> Any:
+        """Return the type of a column, which must be there."""
+        if not isinstance(name, str):
+            message = f"{argument} is {_validate.show(name)}; it must be the name of a column."
+            raise TypeError(message)
+        if name in self._schema:
+            return self._schema[name]
+        names = list(self._schema)
+        close = get_close_matches(name, names, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+        message = f"{argument} is {name!r}, but there is no such column; there are {listed}.{hint}"
+        raise ValueError(message)
+
+    def number(self, argument: str, name: object, *, hint: str = "") -> nw.Expr:
+        """Choose a column of numbers or Booleans, as float64: exact for all that matters here."""
+        dtype = self.dtype(argument, name)
+        if not (dtype.is_numeric() or dtype == nw.Boolean):
+            message = (
+                f"{argument}: column {name!r} holds {dtype}, not numbers or Booleans. Nothing is "
+                f"guessed: convert the column first. {hint}".rstrip()
+            )
+            raise TypeError(message)
+        return self._choose(nw.col(str(name)).cast(nw.Float64))
+
+    def weight(self, name: object) -> nw.Expr | None:
+        """Choose the column of weights, if there is one."""
+        return None if name is None else self.number("sample_weight", name)
+
+    def value(self, argument: str, name: object) -> nw.Expr:
+        """Choose a column of any type; categories become text."""
+        dtype = self.dtype(argument, name)
+        column = nw.col(str(name))
+        return self._choose(column.cast(nw.String) if _is_category(dtype) else column)
+
+    def keys(self, by: object) -> tuple[str, ...]:
+        """Choose columns to group by, and return their new names."""
+        if by is None:
+            return ()
+        names = [by] if isinstance(by, str) else by
+        if not isinstance(names, Sequence) or len(names) == 0:
+            message = f"by is {_validate.show(by)}; it must be a column name or a list of names."
+            raise TypeError(message)
+        keys: list[str] = []
+        for name in names:
+            dtype = self.dtype("by", name)
+            column = nw.col(name)
+            if dtype.is_float():  # NaN could not be looked up in a mapping: it is one with null
+                column = column.fill_nan(None)
+            elif self._is_arrow_category(name):
+                column = column.cast(nw.String)
+            keys.append(f"key{len(keys)}")
+            self._chosen[keys[-1]] = column
+        return tuple(keys)
+
+    def _is_arrow_category(self, name: str) -> bool:
+        """Whether a column of pandas or dask has categories of Arrow, which neither can sort."""
+        kind = self._frame.implementation
+        if not (kind.is_pandas_like() or kind.is_dask()):
+            return False
+        return str(self._frame.to_native()[name].dtype).startswith("dictionary")
+
+    def _choose(self, column: nw.Expr) -> nw.Expr:
+        name = f"column{len(self._chosen)}"
+        self._chosen[name] = column
+        return nw.col(name)
+
+    def select(self) -> nw.LazyFrame[Any]:
+        """Return the columns that were chosen."""
+        return self._frame.select(**self._chosen)
+
+
+def _is_category(dtype: Any) -> bool:
+    return isinstance(dtype, nw.Categorical | nw.Enum)

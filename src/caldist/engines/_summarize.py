@@ -1,0 +1,342 @@
+"""``summarize``: a table of any size to its joint distribution on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from caldist import _validate
+from caldist._grid import MAX_BITS
+from caldist.engines._files import are_paths, open_files, reading
+from caldist.joint import INVALID, Joint
+
+if TYPE_CHECKING:  # narwhals is loaded when a table comes
+    from caldist.engines._columns import Columns
+    from caldist.engines._query import Rows
+
+__all__ = ["MEMORY_LIMIT", "summarize", "summarize_one_vs_rest", "summarize_top_label"]
+
+MEMORY_LIMIT = 2 * 2**30
+
+Invalid = Literal["raise", "count"]
+Result: TypeAlias = "Joint | dict[Any, Joint]"  # without and with by
+
+_EXPLAINED = dict(
+    zip(
+        INVALID,
+        (
+            "null or NaN",
+            "not 0 or 1",
+            "null or NaN",
+            "not between 0 and 1",
+            "missing, negative or infinite",
+        ),
+        strict=True,
+    )
+)
+
+
+@overload
+def summarize(
+    table: Any,
+    *,
+    y_true: str,
+    y_prob: str,
+    sample_weight: str | None = None,
+    by: None = None,
+    bits: int = 16,
+    invalid: Invalid = "raise",
+    second_order: bool = False,
+    memory_limit: int | None = MEMORY_LIMIT,
+) -> Joint: ...
+
+
+@overload
+def summarize(
+    table: Any,
+    *,
+    y_true: str,
+    y_prob: str,
+    sample_weight: str | None = None,
+    by: str | Sequence[str],
+    bits: int = 16,
+    invalid: Invalid = "raise",
+    second_order: bool = False,
+    memory_limit: int | None = MEMORY_LIMIT,
+) -> dict[Any, Joint]: ...
+
+
+def summarize(
+    table: Any,
+    *,
+    y_true: str,
+    y_prob: str,
+    sample_weight: str | None = None,
+    by: str | Sequence[str] | None = None,
+    bits: int = 16,
+    invalid: Invalid = "raise",
+    second_order: bool = False,
+    memory_limit: int | None = MEMORY_LIMIT,
+) -> Result:
+    r"""Summarise a table of any size as the joint distribution of predictions and labels.
+
+    Each prediction :math:`v` falls into the cell :math:`c = \lfloor v\,2^b \rfloor` of a grid of
+    :math:`2^b` cells. For each cell and label the engine that holds the table counts rows and adds
+    up the integers :math:`\lfloor f\,2^{31} \rfloor` and :math:`\lfloor f^2\,2^{31} \rfloor`, with
+    :math:`f = v\,2^b - c`. Only these sums come back.
+
+    **What it means.** :func:`caldist.evaluate` gives every measure on the summary, with certified
+    bounds for its value on the rows themselves.
+
+    **What it estimates.** Nothing: without weights the summary is the same to the bit from every
+    engine, any partition of the rows and any order of merging, and equal to
+    ``Joint.from_arrays(…).coarsen(bits)``. With weights it is the same up to the rounding of sums.
+
+    **Cost.** One pass over the columns named; with ``by`` one more over those of ``by``, to bound
+    the memory. What comes back has at most :math:`2^{b+1}` rows for each group.
+
+    Parameters
+    ----------
+    table : table, path or list of paths
+        A pandas, polars (also lazy) or dask frame, a pyarrow table, a duckdb relation, a pyspark
+        frame or an ibis table; or files, which DuckDB reads: see
+        :func:`caldist.engines.open_files`.
+    y_true, y_prob : str
+        The columns of labels (0 and 1, or Booleans) and of predicted probabilities.
+    sample_weight : str, optional
+        The column of weights, finite and not negative.
+    by : str or list of str, optional
+        The columns that define groups. Null and NaN are one group, of key None.
+    bits : int
+        The summary has 2^bits cells. A cell holds up to 2^32 rows.
+    invalid : {"raise", "count"}
+        What to do if a row has no label or prediction, or none that is valid: raise, or leave it
+        out and count it in :attr:`Joint.invalid`.
+    second_order : bool
+        Also add up squares. The bounds that :func:`caldist.evaluate` gives are then of second order
+        in the width of a cell: of smCE with 16 bits about 1e-10 instead of 4e-6. It takes about a
+        third more time.
+    memory_limit : int or None
+        The most bytes that the summary may take. It is checked before the cells come back; None
+        leaves out the check.
+
+    Returns
+    -------
+    Joint, or dict from group to Joint
+        A group is a value of the column ``by``, or a tuple of values if ``by`` is a list. A group
+        without valid rows has an empty joint.
+
+    Raises
+    ------
+    ValueError
+        If rows are invalid, with their number for each reason; if the table has no rows or not the
+        columns; if a cell has too many rows; if a file is damaged.
+    TypeError
+        If a column holds something else than numbers.
+    MemoryError
+        If the summary would exceed ``memory_limit``; the message says how many bits would fit.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from caldist.engines import summarize
+    >>> scores = pd.DataFrame(
+    ...     {"label": [0, 1, 1, 0], "score": [0.2, 0.7, 0.9, 0.4], "day": [1, 1, 2, 2]}
+    ... )
+    >>> summarize(scores, y_true="label", y_prob="score").n_rows
+    4
+    >>> days = summarize(scores, y_true="label", y_prob="score", by="day")
+    >>> {day: joint.n_rows for day, joint in days.items()}
+    {1: 2, 2: 2}
+    """
+
+    def rows(columns: Columns) -> list[Rows]:
+        from caldist.engines._query import binary_rows  # noqa: PLC0415 -- loads narwhals
+
+        return [binary_rows(columns, y_true, y_prob, sample_weight, by)]
+
+    numbers = [y_true, y_prob, sample_weight]
+    (result,) = _run(table, rows, numbers, by, bits, invalid, second_order, memory_limit)
+    return result
+
+
+def summarize_top_label(
+    table: Any,
+    *,
+    y_true: str,
+    y_prob: Sequence[str],
+    classes: Sequence[Any] | None = None,
+    sample_weight: str | None = None,
+    by: str | Sequence[str] | None = None,
+    bits: int = 16,
+    invalid: Invalid = "raise",
+    second_order: bool = False,
+    memory_limit: int | None = MEMORY_LIMIT,
+) -> Result:
+    """Summarise the confidence in the most probable of several classes.
+
+    The reduction is that of :func:`caldist.top_label`, done by the engine: the prediction is the
+    largest probability, the label whether its class is the true one; of equally probable classes
+    the first counts.
+
+    **What it means.** The joint of confidence and correctness: its measures say how far the
+    confidence is from the accuracy.
+
+    **What it estimates.** Nothing; it is equal to the summary of ``top_label(…)`` to the bit.
+
+    **Cost.** As :func:`summarize`, over the columns of all classes.
+
+    Parameters
+    ----------
+    table, sample_weight, by, bits, invalid, memory_limit
+        As in :func:`summarize`. A row whose probabilities do not sum to 1, within 0.01, is a bad
+        prediction.
+    y_true : str
+        The column of true classes.
+    y_prob : list of str
+        The columns of probabilities, one for each class.
+    classes : list, optional
+        The value of ``y_true`` that stands for each column of ``y_prob``; 0, 1, … by default.
+
+    Returns
+    -------
+    Joint, or dict from group to Joint
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from caldist.engines import summarize_top_label
+    >>> animals = pd.DataFrame(
+    ...     {"animal": ["cat", "dog"], "p_cat": [0.75, 0.5], "p_dog": [0.25, 0.5]}
+    ... )
+    >>> joint = summarize_top_label(
+    ...     animals, y_true="animal", y_prob=["p_cat", "p_dog"], classes=["cat", "dog"]
+    ... )
+    >>> joint.prediction, joint.mass1
+    (array([0.5 , 0.75]), array([0., 1.]))
+    """
+
+    def rows(columns: Columns) -> list[Rows]:
+        from caldist.engines._multiclass import ClassRows  # noqa: PLC0415 -- loads narwhals
+
+        return [ClassRows.of(columns, y_true, y_prob, classes, sample_weight, by).top_label()]
+
+    numbers = [*y_prob, sample_weight]
+    (result,) = _run(table, rows, numbers, by, bits, invalid, second_order, memory_limit)
+    return result
+
+
+def summarize_one_vs_rest(
+    table: Any,
+    *,
+    y_true: str,
+    y_prob: Sequence[str],
+    classes: Sequence[Any] | None = None,
+    sample_weight: str | None = None,
+    by: str | Sequence[str] | None = None,
+    bits: int = 16,
+    invalid: Invalid = "raise",
+    second_order: bool = False,
+    memory_limit: int | None = MEMORY_LIMIT,
+) -> list[Result]:
+    """Summarise one binary problem per class: this class or any other.
+
+    The reduction is that of :func:`caldist.one_vs_rest`, done by the engine.
+
+    **What it means.** The joint of each class's probability and of whether it is the true class.
+
+    **What it estimates.** Nothing; it is equal to the summaries of ``one_vs_rest(…)`` to the bit.
+
+    **Cost.** As many times that of :func:`summarize` as there are classes.
+
+    Parameters
+    ----------
+    table, y_true, y_prob, classes, sample_weight, by, bits, invalid, second_order, memory_limit
+        As in :func:`summarize_top_label`.
+
+    Returns
+    -------
+    list of Joint, or list of dict from group to Joint
+        One for each class, in the order of the columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from caldist.engines import summarize_one_vs_rest
+    >>> table = pd.DataFrame({"y": [0, 1], "p0": [0.75, 0.5], "p1": [0.25, 0.5]})
+    >>> [joint.mass1 for joint in summarize_one_vs_rest(table, y_true="y", y_prob=["p0", "p1"])]
+    [array([0., 1.]), array([0., 1.])]
+    """
+
+    def rows(columns: Columns) -> list[Rows]:
+        from caldist.engines._multiclass import ClassRows  # noqa: PLC0415 -- loads narwhals
+
+        return ClassRows.of(columns, y_true, y_prob, classes, sample_weight, by).one_vs_rest()
+
+    numbers = [*y_prob, sample_weight]
+    return _run(table, rows, numbers, by, bits, invalid, second_order, memory_limit)
+
+
+def _run(
+    table: Any,
+    rows: Callable[[Columns], list[Rows]],
+    numbers: Sequence[object],
+    by: object,
+    bits: int,
+    invalid: str,
+    second_order: bool,  # noqa: FBT001 -- passed on
+    memory_limit: int | None,
+) -> list[Result]:
+    """Run a query for each kind of rows; the columns ``numbers`` hold numbers."""
+    from caldist.engines import _collect  # noqa: PLC0415 -- loads narwhals
+    from caldist.engines._columns import Columns  # noqa: PLC0415 -- loads narwhals
+    from caldist.engines._query import Query  # noqa: PLC0415 -- loads narwhals
+
+    bits = _validate.check_count("bits", bits, maximum=MAX_BITS)
+    _validate.check_choice("invalid", invalid, ("raise", "count"))
+    second_order = _validate.check_flag("second_order", second_order)
+    if memory_limit is not None:
+        memory_limit = _validate.check_count("memory_limit", memory_limit)
+    files = are_paths(table)
+    results: list[Result] = []
+    with reading(table) if files else nullcontext():
+        if files:
+            table = open_files(table, numbers=[name for name in numbers if isinstance(name, str)])
+        for kind in rows(Columns(table)):
+            query = Query.of(kind, bits, second_order=second_order)
+            if memory_limit is not None:
+                _collect.check_memory(query, bits, memory_limit)
+            joints = _collect.joints(query, bits)
+            if invalid == "raise":
+                _check_valid(joints)
+            results.append(_keyed(joints, by))
+    return results
+
+
+def _keyed(joints: dict[tuple[Any, ...], Joint], by: object) -> Result:
+    """Return the only joint without ``by``, and groups without a tuple around a single key."""
+    if by is None:
+        return joints[()]
+    return {key[0]: joint for key, joint in joints.items()} if isinstance(by, str) else joints
+
+
+def _check_valid(joints: dict[tuple[Any, ...], Joint]) -> None:
+    counts = {
+        reason: sum(joint.invalid.get(reason, 0) for joint in joints.values()) for reason in INVALID
+    }
+    if not any(counts.values()):
+        if () in joints and joints[()].total == 0:
+            message = "sample_weight is 0 in every row: no row would count."
+            raise ValueError(message)
+        return
+    found = ", ".join(
+        f"{count:,} with a {reason} ({_EXPLAINED[reason]})"
+        for reason, count in counts.items()
+        if count
+    )
+    message = (
+        f"table has rows that are not valid: {found}. Correct or filter them, or pass "
+        "invalid='count' to leave them out and find their number in Joint.invalid."
+    )
+    raise ValueError(message)

@@ -1,0 +1,136 @@
+"""One ``constructor`` fixture over all engines: every test that takes it runs on each of them.
+
+An engine that is not installed skips its tests, or fails them where CALDIST_REQUIRE_ENGINES=1 says
+that all must be there.
+"""
+
+import importlib
+import os
+from pathlib import Path
+
+import pytest
+
+REQUIRED = os.environ.get("CALDIST_REQUIRE_ENGINES") == "1"
+ENGINES = (
+    "pandas",
+    "pandas-nullable",
+    "pandas-pyarrow",
+    "polars",
+    "polars-lazy",
+    "pyarrow",
+    "duckdb",
+    "dask",
+    "pyspark",
+    "ibis",
+)
+# What Spark itself warns of.
+THIRD_PARTY = "ignore:PySpark does not yet fully support pandas:FutureWarning"
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings(THIRD_PARTY))
+
+
+def need(*modules):
+    """Import the modules of an engine, or skip; the first is returned."""
+    try:
+        first, *_ = (importlib.import_module(module) for module in modules)
+    except ImportError as error:
+        if REQUIRED:
+            pytest.fail(f"CALDIST_REQUIRE_ENGINES is set, but: {error}")
+        pytest.skip(str(error))
+    return first
+
+
+@pytest.fixture(scope="session")
+def spark():
+    need("pyspark.sql", "pandas", "pyarrow")
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.log.level": "ERROR",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        if REQUIRED:
+            raise
+        pytest.skip(f"Spark does not start: {error}")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def dask_client():
+    """Two worker processes, as in a cluster."""
+    distributed = need("distributed", "dask.dataframe")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def _pandas_types(engine):
+    import pandas as pd
+    import pyarrow as pa
+
+    if engine == "pandas":
+        return None
+    if engine == "pandas-pyarrow":
+        return pd.ArrowDtype
+    return {
+        pa.bool_(): pd.BooleanDtype(),
+        pa.int8(): pd.Int8Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+        pa.float32(): pd.Float32Dtype(),
+        pa.float64(): pd.Float64Dtype(),
+        pa.string(): pd.StringDtype(),
+    }.get
+
+
+@pytest.fixture(params=ENGINES)
+def constructor(request):
+    """Return a function from a pyarrow table, or the columns of one, to a table of the engine."""
+    pa = need("pyarrow")
+    engine = request.param
+
+    def arrow(data):
+        return data if isinstance(data, pa.Table) else pa.table(data)
+
+    if engine == "pyarrow":
+        return arrow
+    if engine.startswith("pandas"):
+        need("pandas")
+        types = _pandas_types(engine)
+        return lambda data: arrow(data).to_pandas(types_mapper=types)
+    if engine == "polars":
+        return lambda data: need("polars").from_arrow(arrow(data))
+    if engine == "polars-lazy":
+        return lambda data: need("polars").from_arrow(arrow(data)).lazy()
+    if engine == "duckdb":
+        connection = need("duckdb").connect()
+        return lambda data: connection.from_arrow(arrow(data))
+    if engine == "ibis":
+        ibis = need("ibis", "ibis.backends.duckdb")
+        return lambda data: ibis.memtable(arrow(data))
+    if engine == "dask":
+        request.getfixturevalue("dask_client")
+        dd = need("dask.dataframe")
+        types = _pandas_types("pandas-pyarrow")  # or dates and decimals would become text
+        return lambda data: dd.from_pandas(arrow(data).to_pandas(types_mapper=types), npartitions=3)
+    session = request.getfixturevalue("spark")
+    return lambda data: session.createDataFrame(arrow(data))

@@ -1,0 +1,166 @@
+"""Files, patterns and folders, through DuckDB."""
+
+import numpy as np
+import pytest
+
+from caldist import Joint
+from caldist.engines import open_files, summarize
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
+
+COLUMNS = {"y_true": "label", "y_prob": "score"}
+
+
+def rows(size=1000, seed=0):
+    rng = np.random.default_rng(seed)
+    y_prob = rng.random(size)
+    return (rng.random(size) < y_prob).astype(np.int64), y_prob
+
+
+def write(path, y_true, y_prob, **others):
+    """Write a file of the kind that its name says."""
+    import gzip
+
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    table = pa.table({"label": y_true, "score": y_prob, **others})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if ".parquet" in path.name:
+        pyarrow.parquet.write_table(table, path, row_group_size=300)
+    elif ".csv" in path.name:
+        pyarrow.csv.write_csv(table, path)
+    else:
+        import json
+
+        text = "\n".join(json.dumps(row) for row in table.to_pylist()).encode()
+        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+
+
+KINDS = ("parquet", "csv", "jsonl", "ndjson", "jsonl.gz")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_a_pattern_a_list_and_a_folder(tmp_path, kind):
+    y_true, y_prob = rows()
+    whole = Joint.from_arrays(y_true, y_prob).coarsen(16)
+    parts = []
+    for part in range(3):
+        path = tmp_path / "data" / f"part-{part}.{kind}"
+        write(path, y_true[part::3], y_prob[part::3])
+        parts.append(path)
+    first = Joint.from_arrays(y_true[0::3], y_prob[0::3]).coarsen(16)
+    assert summarize(parts[0], **COLUMNS) == first
+    assert summarize(str(tmp_path / "data" / f"*.{kind}"), **COLUMNS) == whole
+    assert summarize(parts, **COLUMNS) == whole
+    assert summarize(tmp_path / "data", **COLUMNS) == whole
+
+
+def test_the_same_file_through_lazy_polars(tmp_path):
+    pl = pytest.importorskip("polars")
+    y_true, y_prob = rows()
+    write(tmp_path / "a.parquet", y_true, y_prob)
+    scan = pl.scan_parquet(tmp_path / "a.parquet")
+    assert summarize(scan, **COLUMNS) == summarize(tmp_path / "a.parquet", **COLUMNS)
+
+
+def test_partitioned_folders_give_columns(tmp_path):
+    y_true, y_prob = rows()
+    for day in (1, 2):
+        write(tmp_path / f"day={day}" / "x.parquet", y_true[day::3], y_prob[day::3])
+    found = summarize(tmp_path, **COLUMNS, by="day")
+    assert found == {
+        day: Joint.from_arrays(y_true[day::3], y_prob[day::3]).coarsen(16) for day in (1, 2)
+    }
+
+
+def test_a_name_with_characters_of_patterns(tmp_path):
+    y_true, y_prob = rows(10)
+    write(tmp_path / "a[1]*.parquet", y_true, y_prob)
+    write(tmp_path / "a1.parquet", y_true[:5], y_prob[:5])
+    assert summarize(tmp_path / "a[1]*.parquet", **COLUMNS).n_rows == 10
+
+
+def test_csv_whose_scores_begin_with_whole_numbers(tmp_path):
+    """DuckDB guesses types from the first rows, here integers."""
+    size = 30_000
+    path = tmp_path / "a.csv"
+    lines = ["label,score", *["1,1"] * size, "0.0,0.25"]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    found = summarize(path, **COLUMNS)
+    assert found.n_rows == size + 1
+    assert found.prediction[0] == 0.25
+
+
+def test_csv_files_with_columns_in_another_order(tmp_path):
+    (tmp_path / "a.csv").write_text("label,score\n1,0.25\n", encoding="utf-8")
+    (tmp_path / "b.csv").write_text("score,label\n0.5,1\n", encoding="utf-8")
+    found = summarize(tmp_path / "*.csv", **COLUMNS)
+    assert found == Joint.from_arrays([1, 1], [0.25, 0.5]).coarsen(16)
+
+
+def test_csv_with_text_and_gaps(tmp_path):
+    (tmp_path / "a.csv").write_text("label,score,name\n1,0.25,a\n0,,b\n", encoding="utf-8")
+    found = summarize(tmp_path / "a.csv", **COLUMNS, invalid="count")
+    assert found.invalid == {"missing prediction": 1}
+    with pytest.raises(TypeError, match="'name'"):
+        summarize(tmp_path / "a.csv", y_true="label", y_prob="name")
+
+
+def _listing(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("damage", ["truncated", "overwritten", "empty", "foreign"])
+def test_a_damaged_file_is_a_clear_error_and_nothing_is_written(tmp_path, damage, monkeypatch):
+    y_true, y_prob = rows()
+    write(tmp_path / "good.parquet", y_true, y_prob)
+    path = tmp_path / "bad.parquet"
+    write(path, y_true, y_prob)
+    content = path.read_bytes()
+    path.write_bytes(
+        {
+            "truncated": content[: len(content) // 2],
+            "overwritten": content[:100] + bytes(2000) + content[2100:],
+            "empty": b"",
+            "foreign": b"label,score\n1,0.5\n",
+        }[damage]
+    )
+    monkeypatch.chdir(tmp_path)
+    before = _listing(tmp_path)
+    with pytest.raises(ValueError, match=r"bad\.parquet.*cannot be read"):
+        summarize(path, **COLUMNS)
+    with pytest.raises(ValueError, match=r"bad\.parquet"):
+        summarize(tmp_path, **COLUMNS)
+    assert _listing(tmp_path) == before
+
+
+def test_a_csv_line_that_does_not_fit(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("label,score\n" + "1,0.5\n" * 30_000 + "1,what\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"(?s)a\.csv.*cannot be read.*what"):
+        summarize(path, **COLUMNS)
+
+
+def test_files_that_are_not_there_or_of_another_kind(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.parquet"):
+        summarize(tmp_path / "none.parquet", **COLUMNS)
+    with pytest.raises(FileNotFoundError, match=r"\*\.csv"):
+        summarize(str(tmp_path / "*.csv"), **COLUMNS)
+    with pytest.raises(FileNotFoundError, match="no file in it"):
+        summarize(tmp_path, **COLUMNS)
+    (tmp_path / "a.xlsx").write_bytes(b"")
+    with pytest.raises(ValueError, match="unknown kind"):
+        summarize(tmp_path / "a.xlsx", **COLUMNS)
+    write(tmp_path / "a.csv", *rows(3))
+    write(tmp_path / "a.parquet", *rows(3))
+    with pytest.raises(ValueError, match="different kinds"):
+        summarize(tmp_path, **COLUMNS)
+
+
+def test_open_files_is_a_relation(tmp_path):
+    write(tmp_path / "a.csv", *rows(3))
+    relation = open_files([str(tmp_path / "a.csv")])
+    assert relation.columns == ["label", "score"]
+    assert len(relation.fetchall()) == 3

@@ -1,0 +1,118 @@
+"""The guide on large tables: its query gives the bits of ``summarize``, and its examples run."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import caldist
+from caldist.engines import summarize
+from engines.rows import INVALID_COUNTS, INVALID_ROWS, hard_rows
+
+pa = pytest.importorskip("pyarrow")
+duckdb = pytest.importorskip("duckdb")
+
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "large-tables.md"
+CLUSTERS = ("tcp://scheduler", "SparkSession")
+
+
+def blocks(language):
+    text = PAGE.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def query():
+    (text,) = blocks("sql")
+    return text
+
+
+@pytest.fixture
+def scores():
+    """Return valid and invalid rows."""
+    y_true, y_prob = hard_rows()
+    return pa.table(
+        {
+            "label": pa.array([*y_true.tolist(), *INVALID_ROWS["label"]], pa.float64()),
+            "score": pa.array([*y_prob.tolist(), *INVALID_ROWS["score"]], pa.float64()),
+        }
+    )
+
+
+@pytest.fixture
+def expected(scores):
+    joint = summarize(scores, y_true="label", y_prob="score", invalid="count")
+    assert joint.invalid == INVALID_COUNTS
+    return joint
+
+
+def read_as_the_guide_does(cells, folder, monkeypatch):
+    cells.to_csv(folder / "cells.csv", index=False)
+    monkeypatch.chdir(folder)
+    (block,) = (block for block in blocks("python") if "from_cells" in block)
+    names = {"caldist": caldist}
+    exec(block, names)
+    return names["joint"]
+
+
+def test_the_query_in_duckdb(query, scores, expected, tmp_path, monkeypatch):
+    connection = duckdb.connect()
+    connection.register("scores", scores)
+    cells = connection.sql(query).df()
+    assert read_as_the_guide_does(cells, tmp_path, monkeypatch) == expected
+
+
+def test_the_query_in_spark(spark, query, scores, expected, tmp_path, monkeypatch):
+    spark.createDataFrame(scores).createOrReplaceTempView("scores")
+    cells = spark.sql(query.replace("DOUBLE PRECISION", "DOUBLE")).toArrow().to_pandas()
+    assert read_as_the_guide_does(cells, tmp_path, monkeypatch) == expected
+
+
+def test_the_query_in_sqlite(query, scores, expected, tmp_path, monkeypatch):
+    """A third reading of the standard; SQLite has no NaN."""
+    import sqlite3
+
+    import pandas as pd
+
+    if sqlite3.sqlite_version_info < (3, 35):
+        pytest.skip("this SQLite has no FLOOR")
+    connection = sqlite3.connect(":memory:")
+    scores.to_pandas().to_sql("scores", connection, index=False)
+    try:
+        cells = pd.read_sql(query, connection)
+    except pd.errors.DatabaseError as error:
+        pytest.skip(f"this SQLite has no FLOOR: {error}")
+    finally:
+        connection.close()
+    joint = read_as_the_guide_does(cells, tmp_path, monkeypatch)
+    assert joint.grid == expected.grid
+
+
+def test_the_examples_run(query, tmp_path, monkeypatch):
+    pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(2000)
+    y_true = (rng.random(2000) < y_prob).astype(int)
+    probabilities = rng.dirichlet([1, 1, 1], 50)
+    animals = {
+        f"p_{name}": p for name, p in zip(("cat", "dog", "eel"), probabilities.T, strict=True)
+    }
+    connection = duckdb.connect()
+    connection.register("scores", pa.table({"label": y_true, "score": y_prob}))
+    connection.register("animals", pa.table({"animal": ["cat", "dog"] * 25, **animals}))
+    monkeypatch.chdir(tmp_path)
+    connection.execute("COPY scores TO 'scores.parquet'")
+    connection.execute("COPY animals TO 'animals.parquet'")
+    connection.execute(
+        "COPY (SELECT *, 1 AS day FROM scores) TO 'scores' (FORMAT parquet, PARTITION_BY day)"
+    )
+    connection.sql(query).df().to_csv("cells.csv", index=False)
+    batches = [(day, y_true, y_prob) for day in range(1, 9) for _ in range(2)]
+    names = {"batches": batches}
+    run = [block for block in blocks("python") if not any(name in block for name in CLUSTERS)]
+    assert len(run) == len(blocks("python")) - 2
+    for block in run:
+        exec(compile(block, PAGE.name, "exec"), names)
+    assert set(names["by_day"]) == {1}
+    assert names["week"].n_rows == 7 * 2 * 2000
