@@ -1,0 +1,219 @@
+"""The losses of ``caldist.torch``: ``python -m benchmarks.torch_losses``, as Markdown.
+
+Times are forward and backward pass together, checks included. On the CPU they are multiples of
+``torch.sort`` of the same tensor, run in turn in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from benchmarks.tables import Table, machine, number, size_name, verdict
+from benchmarks.timing import ONCE, THOROUGH, Effort, side_by_side
+from caldist.torch import kernel_ce_loss, smooth_ce_loss
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+DENSE_ROWS = 10_000
+
+
+def rows(n: int, device: str = "cpu", dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+    """Return calibrated predictions and their labels, as integers."""
+    generator = torch.Generator(device).manual_seed(0)
+    p = torch.rand(n, device=device, dtype=dtype, generator=generator)
+    y = torch.rand(n, device=device, generator=generator) < p
+    return p.requires_grad_(), y.long()
+
+
+def step(loss: Loss, p: Tensor, y: Tensor) -> None:
+    """Run forward and backward once."""
+    p.grad = None
+    loss(p, y).backward()
+
+
+def dense(p: Tensor, y: Tensor) -> Tensor:
+    """Return kCE² by the double sum, as it is usually written."""
+    residual = (y - p) / p.numel()
+    return residual @ torch.exp(-(p[:, None] - p[None, :]).abs()) @ residual
+
+
+def straightforward(p: Tensor, y: Tensor) -> Tensor:
+    """Return kCE² by cumulative sums, with automatic gradients, which are wrong at ties."""
+    v, order = p.sort()
+    v = v.double()
+    c = (y[order] - v) / p.numel()
+    before = (c * v.exp()).cumsum(0) - c * v.exp()
+    return (c * c + 2 * c * (-v).exp() * before).sum().to(p.dtype)
+
+
+LOSSES: dict[str, Loss] = {
+    "kernel_ce_loss": kernel_ce_loss,
+    "kernel_ce_loss, gaussian": partial(kernel_ce_loss, kernel="gaussian"),
+    "smooth_ce_loss": smooth_ce_loss,
+}
+_CPU_TARGETS = {"kernel_ce_loss": 4.0, "kernel_ce_loss, gaussian": 4.0}
+
+
+def cpu_table(sizes: list[int], effort: Effort) -> Table:
+    """Time the losses against torch.sort, which uses one thread."""
+    torch.set_num_threads(1)
+    result = []
+    for name, loss in LOSSES.items():
+        for dtype in (torch.float32, torch.float64):
+            ratios = []
+            for n in sizes:
+                p, y = rows(n, dtype=dtype)
+                timing = side_by_side(
+                    partial(step, loss, p, y), partial(torch.sort, p.detach()), effort
+                )
+                ratios.append(timing.ratio)
+            target = _CPU_TARGETS.get(name)
+            kept = "" if target is None else verdict(ratios[-1] <= target)
+            shown = "" if target is None else f"{target:g} at {size_name(sizes[-1])}"
+            result.append([name, str(dtype)[6:], *map(number, ratios), shown, kept])
+    header = ["loss", "type", *map(size_name, sizes), "target", "verdict"]
+    return Table("CPU, one thread, in multiples of torch.sort", header, result)
+
+
+_MEMORY = """
+from benchmarks import torch_losses
+def peak():
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+loss = torch_losses.{name}
+torch_losses.step(loss, *torch_losses.rows(10))
+rows = torch_losses.rows({n})
+before = peak()
+torch_losses.step(loss, *rows)
+print((peak() - before) / 1e6)
+"""
+
+
+def _memory(name: str, n: int) -> float:
+    """Return by how many megabytes a step lifts the peak memory of a fresh process."""
+    code = _MEMORY.format(name=name, n=n)
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+    )
+    return float(output.stdout)
+
+
+def dense_table(n: int, effort: Effort) -> Table:
+    """Compare with the double sum."""
+    p, y = rows(n)
+    timing = side_by_side(partial(step, kernel_ce_loss, p, y), partial(step, dense, p, y), effort)
+    ours, theirs = _memory("kernel_ce_loss", n), _memory("dense", n)
+    kept = verdict(timing.ratio <= 1 / 100 and ours <= 50)
+    result = [
+        ["double sum", number(1e3 * timing.reference), number(theirs), "", ""],
+        ["kernel_ce_loss", number(1e3 * timing.seconds), number(ours), "100 times, 50 MB", kept],
+    ]
+    note = f"{number(1 / timing.ratio)} times faster."
+    header = ["", "ms", "MB", "target", "verdict"]
+    return Table(f"CPU, {size_name(n)} rows, float32", header, result, note)
+
+
+def _gpu_ms(function: Callable[[], object], repeats: int) -> tuple[float, float]:
+    """Return the time of one run on an idle GPU, and of one of many runs in a row.
+
+    The first is the median between two events and has the launches in it; the second is what a
+    training loop sees, which launches while the GPU still works.
+    """
+    for _ in range(3):  # the first ones compile and fill caches
+        function()
+    times = []
+    for _ in range(repeats):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        begin.record()
+        function()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end))
+    begin.record()
+    for _ in range(repeats):
+        function()
+    end.record()
+    torch.cuda.synchronize()
+    return sorted(times)[repeats // 2], begin.elapsed_time(end) / repeats
+
+
+_GPU_TARGETS = {10**7: 1.5, 10**8: 15.0}
+
+
+def gpu_table(sizes: list[int], repeats: int) -> Table:
+    """Time the Laplace loss on the GPU."""
+    result = []
+    for n in sizes:
+        p, y = rows(n, "cuda")
+        cases: dict[str, Callable[[], object]] = {
+            "torch.sort": partial(torch.sort, p.detach()),
+            "straightforward": partial(step, straightforward, p, y),
+            "kernel_ce_loss": partial(step, kernel_ce_loss, p, y),
+        }
+        for name, run in cases.items():
+            torch.cuda.empty_cache()
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            alone, in_a_row = _gpu_ms(run, repeats)
+            megabytes = (torch.cuda.max_memory_allocated() - before) / 1e6
+            target = _GPU_TARGETS.get(n) if name == "kernel_ce_loss" else None
+            shown = ["", ""] if target is None else [f"{target:g} ms", verdict(alone <= target)]
+            times = [number(alone), number(in_a_row), number(megabytes)]
+            result.append([size_name(n), name, *times, *shown])
+            p.grad = None
+    header = ["rows", "", "ms, GPU idle before", "ms, in a row", "MB", "target", "verdict"]
+    note = (
+        "float32, labels int64. The first time has the launches in it; the second is per run of "
+        "many without waiting in between. Memory is the peak beyond the inputs. "
+        "`straightforward` is two cumulative sums in float64 under autograd, "
+        "whose gradients are wrong at ties."
+    )
+    name = f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}"
+    return Table(name, header, result, note)
+
+
+def gpu_smooth_table(sizes: list[int], repeats: int) -> Table:
+    """Time smooth_ce_loss from the GPU, sorted there or moved first."""
+
+    def moved(p: Tensor, y: Tensor) -> Tensor:
+        return smooth_ce_loss(p.cpu(), y.cpu())
+
+    result = []
+    for n in sizes:
+        p, y = rows(n, "cuda")
+        times = [_gpu_ms(partial(step, loss, p, y), repeats)[0] for loss in (smooth_ce_loss, moved)]
+        result.append([size_name(n), *map(number, times)])
+    header = ["rows", "smooth_ce_loss, ms", "rows moved to the CPU first, ms"]
+    return Table("smooth_ce_loss of tensors on the GPU", header, result)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.torch_losses", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, once each: does it run?")
+    parser.add_argument("--gpu-only", action="store_true", help="leave the CPU out")
+    options = parser.parse_args()
+    tables = []
+    if not options.gpu_only:
+        effort = ONCE if options.quick else THOROUGH
+        tables.append(cpu_table([100] if options.quick else [10**4, 10**5, 10**6], effort))
+        tables.append(dense_table(100 if options.quick else DENSE_ROWS, effort))
+    if torch.cuda.is_available():
+        repeats = 1 if options.quick else 50
+        tables.append(gpu_table([1000] if options.quick else [10**6, 10**7, 10**8], repeats))
+        tables.append(gpu_smooth_table([1000] if options.quick else [10**4, 10**6], repeats))
+    print(
+        "\n".join(f"- {line}" for line in [*machine(), f"PyTorch {torch.__version__}"]), end="\n\n"
+    )
+    print("\n".join(table.as_markdown() for table in tables), end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Calibration errors as differentiable losses for PyTorch.
+
+Every function takes ``(predictions, target)``, in torch's order, and returns a scalar tensor to
+add to a loss. Predictions are probabilities unless ``from_logits=True`` is said; nothing is guessed
+or clipped. Install with ``pip install "caldist[torch]"``.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+try:
+    import torch as _torch  # noqa: F401 -- only to say how to install it
+except ImportError as error:
+    message = 'caldist.torch needs PyTorch: install it with pip install "caldist[torch]".'
+    raise ImportError(message) from error
+
+from caldist.torch._kernel_loss import kernel_ce_loss
+from caldist.torch._multiclass import multiclass_kernel_ce_loss, multiclass_smooth_ce_loss
+from caldist.torch._smooth import smooth_ce_loss
+
+if TYPE_CHECKING:
+    from caldist.torch._metric import CalibrationDistance
+
+__all__ = [
+    "CalibrationDistance",
+    "kernel_ce_loss",
+    "multiclass_kernel_ce_loss",
+    "multiclass_smooth_ce_loss",
+    "smooth_ce_loss",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the metric when it is asked for: torchmetrics, its base, is slow to import."""
+    if name == "CalibrationDistance":
+        from caldist.torch._metric import CalibrationDistance  # noqa: PLC0415
+
+        return CalibrationDistance
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

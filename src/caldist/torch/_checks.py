@@ -1,0 +1,172 @@
+"""What the losses accept, and the errors for everything else.
+
+Shapes and types are checked where a loss is called, and cost nothing. Values are checked inside the
+operators: there ``torch.compile`` sees no branch that depends on data, and a GPU is asked once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from caldist import _validate, multiclass
+
+__all__ = [
+    "binary",
+    "check_binary_values",
+    "check_class_values",
+    "classes",
+    "fail_binary",
+    "real_tensor",
+    "working_precision",
+]
+
+
+def real_tensor(value: object, name: str) -> Tensor:
+    """Return a tensor of real numbers as it is, or raise."""
+    if not isinstance(value, Tensor):
+        message = f"{name} is of type {type(value).__name__}; it must be a torch.Tensor."
+        raise TypeError(message)
+    if value.is_complex():
+        message = f"{name} has dtype {value.dtype}; it must hold real numbers."
+        raise TypeError(message)
+    return value
+
+
+def _constant(value: object, name: str, like: Tensor, other: str) -> Tensor:
+    """Return a tensor of one value per row that no gradient is wanted of."""
+    tensor = real_tensor(value, name)
+    if tensor.dim() != 1:
+        message = f"{name} has shape {tuple(tensor.shape)}; it must be one-dimensional."
+        raise ValueError(message)
+    _validate.check_size(name, tensor.shape[0], other, like.shape[0])
+    if tensor.device != like.device:
+        message = f"{name} is on {tensor.device} and {other} on {like.device}: move one of them."
+        raise ValueError(message)
+    if tensor.requires_grad:
+        message = f"{name} requires a gradient, and the loss has none for it: pass {name}.detach()."
+        raise ValueError(message)
+    return tensor
+
+
+def _weights(value: object, like: Tensor, other: str) -> Tensor | None:
+    if value is None:
+        return None
+    weight = _constant(value, "sample_weight", like, other)
+    return weight if weight.is_floating_point() else weight.double()
+
+
+def _predictions(value: object, name: str, dimensions: int, remedy: str) -> Tensor:
+    tensor = real_tensor(value, name)
+    if not tensor.is_floating_point():
+        message = f"{name} has dtype {tensor.dtype}; it must be a floating-point tensor."
+        raise TypeError(message)
+    if tensor.dim() != dimensions:
+        message = f"{name} has shape {tuple(tensor.shape)}; {remedy}"
+        raise ValueError(message)
+    if tensor.shape[0] == 0:
+        message = f"{name} is empty: at least one row is needed."
+        raise ValueError(message)
+    return tensor
+
+
+def working_precision(tensor: Tensor) -> Tensor:
+    """Return float32 for the formats below it, which are too coarse to tell predictions apart."""
+    return tensor if tensor.dtype in {torch.float32, torch.float64} else tensor.float()
+
+
+def binary(
+    y_prob: object, y_true: object, sample_weight: object
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Check shapes and types; return predictions and labels as one row of a matrix, and weights."""
+    remedy = (
+        "it must be one-dimensional, the probability of label 1 of each row. For several classes "
+        "use the multiclass losses."
+    )
+    prob = _predictions(y_prob, "y_prob", 1, remedy)
+    label = _constant(y_true, "y_true", prob, "y_prob")
+    weight = _weights(sample_weight, prob, "y_prob")
+    return working_precision(prob)[None], label[None], weight
+
+
+def classes(
+    preds: object, target: object, sample_weight: object
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Check shapes and types of a matrix of predictions, class numbers and weights."""
+    remedy = "a matrix is needed, with a row per example and a column per class."
+    matrix = _predictions(preds, "preds", 2, remedy)
+    if matrix.shape[1] < 2:
+        message = f"preds has {matrix.shape[1]} columns; a column per class needs at least two."
+        raise ValueError(message)
+    chosen = _constant(target, "target", matrix, "preds")
+    weight = _weights(sample_weight, matrix, "preds")
+    return working_precision(matrix), chosen, weight
+
+
+def _array(tensor: Tensor) -> NDArray[Any]:
+    """Return the numbers as NumPy has them, which knows no bfloat16."""
+    tensor = tensor.detach().cpu()
+    return tensor.to(torch.float64).numpy() if tensor.is_floating_point() else tensor.numpy()
+
+
+def check_binary_values(prob: Tensor, label: Tensor, weight: Tensor | None) -> None:
+    """Raise unless predictions lie in [0, 1], labels are 0 or 1 and weights are weights."""
+    low, high = torch.aminmax(prob)  # a NaN is carried through, and fails both comparisons
+    good = (low >= 0) & (high <= 1)
+    if label.dtype != torch.bool:
+        good &= ((label == 0) | (label == 1)).all()
+    if weight is not None:
+        good &= good_weights(weight)
+    if not bool(good):
+        fail_binary(prob, label, weight)
+
+
+def good_weights(weight: Tensor) -> Tensor:
+    """Return, as a tensor on the device, whether the weights are nonnegative with a finite sum."""
+    total = weight.sum(dtype=torch.float64)
+    return (weight.amin() >= 0) & (total > 0) & (total < torch.inf)
+
+
+def fail_binary(prob: Tensor, label: Tensor, weight: Tensor | None) -> NoReturn:
+    """Raise the error that names what is wrong with the values."""
+    for prediction, outcome in zip(_array(prob), _array(label), strict=True):
+        _validate.binary_inputs(outcome, prediction)
+    if weight is not None:
+        _validate.weights(_array(weight), weight.shape[0])
+    message = "the values are not acceptable."  # only if they changed since they were checked
+    raise ValueError(message)
+
+
+def check_class_values(prob: Tensor, target: Tensor, *, from_logits: bool) -> None:
+    """Raise unless rows are probabilities that sum to 1 and targets are numbers of columns."""
+    low, high = torch.aminmax(prob)
+    off = (prob.sum(dim=1, dtype=torch.float64) - 1).abs().amax()
+    good = (low >= 0) & (high <= 1) & (off <= multiclass.ROW_SUM_TOLERANCE)
+    columns = prob.shape[1]
+    if target.is_floating_point():
+        known = (target >= 0) & (target < columns) & (target.floor() == target)
+    else:
+        number = target.to(torch.int64)  # a narrower type would wrap the number of columns
+        known = (number >= 0) & (number < columns)
+    if bool(good & known.all()):
+        return
+    matrix = _array(prob)
+    if from_logits:
+        undefined = np.isnan(matrix).any(axis=1)
+        if undefined.any():
+            message = (
+                f"preds[{_validate.first(undefined)}] has no softmax: logits must not be NaN, and "
+                "not +inf."
+            )
+            raise ValueError(message)
+    multiclass._probability_matrix(matrix, "preds")  # noqa: SLF001 -- for its messages
+    _validate.fail(
+        "target",
+        _array(target),
+        ~_array(known),
+        f"with {columns} columns a class is an integer from 0 to {columns - 1}.",
+    )

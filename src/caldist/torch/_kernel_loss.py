@@ -1,0 +1,138 @@
+"""The kernel calibration error as a loss."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from caldist import _validate
+from caldist.torch import _checks
+from caldist.torch._operators import kernel_squared
+
+__all__ = ["KernelName", "kernel_ce_loss", "kernel_losses"]
+
+KernelName = Literal["laplace", "gaussian"]
+
+NARROWEST_GAUSSIAN = 1e-6
+
+
+def kernel_ce_loss(
+    y_prob: Tensor,
+    y_true: Tensor,
+    *,
+    kernel: KernelName = "laplace",
+    bandwidth: float = 1.0,
+    sample_weight: Tensor | None = None,
+    squared: bool = True,
+    unbiased: bool = False,
+) -> Tensor:
+    r"""Return the kernel calibration error of a batch, to be minimised.
+
+    .. math:: \mathrm{kCE}^2 = \sum_{i, j} c_i c_j K(v_i, v_j), \qquad c_i = (y_i - v_i)/n
+
+    with the Laplace kernel :math:`K = e^{-|v - v'|/h}` or the Gaussian kernel
+    :math:`K = e^{-((v - v')/h)^2}`: the square of :func:`caldist.kernel_ce`, exactly.
+
+    **What it means.** It is 0 if and only if the batch is perfectly calibrated. Its gradient moves
+    the predictions towards the labels seen around them, and has no part that rewards accuracy: add
+    it, times a weight, to a proper loss.
+
+    **What it estimates.** The population's kCE², with an upward bias of order 1/n that
+    ``unbiased=True`` takes off. In training the bias pulls like a Brier score of weight 1/n.
+
+    **Gradient.** Exact, in the predictions, equal ones included: there :math:`|v - v'|` counts with
+    slope 0, as in automatic differentiation of the double sum. Second derivatives work too
+    (``create_graph=True``), third ones do not. The root has no derivative at 0; its gradient there
+    is set to 0. There is no gradient in labels and weights.
+
+    **Cost.** O(n log n) time and O(n) memory, sorting included; no matrix of pairs. All sums are in
+    float64 whatever the input. Half precision is computed as float32. Values are checked: on a GPU
+    the Laplace loss without weights waits for its inputs once, not for its result. Works under
+    autocast and ``torch.compile``, but not under the transforms of ``torch.func``, nor inside a
+    CUDA graph captured by hand, which cannot check anything.
+
+    Parameters
+    ----------
+    y_prob : floating-point tensor in [0, 1]
+        The predicted probability of label 1, not logits: apply the sigmoid first.
+    y_true : tensor of 0 and 1, of any real type
+    kernel : "laplace" or "gaussian"
+    bandwidth : float
+        h above. The Gaussian gradient has a rounding error of 1e-16/h, so h is at least 1e-6
+        there; the Laplace kernel takes any.
+    sample_weight : tensor, optional
+    squared : bool
+        Return kCE². Otherwise its root, 0 if an unbiased estimate is negative.
+    unbiased : bool
+        The U-statistic: leave out the pairs of a row with itself. Only without weights.
+
+    Returns
+    -------
+    scalar tensor
+        Of the type of ``y_prob``; float32 for types below it.
+
+    References
+    ----------
+    Kumar, Sarawagi and Jain, "Trainable calibration measures for neural networks from kernel mean
+    embeddings", 2018. Błasiok, Gopalan, Hu and Nakkiran, "A Unifying Theory of Distance from
+    Calibration", 2023, section 8.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from caldist.torch import kernel_ce_loss
+    >>> y_prob = torch.tensor([0.25, 0.5, 0.5, 0.75], dtype=torch.float64, requires_grad=True)
+    >>> loss = kernel_ce_loss(y_prob, torch.tensor([0, 1, 0, 1]), squared=False)
+    >>> round(loss.item(), 12)
+    0.055443477714
+    >>> loss.backward()
+    >>> y_prob.grad is None
+    False
+    """
+    prob, label, weight = _checks.binary(y_prob, y_true, sample_weight)
+    losses = kernel_losses(
+        prob, label, weight, kernel=kernel, bandwidth=bandwidth, squared=squared, unbiased=unbiased
+    )
+    return losses.squeeze(0)
+
+
+def kernel_losses(
+    prob: Tensor,
+    label: Tensor,
+    weight: Tensor | None,
+    *,
+    kernel: str,
+    bandwidth: float,
+    squared: bool,
+    unbiased: bool,
+) -> Tensor:
+    """Return the loss of each row of a matrix of problems that share their weights."""
+    _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
+    bandwidth = _validate.check_positive("bandwidth", bandwidth)
+    if kernel == "gaussian" and bandwidth < NARROWEST_GAUSSIAN:
+        message = (
+            f"bandwidth is {bandwidth!r}; for kernel='gaussian' it must be at least "
+            f"{NARROWEST_GAUSSIAN}, as rounding would hide the gradient below."
+        )
+        raise ValueError(message)
+    squared = _validate.check_flag("squared", squared)
+    unbiased = _validate.check_flag("unbiased", unbiased)
+    if unbiased:
+        if weight is not None:
+            message = (
+                "unbiased=True is defined for rows of equal weight, but sample_weight was given: "
+                "leave one of the two out."
+            )
+            raise ValueError(message)
+        if prob.shape[1] < 2:
+            message = "unbiased=True needs at least two rows; there is 1."
+            raise ValueError(message)
+    with_gradient = torch.is_grad_enabled() and prob.requires_grad
+    value = kernel_squared(prob, label, weight, kernel, bandwidth, unbiased, with_gradient)
+    if squared:
+        return value
+    # Where the value is 0 the root is taken of 1 instead, so that no gradient is infinite.
+    positive = value > 0
+    return torch.where(positive, torch.where(positive, value, 1.0).sqrt(), 0.0)

@@ -1,0 +1,153 @@
+"""The losses for several classes, by an explicit reduction to binary problems."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from caldist import _validate
+from caldist.torch import _checks
+from caldist.torch._kernel_loss import KernelName, kernel_losses
+from caldist.torch._operators import UNSAFE
+from caldist.torch._smooth import smooth_losses
+
+__all__ = ["multiclass_kernel_ce_loss", "multiclass_smooth_ce_loss"]
+
+Reduction = Literal["top_label", "classwise"]
+
+
+def multiclass_kernel_ce_loss(
+    preds: Tensor,
+    target: Tensor,
+    *,
+    from_logits: bool,
+    reduction: Reduction = "top_label",
+    kernel: KernelName = "laplace",
+    bandwidth: float = 1.0,
+    sample_weight: Tensor | None = None,
+    squared: bool = True,
+    unbiased: bool = False,
+) -> Tensor:
+    """Return the kernel calibration error of predictions over several classes.
+
+    **What it means.** ``reduction="top_label"`` asks whether the most probable class is right as
+    often as its probability says, as :func:`caldist.top_label` does; of equally probable classes
+    the first counts, and only its probability has a gradient. ``reduction="classwise"`` asks it of
+    every class, as :func:`caldist.one_vs_rest` does, and is the mean of the losses of the classes.
+
+    **What it estimates**, its gradient and its cost are those of
+    :func:`caldist.torch.kernel_ce_loss`, for each binary problem.
+
+    Parameters
+    ----------
+    preds : floating-point matrix
+        A row per example, a column per class.
+    target : tensor of class numbers 0, 1, …
+    from_logits : bool
+        Whether ``preds`` are logits, which get a softmax, or probabilities, whose rows must sum to
+        1. There is no default, because a wrong guess would go unnoticed.
+    reduction : "top_label" or "classwise"
+    kernel, bandwidth, sample_weight, squared, unbiased
+        As in :func:`caldist.torch.kernel_ce_loss`.
+
+    Returns
+    -------
+    scalar tensor
+
+    Examples
+    --------
+    >>> import torch
+    >>> from caldist.torch import multiclass_kernel_ce_loss
+    >>> logits = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0]], requires_grad=True)
+    >>> loss = multiclass_kernel_ce_loss(logits, torch.tensor([0, 2]), from_logits=True)
+    >>> round(loss.item(), 4)
+    0.0879
+    """
+    prob, label, weight = _problems(preds, target, sample_weight, reduction, from_logits)
+    losses = kernel_losses(
+        prob, label, weight, kernel=kernel, bandwidth=bandwidth, squared=squared, unbiased=unbiased
+    )
+    return losses.mean()
+
+
+def multiclass_smooth_ce_loss(
+    preds: Tensor,
+    target: Tensor,
+    *,
+    from_logits: bool,
+    reduction: Reduction = "top_label",
+    sample_weight: Tensor | None = None,
+) -> Tensor:
+    """Return the smooth calibration error of predictions over several classes.
+
+    **What it means.** As for :func:`caldist.torch.multiclass_kernel_ce_loss`, with
+    :func:`caldist.torch.smooth_ce_loss` for each binary problem.
+
+    Parameters
+    ----------
+    preds : floating-point matrix
+        A row per example, a column per class.
+    target : tensor of class numbers 0, 1, …
+    from_logits : bool
+        Whether ``preds`` are logits or probabilities.
+    reduction : "top_label" or "classwise"
+    sample_weight : tensor, optional
+
+    Returns
+    -------
+    scalar tensor
+
+    Examples
+    --------
+    >>> import torch
+    >>> from caldist.torch import multiclass_smooth_ce_loss
+    >>> preds = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
+    >>> target = torch.tensor([0, 2])
+    >>> multiclass_smooth_ce_loss(preds, target, from_logits=False, reduction="classwise")
+    tensor(0.2604)
+    """
+    problems = _problems(preds, target, sample_weight, reduction, from_logits)
+    return smooth_losses(*problems).mean()
+
+
+def _problems(
+    preds: object, target: object, sample_weight: object, reduction: object, from_logits: object
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return the binary problems as rows of matrices of predictions and labels, and the weights."""
+    _validate.check_choice("reduction", reduction, ("top_label", "classwise"))
+    from_logits = _validate.check_flag("from_logits", from_logits)
+    matrix, chosen, weight = _checks.classes(preds, target, sample_weight)
+    prob = matrix.softmax(dim=1) if from_logits else matrix
+    number = class_numbers(prob.detach(), chosen, from_logits)
+    if reduction == "classwise":
+        columns = torch.arange(prob.shape[1], device=prob.device)
+        return prob.T, columns[:, None] == number, weight
+    best = prob.argmax(dim=1, keepdim=True)
+    return prob.gather(1, best).T, number == best.T, weight
+
+
+def _class_numbers(
+    prob: Tensor,
+    target: Tensor,
+    from_logits: bool,  # noqa: FBT001 -- an operator's arguments are positional
+) -> Tensor:
+    """Return the targets as integers, after a check of all values."""
+    _checks.check_class_values(prob, target, from_logits=from_logits)
+    return target.to(torch.int64, copy=True)
+
+
+class_numbers = torch.library.custom_op(
+    "caldist::class_numbers",
+    _class_numbers,
+    mutates_args=(),
+    schema="(Tensor prob, Tensor target, bool from_logits) -> Tensor",
+    tags=UNSAFE,
+)
+
+
+@class_numbers.register_fake
+def _shape(prob: Tensor, target: Tensor, *_inputs: Any) -> Tensor:
+    del prob
+    return torch.empty_like(target, dtype=torch.int64)

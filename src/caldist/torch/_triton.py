@@ -1,0 +1,266 @@
+r"""kCE² of the Laplace kernel and its gradient on a GPU, in four kernels around one sort.
+
+Notation: v the sorted predictions of a problem, m the masses, c = m (y - v) the residuals, h the
+bandwidth.
+
+1. ``_pack`` checks every value and makes integer keys that sort like the predictions and carry the
+   label in their last bit.
+2. ``torch.sort`` sorts keys, with the order.
+3. ``_summarise`` reduces each block of sorted rows, in both directions, to what it adds to a sum
+   carried across it.
+4. ``_carry`` runs over the blocks of a problem.
+5. ``_finish`` scans inside the blocks, from the carried sums, and writes each row's gradient to
+   where the row came from.
+
+A scan carries two numbers. Going up, L is the sum of c_j exp((v_j - v_i)/h) over the rows up to and
+including i, and A is that sum over strictly smaller predictions only, the same for all rows of a
+run of equal predictions: L counts for the value, A for the slope, which is 0 between equal ones. A
+row, or a block of rows, is a map
+
+    L -> d L + s,    A -> d L + a  if a run begins in it, else A,
+
+with d the decay over it; no row decays after the last beginning of a run, so d is the same in both.
+Such maps compose (``_compose``), all numbers stay below 1 in size, and so any bandwidth is safe.
+Going down is the same from the other end. Everything is in float64, which this hardware does fast
+enough to wait for memory all the same.
+"""
+
+# Types are Triton's own here, which no checker knows.
+# mypy: ignore-errors
+# ruff: noqa: ANN001, ANN202, N803, N806
+
+from __future__ import annotations
+
+import struct
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from caldist.torch import _checks
+
+__all__ = ["fits", "laplace_squared"]
+
+BLOCK = 1024
+WARPS = 8
+CHUNK = 1024  # blocks that _carry takes at a time
+
+
+@triton.jit
+def _pack(prob, label, key, bad, size, BLOCK: tl.constexpr):
+    """Write (bits of the prediction, label) as one integer; say if a value is bad."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < size
+    p = tl.load(prob + at, mask=inside, other=0.0)
+    y = tl.load(label + at, mask=inside, other=0)
+    good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
+    if tl.min(good.to(tl.int32), axis=0) == 0:
+        tl.store(bad, 1)
+    bits = p.to(key.dtype.element_ty, bitcast=True)
+    # The shift drops the sign bit, which only -0.0 has.
+    tl.store(key + at, (bits << 1) | (y != 0).to(key.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _double(bits):
+    """Return a float64 argument, which Triton takes as float32 if it is not hidden in its bits."""
+    return tl.cast(bits, tl.float64, bitcast=True)
+
+
+@triton.jit
+def _prediction(key, at, inside, FLOAT: tl.constexpr):
+    """Read predictions from sorted keys."""
+    return (tl.load(key + at, mask=inside, other=0) >> 1).to(FLOAT, bitcast=True).to(tl.float64)
+
+
+@triton.jit
+def _residual(
+    key, order, weight, total, n, at, inside, FLOAT: tl.constexpr, WEIGHTED: tl.constexpr
+):
+    """Read predictions, masses and residuals of sorted rows."""
+    k = tl.load(key + at, mask=inside, other=0)
+    v = (k >> 1).to(FLOAT, bitcast=True).to(tl.float64)
+    if WEIGHTED:
+        row = tl.load(order + at, mask=inside, other=0)
+        m = tl.load(weight + row, mask=inside, other=0.0).to(tl.float64) / tl.load(total)
+    else:
+        m = inside.to(tl.float64) / tl.cast(n, tl.float64)
+    return v, m, m * ((k & 1).to(tl.float64) - v)
+
+
+@triton.jit
+def _compose(d1, s1, a1, new1, d2, s2, a2, new2):
+    """Return the map of two neighbouring pieces, the first one first."""
+    a = tl.where(new2 != 0, d2 * s1 + a2, a1)
+    return d1 * d2, d2 * s1 + s2, a, new1 | new2
+
+
+@triton.jit
+def _summarise(
+    key, order, weight, total, work, n, blocks, inverse_bits,
+    FLOAT: tl.constexpr, WEIGHTED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Write d, s, a of each block, and whether a run begins in it, for both directions.
+
+    Inside a block these are plain sums of terms that decay towards the block's end.
+    """
+    block, problem = tl.program_id(0), tl.program_id(1)
+    key += problem.to(tl.int64) * n
+    order += problem.to(tl.int64) * n
+    work += problem.to(tl.int64) * 9 * blocks + block
+    inverse_h = _double(inverse_bits)
+    start = block * BLOCK
+    stop = tl.minimum(start + BLOCK, n)
+    at = start + tl.arange(0, BLOCK)
+    inside = at < n
+    v, _, c = _residual(key, order, weight, total, n, at, inside, FLOAT, WEIGHTED)
+    low = _prediction(key, start, start < n, FLOAT)
+    high = _prediction(key, stop - 1, start < n, FLOAT)
+    before = _prediction(key, start - 1, start > 0, FLOAT)
+    after = _prediction(key, stop, stop < n, FLOAT)
+
+    up = c * tl.exp((v - high) * inverse_h)
+    tl.store(work, tl.where(start > 0, tl.exp((before - high) * inverse_h), 0.0))
+    tl.store(work + blocks, tl.sum(up, axis=0))
+    tl.store(work + 2 * blocks, tl.sum(tl.where(v < high, up, 0.0), axis=0))
+    tl.store(work + 3 * blocks, ((start == 0) | (before < high)).to(tl.float64))
+
+    down = tl.where(inside, c * tl.exp((low - v) * inverse_h), 0.0)
+    tl.store(work + 4 * blocks, tl.where(stop < n, tl.exp((low - after) * inverse_h), 0.0))
+    tl.store(work + 5 * blocks, tl.sum(down, axis=0))
+    tl.store(work + 6 * blocks, tl.sum(tl.where(v > low, down, 0.0), axis=0))
+    tl.store(work + 7 * blocks, ((stop == n) | (low < after)).to(tl.float64))
+
+
+@triton.jit
+def _carry(work, blocks, CHUNK: tl.constexpr):
+    """Replace s and a of each block by L and A as they stand after it, in both directions."""
+    direction, problem = tl.program_id(0), tl.program_id(1)
+    work += (problem.to(tl.int64) * 9 + 4 * direction) * blocks
+    lane = tl.arange(0, CHUNK)
+    last_sum = tl.zeros((), tl.float64)
+    last_strict = tl.zeros((), tl.float64)
+    for start in range(0, blocks, CHUNK):
+        place = start + lane
+        inside = place < blocks
+        at = tl.where(direction == 0, place, blocks - 1 - place)
+        d = tl.load(work + at, mask=inside, other=1.0)
+        s = tl.load(work + blocks + at, mask=inside, other=0.0)
+        a = tl.load(work + 2 * blocks + at, mask=inside, other=0.0)
+        new = tl.load(work + 3 * blocks + at, mask=inside, other=0.0).to(tl.int32)
+        d, s, a, new = tl.associative_scan((d, s, a, new), 0, _compose)
+        sums = d * last_sum + s
+        strict = tl.where(new != 0, d * last_sum + a, last_strict)
+        tl.store(work + blocks + at, sums, mask=inside)
+        tl.store(work + 2 * blocks + at, strict, mask=inside)
+        # Past the end nothing decays and nothing is added: the last lane holds what is carried on.
+        last_sum = tl.sum(tl.where(lane == CHUNK - 1, sums, 0.0), axis=0)
+        last_strict = tl.sum(tl.where(lane == CHUNK - 1, strict, 0.0), axis=0)
+
+
+@triton.jit
+def _finish(
+    key, order, weight, total, work, gradient, n, blocks, inverse_bits,
+    FLOAT: tl.constexpr, WEIGHTED: tl.constexpr, UNBIASED: tl.constexpr, GRADIENT: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Write each block's part of the value, and the gradient in the order the rows came in."""
+    block, problem = tl.program_id(0), tl.program_id(1)
+    key += problem.to(tl.int64) * n
+    order += problem.to(tl.int64) * n
+    work += problem.to(tl.int64) * 9 * blocks + block
+    inverse_h = _double(inverse_bits)
+    at = block * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    v, m, c = _residual(key, order, weight, total, n, at, inside, FLOAT, WEIGHTED)
+    # Rows past the end add nothing; they begin no run and do not decay.
+    before = _prediction(key, at - 1, inside & (at > 0), FLOAT)
+    d = tl.where(inside, tl.where(at > 0, tl.exp((before - v) * inverse_h), 0.0), 1.0)
+    new = (inside & ((at == 0) | (before < v))).to(tl.int32)
+    zero = tl.zeros_like(c)
+    up_d, up_s, up_a, up_new = tl.associative_scan((d, c, zero, new), 0, _compose)
+    up_sum = tl.load(work + blocks - 1, mask=block > 0, other=0.0)
+    up_strict = tl.load(work + 2 * blocks - 1, mask=block > 0, other=0.0)
+    L = up_d * up_sum + up_s
+    # Both L and R hold the row itself: once too often, or twice where its own pair is left out.
+    if UNBIASED:
+        own, scale = 2.0 * c, tl.cast(n, tl.float64) / (tl.cast(n, tl.float64) - 1.0)
+    else:
+        own, scale = c, 1.0
+    tl.store(work + 8 * blocks, scale * tl.sum(c * (2.0 * L - own), axis=0))
+    if GRADIENT:
+        A = tl.where(up_new != 0, up_d * up_sum + up_a, up_strict)
+        after = _prediction(key, at + 1, at + 1 < n, FLOAT)
+        d = tl.where(inside, tl.where(at + 1 < n, tl.exp((v - after) * inverse_h), 0.0), 1.0)
+        new = (inside & ((at + 1 == n) | (v < after))).to(tl.int32)
+        down_d, down_s, down_a, down_new = tl.associative_scan(
+            (d, c, zero, new), 0, _compose, reverse=True
+        )
+        more = block + 1 < blocks
+        down_sum = tl.load(work + 5 * blocks + 1, mask=more, other=0.0)
+        down_strict = tl.load(work + 6 * blocks + 1, mask=more, other=0.0)
+        R = down_d * down_sum + down_s
+        B = tl.where(down_new != 0, down_d * down_sum + down_a, down_strict)
+        g = 2.0 * scale * (c * ((B - A) * inverse_h) - m * (L + R - own))
+        # Writing in random order is what takes longest. It helps to leave the cache to it.
+        row = tl.load(order + at, mask=inside, other=0, eviction_policy="evict_first")
+        gradient += problem.to(tl.int64) * n
+        g = g.to(gradient.dtype.element_ty)
+        tl.store(gradient + row, g, mask=inside, eviction_policy="evict_last")
+
+
+def fits(prob: Tensor) -> bool:
+    """Return whether 32-bit places and the grid of blocks suffice."""
+    problems, n = prob.shape
+    return prob.is_cuda and problems < 2**16 and n < 2**31 - BLOCK
+
+
+def laplace_squared(
+    prob: Tensor,
+    label: Tensor,
+    weight: Tensor | None,
+    bandwidth: float,
+    *,
+    unbiased: bool,
+    with_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    """Return kCE² of each problem, and the gradient where it is wanted."""
+    prob, label = prob.contiguous(), label.contiguous()
+    single = prob.dtype == torch.float32
+    with torch.cuda.device(prob.device):
+        key = torch.empty_like(prob, dtype=torch.int32 if single else torch.int64)
+        # In the host's memory, where the GPU writes only if something is wrong.
+        bad = torch.zeros(1, dtype=torch.int32, pin_memory=True)
+        outcome = label.view(torch.uint8) if label.dtype == torch.bool else label
+        _pack[(triton.cdiv(prob.numel(), BLOCK),)](prob, outcome, key, bad, prob.numel(), BLOCK)
+        checked = torch.cuda.Event()
+        checked.record()
+        total = held = key  # not read without weights
+        if weight is not None:
+            total, held = weight.sum(dtype=torch.float64), weight.contiguous()
+
+        key, order = key.sort(dim=-1)
+        problems, n = prob.shape
+        blocks = triton.cdiv(n, BLOCK)
+        (inverse_bits,) = struct.unpack("q", struct.pack("d", 1 / bandwidth))
+        options = {
+            "FLOAT": tl.float32 if single else tl.float64,
+            "WEIGHTED": weight is not None,
+            "BLOCK": BLOCK,
+            "num_warps": WARPS,
+        }
+        # For each block: d, s, a, whether a run begins, upwards and downwards; and the value.
+        work = torch.empty((problems, 9, blocks), dtype=torch.float64, device=prob.device)
+        gradient = torch.empty_like(prob) if with_gradient else prob.new_empty(0)
+        rows = key, order, held, total, work
+        _summarise[(blocks, problems)](*rows, n, blocks, inverse_bits, **options)
+        _carry[(2, problems)](work, blocks, CHUNK, num_warps=WARPS)
+        _finish[(blocks, problems)](
+            *rows, gradient, n, blocks, inverse_bits,
+            UNBIASED=unbiased, GRADIENT=with_gradient, **options,
+        )  # fmt: skip
+        checked.synchronize()  # of the inputs only: the GPU works on
+    if int(bad) > 0 or (weight is not None and not bool(_checks.good_weights(weight))):
+        _checks.fail_binary(prob, label, weight)
+    return work[:, 8].sum(-1).to(prob.dtype), gradient

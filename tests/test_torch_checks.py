@@ -1,0 +1,128 @@
+"""Bad input to the binary losses is an error that names argument, value and place."""
+
+import math
+from functools import partial
+
+import pytest
+
+from torch_support import DEVICES, torch
+
+from caldist.torch import kernel_ce_loss, smooth_ce_loss  # isort: skip
+
+LOSSES = {
+    "laplace": kernel_ce_loss,
+    "gaussian": partial(kernel_ce_loss, kernel="gaussian"),
+    "smooth": smooth_ce_loss,
+}
+everywhere = pytest.mark.parametrize(
+    ("loss", "device"), [(loss, device) for loss in LOSSES.values() for device in DEVICES]
+)
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("gradients", [False, True])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (math.nan, r"y_prob\[2\] is nan: drop or fill"),
+        (math.inf, r"y_prob\[2\] is inf: a probability lies between 0 and 1"),
+        (-0.5, r"y_prob\[2\] is -0\.5: .* apply the sigmoid first"),
+        (1.0078125, r"y_prob\[2\] is 1\.0078125"),
+    ],
+)
+def test_predictions(value, message, gradients, dtype, loss, device):
+    p = torch.tensor([0.5, 0.25, value, 0.75], dtype=dtype, device=device)
+    y = torch.tensor([0, 1, 0, 1], device=device)
+    with pytest.raises(ValueError, match=message):
+        loss(p.requires_grad_(gradients), y)
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 1, 2, 1], r"y_true\[2\] is 2: .* caldist\.top_label"),
+        ([1, -1, 1, -1], r"y_true\[1\] is -1"),
+        ([0.0, 0.5, 1.0, 1.0], r"y_true\[1\] is 0\.5: .* two rows"),
+        ([0.0, 1.0, 1.0, math.nan], r"y_true\[3\] is nan: drop"),
+    ],
+)
+def test_labels(labels, message, loss, device):
+    p = torch.tensor([0.5, 0.25, 0.5, 0.75], device=device)
+    with pytest.raises(ValueError, match=message):
+        loss(p, torch.tensor(labels, device=device))
+
+
+@everywhere
+def test_swapped_arguments(loss, device):
+    p = torch.tensor([0.5, 0.25, 0.5, 0.75], device=device)
+    with pytest.raises(ValueError, match="look swapped"):
+        loss(torch.tensor([0.0, 1.0, 1.0, 0.0], device=device), p)
+
+
+@everywhere
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, -1.0, 1.0, 1.0], r"sample_weight\[1\] is -1\.0"),
+        ([1.0, math.nan, 1.0, 1.0], r"sample_weight\[1\] is nan"),
+        ([1.0, math.inf, 1.0, 1.0], r"sample_weight\[1\] is inf"),
+        ([0.0, 0.0, 0.0, 0.0], "sample_weight is 0 everywhere"),
+    ],
+)
+def test_weights(weights, message, loss, device):
+    p = torch.tensor([0.5, 0.25, 0.5, 0.75], device=device)
+    y = torch.tensor([0, 1, 0, 1], device=device)
+    with pytest.raises(ValueError, match=message):
+        loss(p, y, sample_weight=torch.tensor(weights, device=device))
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+def test_shapes_and_types(loss):
+    p, y = torch.tensor([0.5, 0.25, 0.75]), torch.tensor([0, 1, 1])
+    with pytest.raises(TypeError, match=r"y_prob is of type list; it must be a torch\.Tensor"):
+        loss([0.5, 0.25, 0.75], y)
+    with pytest.raises(TypeError, match="y_true is of type list"):
+        loss(p, [0, 1, 1])
+    with pytest.raises(TypeError, match=r"y_prob has dtype torch\.int64"):
+        loss(y, y)
+    with pytest.raises(TypeError, match=r"y_true has dtype torch\.complex64"):
+        loss(p, y.to(torch.complex64))
+    with pytest.raises(ValueError, match=r"y_prob has shape \(1, 3\).*multiclass"):
+        loss(p[None], y)
+    with pytest.raises(ValueError, match=r"y_prob has shape \(\)"):
+        loss(p[0], y)
+    with pytest.raises(ValueError, match="y_prob is empty"):
+        loss(p[:0], y[:0])
+    with pytest.raises(ValueError, match="y_true has 2 values and y_prob has 3"):
+        loss(p, y[:2])
+    with pytest.raises(ValueError, match=r"y_true has shape \(3, 1\)"):
+        loss(p, y[:, None])
+    with pytest.raises(ValueError, match="sample_weight has 2 values and y_prob has 3"):
+        loss(p, y, sample_weight=p[:2])
+    with pytest.raises(ValueError, match=r"sample_weight requires a gradient.*detach"):
+        loss(p, y, sample_weight=p.clone().requires_grad_())
+    with pytest.raises(ValueError, match=r"y_true requires a gradient.*detach"):
+        loss(p, p.round().requires_grad_())
+
+
+def test_options_of_the_kernel_loss():
+    p, y = torch.tensor([0.5, 0.25, 0.75]), torch.tensor([0, 1, 1])
+    with pytest.raises(ValueError, match="kernel is 'cauchy'"):
+        kernel_ce_loss(p, y, kernel="cauchy")
+    for bandwidth in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="bandwidth is"):
+            kernel_ce_loss(p, y, bandwidth=bandwidth)
+    with pytest.raises(TypeError, match="bandwidth is '1'"):
+        kernel_ce_loss(p, y, bandwidth="1")
+    with pytest.raises(ValueError, match="at least 1e-06"):
+        kernel_ce_loss(p, y, kernel="gaussian", bandwidth=1e-7)
+    with pytest.raises(TypeError, match="squared is 1"):
+        kernel_ce_loss(p, y, squared=1)
+    with pytest.raises(TypeError, match="unbiased is None"):
+        kernel_ce_loss(p, y, unbiased=None)
+    with pytest.raises(ValueError, match="rows of equal weight"):
+        kernel_ce_loss(p, y, unbiased=True, sample_weight=p)
+    with pytest.raises(ValueError, match="at least two rows"):
+        kernel_ce_loss(p[:1], y[:1], unbiased=True)

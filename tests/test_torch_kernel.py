@@ -1,0 +1,334 @@
+"""The kernel loss against the double sum, differentiated by torch itself."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import caldist
+from caldist import _kernels
+from torch_support import DEVICES, FAMILIES, KERNELS, dense, gradient, instance, torch
+
+from caldist.torch import kernel_ce_loss  # isort: skip -- after the check that torch is there
+from caldist.torch import _gaussian, _laplace, _operators  # isort: skip
+
+LARGE = 10**6 if _kernels.COMPILED else 10**4
+on_devices = pytest.mark.parametrize("device", DEVICES)
+for_kernels = pytest.mark.parametrize("kernel", KERNELS)
+
+
+def close(value, reference, tolerance):
+    """Compare with the largest derivative, or with the size 1/n² of the terms if all cancel."""
+    scale = max(reference.abs().max().item(), 1 / reference.numel() ** 2)
+    return (value - reference).abs().max().item() <= tolerance * scale
+
+
+@on_devices
+@for_kernels
+@pytest.mark.parametrize("bandwidth", [1.0, 0.2, 1e-3])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_value_gradient_and_hessian_are_those_of_the_double_sum(family, bandwidth, kernel, device):
+    rng = torch.Generator().manual_seed(1)
+    # The Gaussian curvature is a difference of numbers of size 1/h².
+    second = 1e-10 if kernel == "laplace" else max(1e-10, 1e-14 / bandwidth**2)
+    for n in (1, 2, 3, 40, 150):
+        p, y = instance(family, n, seed=n, device=device)
+        direction = torch.randn(n, dtype=torch.float64, generator=rng).to(device)
+        weight = torch.rand(n, dtype=torch.float64, generator=rng).to(device)
+        options = {"kernel": kernel, "bandwidth": bandwidth}
+        for more in ({}, {"sample_weight": weight}, {"unbiased": True}):
+            if n == 1 and "unbiased" in more:
+                continue
+            ours = kernel_ce_loss(p, y, **options, **more)
+            full = dense(p, y, **options, **more)
+            assert ours.item() == pytest.approx(full.item(), rel=1e-10, abs=1e-16)
+            ours, full = (gradient(loss, p, create_graph=True) for loss in (ours, full))
+            assert close(ours, full, 1e-10)
+            ours, full = (gradient(first @ direction, p) for first in (ours, full))
+            assert close(ours, full, second)
+
+
+@on_devices
+@pytest.mark.parametrize("bandwidth", [1e-6, 1e-20, 1e-200, 1e9])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_laplace_at_any_bandwidth(family, bandwidth, device):
+    p, y = instance(family, 60, device=device)
+    ours, full = kernel_ce_loss(p, y, bandwidth=bandwidth), dense(p, y, bandwidth=bandwidth)
+    assert ours.item() == pytest.approx(full.item(), rel=1e-12)
+    assert close(gradient(ours, p), gradient(full, p), 1e-12)
+
+
+@on_devices
+@for_kernels
+def test_a_kernel_wider_than_anything(kernel, device):
+    """It is 1 everywhere: what is left is the square of the mean residual."""
+    p, y = instance("half tied", 60, device=device)
+    first = gradient(kernel_ce_loss(p, y, kernel=kernel, bandwidth=1e200), p, create_graph=True)
+    mean = (y - p).mean().item()
+    assert torch.allclose(first, torch.full_like(p, -2 * mean / 60), rtol=1e-12)
+    second = gradient(first.sum(), p)
+    assert torch.allclose(second, torch.full_like(p, 2 / 60), rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_scan_in_torch_is_the_kernel(family):
+    for n in (1, 2, 7, 64, 100):
+        p, _ = instance(family, 2 * n, seed=n)
+        v = p.detach().reshape(2, n).sort().values
+        c = torch.randn(2, n, dtype=torch.float64, generator=torch.Generator().manual_seed(n))
+        for bandwidth in (1.0, 1e-3, 1e-200):
+            scanned = _laplace.scanned_sums(v, c, bandwidth)
+            by_kernel = _laplace._one_sided_by_kernel(v, c, bandwidth)
+            for one, other in zip(scanned, by_kernel, strict=True):
+                assert torch.allclose(one, other, rtol=1e-12, atol=1e-13)
+
+
+def gaussian_cells(family):
+    """Return offsets, numbers, sizes of cells and their first rows."""
+    p, _ = instance(family, 100)
+    scaled = p.detach().sort().values / 0.1
+    _, size = scaled.floor().unique_consecutive(return_counts=True)
+    c = torch.randn(100, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    return scaled - scaled.floor() - 0.5, c, size, torch.cat((size[:1] * 0, size.cumsum(0)))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_gaussian_cells_in_torch_are_the_kernels(family):
+    offset, c, size, start = gaussian_cells(family)
+    moments = _gaussian._moments(offset, c, size)
+    by_kernel = _gaussian._moments_by_kernel(offset, c, start)
+    assert torch.allclose(moments, by_kernel, rtol=1e-12, atol=1e-15)
+    for highest in (0, 1, 2):
+        sums = _gaussian._polynomials(offset, moments, size, highest)
+        by_kernel = _gaussian._polynomials_by_kernel(offset, moments, start, highest)
+        assert len(sums) == len(by_kernel) == highest + 1
+        for one, other in zip(sums, by_kernel, strict=True):
+            assert torch.allclose(one, other, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.skipif(not _kernels.COMPILED, reason="kernels are not compiled")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_compiled_kernels_are_the_plain_ones(family):
+    p, y = instance(family, 100)
+    v, c = (part.detach().double().numpy() for part in (p.sort().values, y - 0.3))
+    offset, _, size, start = (part.numpy() for part in gaussian_cells(family))
+    results = []
+    for decay, cells in (
+        (_kernels.decay, _kernels.cells),
+        (_kernels.plain("decay"), _kernels.plain("cells")),
+    ):
+        sums, moment, polynomial = np.empty((3, 100)), np.empty(20 * size.size), np.empty((3, 100))
+        decay.decaying_sums(v, c, 0.1, *sums)
+        cells.moments(offset, c, start, moment)
+        cells.polynomials(offset, start, moment, *polynomial)
+        results.append(np.concatenate((sums.ravel(), moment, polynomial.ravel())))
+    np.testing.assert_allclose(*results, rtol=1e-13, atol=1e-15)
+
+
+@on_devices
+@for_kernels
+def test_gradcheck(kernel, device):
+    """Differences see a kink between equal predictions, so these are distinct."""
+    p, y = instance("distinct", 12, device=device)
+    for options in ({}, {"squared": False}, {"unbiased": True}, {"bandwidth": 0.3}):
+
+        def loss(p, options=options):
+            return kernel_ce_loss(p, y, kernel=kernel, **options)
+
+        assert torch.autograd.gradcheck(loss, (p,), atol=1e-8)
+        assert torch.autograd.gradgradcheck(loss, (p,), atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["tied", "extreme"])
+def test_gradcheck_of_the_gaussian_at_ties(family):
+    """It has no kink. Differences need room on both sides."""
+    p, y = instance(family, 12)
+    p = (p.detach() * 0.9 + 0.05).requires_grad_()
+    assert torch.autograd.gradcheck(lambda p: kernel_ce_loss(p, y, kernel="gaussian"), (p,))
+
+
+@on_devices
+@for_kernels
+@pytest.mark.parametrize("family", ["distinct", "half tied"])
+def test_a_million_rows(family, kernel, device):
+    for dtype, tolerance in ((torch.float64, 1e-11), (torch.float32, 1e-5)):
+        p, y = instance(family, LARGE, dtype=dtype, device=device)
+        loss = kernel_ce_loss(p, y, kernel=kernel)
+        exact = caldist.kernel_ce(
+            y.cpu().numpy(), p.detach().cpu().double().numpy(), kernel=kernel, squared=True
+        )
+        assert loss.dtype == dtype
+        assert loss.item() == pytest.approx(exact, rel=tolerance)
+        slope = gradient(loss, p)
+        wide = p.detach().double().requires_grad_()
+        reference = gradient(kernel_ce_loss(wide, y, kernel=kernel), wide)
+        assert close(slope.double(), reference, tolerance if dtype == torch.float32 else 1e-9)
+
+
+@on_devices
+@for_kernels
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradients_are_finite_everywhere(dtype, kernel, device):
+    edges = [0.0, -0.0, 1.0, 5e-324, 1e-300, 1e-45, 1e-30, 1 - 2**-53, 1 - 2**-24, 0.5]
+    for size in range(1, 2 * len(edges)):
+        p = torch.tensor((2 * edges)[:size], dtype=dtype, device=device).requires_grad_()
+        for y in (torch.zeros_like(p), torch.ones_like(p), (p > 0.4).to(dtype)):
+            for squared in (True, False):
+                loss = kernel_ce_loss(p, y.detach(), kernel=kernel, squared=squared)
+                assert math.isfinite(loss.item())
+                assert gradient(loss, p).isfinite().all()
+
+
+@on_devices
+def test_the_root_of_zero_has_gradient_zero(device):
+    p = torch.tensor([0.0, 1.0, 1.0], device=device).requires_grad_()
+    loss = kernel_ce_loss(p, torch.tensor([0, 1, 1], device=device), squared=False)
+    assert loss.item() == 0
+    assert gradient(loss, p).tolist() == [0, 0, 0]
+
+
+@on_devices
+@for_kernels
+def test_a_negative_unbiased_estimate_has_root_zero(kernel, device):
+    p = torch.tensor([0.4, 0.6], device=device).requires_grad_()
+    y = torch.tensor([1, 0], device=device)
+    assert kernel_ce_loss(p, y, kernel=kernel, unbiased=True).item() < 0
+    loss = kernel_ce_loss(p, y, kernel=kernel, unbiased=True, squared=False)
+    assert loss.item() == 0
+    assert gradient(loss, p).tolist() == [0, 0]
+
+
+@on_devices
+@for_kernels
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_as_float32(dtype, kernel, device):
+    p, y = instance("distinct", 300, dtype=dtype, device=device)
+    wide = p.detach().float().requires_grad_()
+    loss, reference = (kernel_ce_loss(q, y, kernel=kernel) for q in (p, wide))
+    assert loss.dtype == torch.float32
+    assert loss.item() == reference.item()
+    slope = gradient(loss, p)
+    assert slope.dtype == dtype
+    assert torch.equal(slope, gradient(reference, wide).to(dtype))
+
+
+@on_devices
+@for_kernels
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int32, torch.float32])
+def test_labels_of_any_type(dtype, kernel, device):
+    p, y = instance("half tied", 100, device=device)
+    expected = kernel_ce_loss(p, y, kernel=kernel).item()
+    assert kernel_ce_loss(p, y.to(dtype), kernel=kernel).item() == expected
+
+
+@on_devices
+@for_kernels
+def test_weights_are_repetitions(kernel, device):
+    p, y = instance("half tied", 50, device=device)
+    times = torch.arange(50, device=device) % 4
+    repeated = p.detach().repeat_interleave(times).requires_grad_()
+    ours = kernel_ce_loss(p, y, kernel=kernel, sample_weight=times)
+    theirs = kernel_ce_loss(repeated, y.repeat_interleave(times), kernel=kernel)
+    assert ours.item() == pytest.approx(theirs.item(), rel=1e-12)
+    summed = torch.zeros_like(p).index_add(
+        0, torch.arange(50, device=device).repeat_interleave(times), gradient(theirs, repeated)
+    )
+    assert close(gradient(ours, p), summed, 1e-12)
+
+
+@on_devices
+@for_kernels
+def test_order_and_layout_do_not_matter(kernel, device):
+    p, y = instance("distinct", 200, device=device)
+    spread = torch.stack((p, 1 - p), dim=1)[:, 0]
+    assert not spread.is_contiguous()
+    labels = torch.stack((y, y), dim=1)[:, 0]
+    weight = torch.rand(200, 2, device=device)[:, 1]
+    loss = kernel_ce_loss(p, y, kernel=kernel, sample_weight=weight.contiguous())
+    other = kernel_ce_loss(spread, labels, kernel=kernel, sample_weight=weight)
+    assert loss.item() == other.item()
+    assert torch.equal(gradient(loss, p), gradient(other, p))
+
+
+@on_devices
+@for_kernels
+def test_without_gradient(kernel, device):
+    p, y = instance("distinct", 5000, device=device)
+    expected = kernel_ce_loss(p, y, kernel=kernel)
+    with torch.no_grad():
+        loss = kernel_ce_loss(p, y, kernel=kernel)
+    assert not loss.requires_grad
+    assert loss.item() == expected.item()
+
+
+@on_devices
+@for_kernels
+def test_autocast(kernel, device):
+    p, y = instance("distinct", 500, dtype=torch.float32, device=device)
+    expected = kernel_ce_loss(p, y, kernel=kernel)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        loss = kernel_ce_loss(p, y, kernel=kernel)
+    assert loss.item() == expected.item()
+    assert torch.equal(gradient(loss, p), gradient(expected, p))
+
+
+@on_devices
+@for_kernels
+@pytest.mark.filterwarnings("ignore")  # of the compiler, about itself
+def test_compile(kernel, device):
+    p, y = instance("half tied", 300, dtype=torch.float32, device=device)
+
+    def loss(p, y):
+        return 3 * kernel_ce_loss(p.sigmoid(), y, kernel=kernel, squared=False)
+
+    # "aot_eager" traces forward and backward whole, without the minutes a C++ compiler takes.
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    ours, plain = compiled(p, y), loss(p, y)
+    assert ours.item() == pytest.approx(plain.item(), rel=1e-6)
+    assert close(gradient(ours, p), gradient(plain, p), 1e-6)
+    with pytest.raises(ValueError, match=r"y_true\[0\] is 2"):
+        compiled(p, torch.full_like(y, 2))
+
+
+@pytest.mark.parametrize("with_gradient", [True, False])
+def test_the_operator_keeps_torch_s_rules(with_gradient):
+    p, y = instance("half tied", 20)
+    for matrix, labels in ((p[None], y[None]), (p.reshape(10, 2).T, y.reshape(10, 2).T)):
+        leaf = matrix.detach().requires_grad_(with_gradient)
+        arguments = (leaf, labels, None, "laplace", 0.5, False, with_gradient)
+        torch.library.opcheck(_operators.squared_operator, arguments)
+
+
+def test_third_derivatives_are_refused():
+    p, y = instance("distinct", 5)
+    first = gradient(kernel_ce_loss(p, y), p, create_graph=True)
+    second = gradient(first.sum(), p, create_graph=True)
+    with pytest.raises(RuntimeError):
+        second.sum().backward()
+
+
+def test_descent_calibrates():
+    """Predictions twice too certain come to their labels' frequencies by gradient descent."""
+    rng = torch.Generator().manual_seed(0)
+    truth = torch.rand(2000, generator=rng)
+    y = torch.rand(2000, generator=rng) < truth
+    scale = torch.tensor(2.0, requires_grad=True)
+    optimizer = torch.optim.Adam([scale], lr=0.05)
+    for _ in range(60):
+        optimizer.zero_grad()
+        kernel_ce_loss(torch.sigmoid(scale * truth.logit()), y).backward()
+        optimizer.step()
+    assert scale.item() == pytest.approx(1, abs=0.15)
+
+
+def test_importing_caldist_does_not_import_torch():
+    code = "import sys, caldist; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_torch_the_message_says_what_to_install():
+    code = "import sys; sys.modules['torch'] = None; import caldist.torch"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'pip install "caldist[torch]"' in run.stderr

@@ -1,0 +1,271 @@
+"""CalibrationDistance: the same bits whatever the batches and processes, with and without
+torchmetrics."""
+
+import importlib
+import os
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import caldist
+from caldist.measures.registry import MEASURES
+from torch_support import torch
+
+from caldist.torch import _plain_metric  # isort: skip -- after the check that torch is there
+
+
+@pytest.fixture(params=["torchmetrics", "alone"])
+def metric_class(request, monkeypatch):
+    """The class on both bases."""
+    if request.param == "torchmetrics":
+        pytest.importorskip("torchmetrics")
+    else:
+        monkeypatch.setitem(sys.modules, "torchmetrics", None)
+    monkeypatch.delitem(sys.modules, "caldist.torch._metric", raising=False)
+    found = importlib.import_module("caldist.torch._metric").CalibrationDistance
+    is_plain = issubclass(found, _plain_metric.PlainMetric)
+    assert is_plain == (request.param == "alone")
+    yield found
+    sys.modules.pop("caldist.torch._metric")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    preds = torch.tensor(np.r_[rng.random(3000), 0.0, 1.0, 0.5, 0.5], dtype=torch.float32)
+    return preds, (torch.tensor(rng.random(3004)) < preds).long()
+
+
+def whole(rows, bits=16):
+    preds, target = (part.numpy() for part in rows)
+    return caldist.Joint.from_arrays(target, preds.astype(np.float64)).coarsen(bits)
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 5000])
+def test_batches_do_not_matter(metric_class, rows, size):
+    some = tuple(part[:300] for part in rows) if size == 1 else rows
+    metric = metric_class()
+    for batch in zip(*(part.split(size) for part in some), strict=True):
+        metric.update(*batch)
+    assert metric.joint() == whole(some)
+
+
+def test_values_and_certain_bounds(metric_class, rows):
+    metric = metric_class(measures=list(MEASURES), bits=10)
+    metric.update(*rows)
+    found = metric.compute()
+    preds, target = (part.numpy() for part in rows)
+    for name, evaluation in caldist.evaluate(whole(rows, 10)).items():
+        assert found[name].item() == evaluation.value
+        assert (f"{name}_lower" in found) == (evaluation.lower is not None)
+    for name in ("smooth_ce", "kernel_ce", "lower_distance", "brier_score"):
+        exact = getattr(caldist, name)(target, preds.astype(np.float64))
+        assert found[f"{name}_lower"] <= exact <= found[f"{name}_upper"]
+
+
+def test_calling_it_returns_the_batch_and_keeps_the_sum(metric_class, rows):
+    metric = metric_class()
+    metric.update(*(part[:1000] for part in rows))
+    batch = tuple(part[1000:] for part in rows)
+    expected = caldist.evaluate(whole(batch), measures=["smooth_ce"])["smooth_ce"].value
+    assert metric(*batch)["smooth_ce"].item() == expected
+    assert metric.joint() == whole(rows)
+    metric.reset()
+    assert metric.joint().n_rows == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_every_precision_is_taken_as_it_is(metric_class, rows, dtype):
+    preds, target = rows[0].to(dtype), rows[1]
+    metric = metric_class()
+    metric.update(preds, target.bool())
+    assert metric.joint() == whole((preds.double(), target))
+
+
+def test_shapes_are_flattened(metric_class, rows):
+    metric = metric_class()
+    metric.update(rows[0][:3000].reshape(3, 10, 100), rows[1][:3000].reshape(3, 10, 100))
+    assert metric.joint() == whole(tuple(part[:3000] for part in rows))
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+def test_top_label(metric_class, from_logits):
+    rng = np.random.default_rng(1)
+    logits = torch.tensor(rng.normal(size=(500, 4)))
+    probability = logits.softmax(dim=1)
+    target = torch.tensor(rng.integers(0, 4, 500))
+    metric = metric_class(reduction="top_label", from_logits=from_logits)
+    metric.update(logits if from_logits else probability, target)
+    label, confidence = caldist.top_label(target.numpy(), probability.numpy())
+    assert metric.joint() == caldist.Joint.from_arrays(label, confidence).coarsen(16)
+
+
+@pytest.mark.parametrize(
+    ("preds", "target", "error", "message"),
+    [
+        ([1.0000002], [1], ValueError, r"preds\[0\] is 1.0000002"),
+        ([0.5, float("nan")], [0, 1], ValueError, r"preds\[1\] is nan"),
+        ([-3.0, 2.0], [0, 1], ValueError, "logits are not guessed"),
+        ([0.5], [2], ValueError, r"target\[0\] is 2"),
+        ([0.5, 0.5], [1], ValueError, r"preds has shape \(2,\) and target \(1,\)"),
+        ([[0.5, 0.5]], [1], ValueError, "reduction='top_label'"),
+        ([], [], ValueError, "preds is empty"),
+    ],
+)
+def test_bad_values_raise_and_change_nothing(metric_class, rows, preds, target, error, message):
+    metric = metric_class()
+    metric.update(*rows)
+    with pytest.raises(error, match=message):
+        metric.update(torch.tensor(preds), torch.tensor(target))
+    assert metric.joint() == whole(rows)
+
+
+def test_a_call_that_fails_loses_no_rows(metric_class, rows):
+    metric = metric_class()
+    metric.update(*rows)
+    with pytest.raises(ValueError, match=r"preds\[0\] is 2"):
+        metric(torch.tensor([2.0]), torch.tensor([1]))
+    assert metric.joint() == whole(rows)
+
+
+def test_lists_and_complex_numbers_are_refused(metric_class):
+    with pytest.raises(TypeError, match="preds is of type list"):
+        metric_class().update([0.5], [1])
+    with pytest.raises(TypeError, match=r"preds has dtype torch\.complex64"):
+        metric_class().update(torch.tensor([0.5 + 0j]), torch.tensor([1]))
+
+
+@pytest.mark.filterwarnings("ignore:The ``compute`` method")  # of torchmetrics, in its own words
+def test_without_rows(metric_class):
+    metric = metric_class()
+    assert metric.joint().n_rows == 0
+    with pytest.raises(ValueError, match=r"no rows: add some with update\(preds, target\)"):
+        metric.compute()
+
+
+def test_the_state_moves_and_stays_whole_numbers(metric_class, rows):
+    metric = metric_class()
+    metric.update(*rows)
+    for change in ("half", "double"):
+        getattr(metric, change)()
+        assert metric.joint() == whole(rows)
+    assert torch.nn.ModuleList([metric]).to("meta")[0].cells.device.type == "meta"
+    assert metric.device.type == "meta"
+
+
+def test_a_copy_counts_by_itself(metric_class, rows):
+    metric = metric_class()
+    metric.update(*rows)
+    copy = deepcopy(metric)
+    copy.update(*rows)
+    assert metric.joint() == whole(rows)
+    assert copy.joint().n_rows == 2 * whole(rows).n_rows
+
+
+def test_a_collection_of_torchmetrics(rows):
+    torchmetrics = pytest.importorskip("torchmetrics")
+    from caldist.torch import CalibrationDistance
+
+    both = [["smooth_ce"], ["ece", "brier_score"]]
+    collection = torchmetrics.MetricCollection(
+        {str(at): CalibrationDistance(measures=names) for at, names in enumerate(both)}
+    )
+    for batch in zip(*(part.split(1000) for part in rows), strict=True):
+        collection.update(*batch)
+    found = collection.compute()
+    expected = caldist.evaluate(whole(rows), measures=[*both[0], *both[1]])
+    assert {name: found[name].item() for name in expected} == {
+        name: evaluation.value for name, evaluation in expected.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measures": ["smce"]}, r"measures\[0\] is 'smce'"),
+        ({"reduction": "top_label"}, "say both"),
+        ({"from_logits": True}, "say both"),
+        ({"reduction": "classwise", "from_logits": True}, "reduction is 'classwise'"),
+        ({"bits": 0}, "bits is 0"),
+    ],
+)
+def test_bad_options(metric_class, options, message):
+    with pytest.raises(ValueError, match=message):
+        metric_class(**options)
+
+
+WORKER = """
+import sys
+if sys.argv[1] == "alone":
+    sys.modules["torchmetrics"] = None
+import numpy as np, torch
+from torch import distributed
+rank, folder = int(sys.argv[2]), sys.argv[3]
+distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+from caldist.torch import CalibrationDistance
+rng = np.random.default_rng(0)
+preds = torch.tensor(rng.random(2000), dtype=torch.float32)
+target = (torch.tensor(rng.random(2000)) < preds).long()
+metric = CalibrationDistance(measures=["smooth_ce", "lower_distance", "ece"])
+shares = (slice(0, 700), slice(700, 2000))[rank]
+for batch in zip(preds[shares].split(64), target[shares].split(64)):
+    metric.update(*batch)
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line, self.metric = torch.nn.Linear(1, 1), metric
+    def forward(self, x):
+        return self.line(x)
+# It overwrites buffers with those of process 0, so that the counts must not be buffers.
+torch.nn.parallel.DistributedDataParallel(Model())(torch.zeros(3, 1))
+try:
+    metric(preds + 2, target)
+except ValueError:
+    pass  # and the processes must still find each other
+values = {name: value.item().hex() for name, value in metric.compute().items()}
+from caldist import Joint, evaluate
+def joint(part):
+    return Joint.from_arrays(target[part].numpy(), preds[part].double().numpy()).coarsen(16)
+expected = evaluate(joint(slice(None)))
+assert values["smooth_ce"] == expected["smooth_ce"].value.hex(), (values, expected)
+assert values["ece"] == expected["ece"].value.hex()
+assert values["lower_distance_upper"] == expected["lower_distance"].upper.hex()
+assert metric.joint() == joint(shares)  # by itself it is of this process
+with metric.sync_context():
+    assert metric.joint() == joint(slice(None))
+assert metric.joint() == joint(shares)
+batch = slice(10 * rank, 10 * rank + 10)  # and so are the values of a batch
+assert metric(preds[batch], target[batch])["ece"] == evaluate(joint(batch))["ece"].value
+assert metric.joint().n_rows == joint(shares).n_rows + 10
+distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("base", ["torchmetrics", "alone"])
+def test_two_processes_give_the_bits_of_one(base, tmp_path):
+    if base == "torchmetrics":
+        pytest.importorskip("torchmetrics")
+    script = tmp_path / "worker.py"
+    script.write_text(WORKER)
+    environment = os.environ | {"PYTHONPATH": str(Path(caldist.__file__).parents[1])}
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(script), base, str(rank), str(tmp_path)],
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    for worker in workers:
+        _, errors = worker.communicate(timeout=120)
+        assert worker.returncode == 0, errors
+
+
+def test_importing_the_losses_does_not_import_torchmetrics():
+    code = "import sys, caldist.torch; assert 'torchmetrics' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
