@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import caldist
 from caldist._demo import load_demo
+from caldist.plots import DistanceDisplay
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "figures" / "readme.svg"
 EMPHASISED = ("logistic_regression", "decision_tree")  # equal accuracy, unlike calibration
@@ -52,15 +53,20 @@ def draw_distances(
     axes: Axes, label: NDArray[np.int64], predictions: dict[str, NDArray[np.float64]]
 ) -> None:
     """Draw for each model, best first, the certain range, smCE, kCE and ECE."""
+    named = {name.replace("_", " "): prediction for name, prediction in predictions.items()}
+    display = DistanceDisplay.from_predictions(label, named, ax=axes)
+    for words in list(axes.texts):
+        words.remove()  # the other measures stand there
+    for line in display.lines_:
+        line.set(color=PALE, linewidth=9, marker="")
     for row, (name, prediction) in enumerate(predictions.items()):
+        bracket = display.models[row]
         smooth = caldist.smooth_ce(label, prediction)
         kernel = caldist.kernel_ce(label, prediction)
-        bracket = caldist.distance_bracket(label, prediction)
         ece = caldist.ece(label, prediction)
         axes.plot(
             [bracket.upper, ece], [row, row], color=GREY, linewidth=0.7, linestyle=(0, (2, 2))
         )
-        axes.barh(row, bracket.upper - bracket.lower, left=bracket.lower, height=0.34, color=PALE)
         axes.plot(kernel, row, color="black", marker="|", markersize=8)
         axes.plot(smooth, row, color="black", marker="o", markersize=5)
         axes.plot(ece, row, color="black", **RING)
@@ -73,12 +79,11 @@ def draw_distances(
             below = row + 0.22
             axes.annotate("ldCE", (bracket.lower, below), ha="center", va="top")
             axes.annotate("udCE", (bracket.upper, below), ha="center", va="top")
-    axes.set_yticks(range(len(predictions)), [name.replace("_", " ") for name in predictions])
+    axes.grid(visible=False)
     axes.set_ylim(len(predictions) - 0.35, -0.5)
     axes.set_xlim(-0.004, 0.225)
     axes.set_xticks(TICKS)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="x", labelsize="medium")
     axes.set_xlabel("value")
     axes.set_title("The distance to calibration is in the bar")
 

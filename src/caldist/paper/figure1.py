@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,17 @@ from numpy.typing import NDArray
 from caldist.paper import style
 from caldist.paper.common import SEED, Drawing, Section, Table
 from caldist.paper.families import sample, temper
+from caldist.plots import ReliabilityCurve, ReliabilityDisplay
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["FULL", "QUICK", "Plan", "compute", "compute_with", "draw", "frequency_and_densities"]
 
 Vector = NDArray[np.float64]
 
 TEMPERATURES = (0.2, 0.5, 1.0, 2.0, 5.0)
+_NAMES = {0.2: "T = 1/5", 0.5: "T = ½", 1.0: "T = 1", 2.0: "T = 2", 5.0: "T = 5"}
 BINS = 20
 HIGHEST = 3.4  # of the densities that is drawn; at low temperatures they have poles at 0 and 1
 
@@ -93,44 +99,49 @@ def compute_with(plan: Plan) -> Section:
 
 
 def draw(section: Section) -> list[Drawing]:
-    """Draw a reliability diagram for each temperature, and the densities below it."""
+    """Draw a reliability diagram for each temperature, with the densities below it."""
     curves, points = section.table("figure1_curves"), section.table("figure1_bins")
     with style.style():
-        figure = style.figure(8.4, 3.6)
-        axes = figure.subplots(2, len(TEMPERATURES), sharex=True, sharey="row")
-        for at, temperature in enumerate(TEMPERATURES):
-            above, below = axes[0, at], axes[1, at]
-            v, frequency, density0, density1 = curves.numbers(
-                "prediction", "frequency", "density given 0", "density given 1",
-                temperature=temperature,
-            )  # fmt: skip
-            above.plot([0, 1], [0, 1], color="0.65", linewidth=0.8, linestyle=(0, (3, 2)))
-            mean, share = points.numbers("mean prediction", "frequency", temperature=temperature)
-            above.plot(mean, share, "o", markersize=2.6, color="white", markeredgecolor="0.35")
-            above.plot([0, *v, 1], [0, *frequency, 1], color="black")
-            above.set_box_aspect(1)
-            below.set_box_aspect(0.9)
-            above.set_title(_title(temperature))
-            below.plot(v, density0, color="#b5490b", linestyle=(0, (4, 1.5)))
-            below.plot(v, density1, color="#14375e")
-            below.set_ylim(0, HIGHEST)
-            below.set_xticks([0, 0.5, 1], ["0", "½", "1"])
-            below.set_xlim(0, 1)
-            below.set_xlabel("prediction")
-        axes[0, 0].set_yticks([0, 0.5, 1], ["0", "½", "1"])
-        axes[0, 0].set_ylim(0, 1)
-        axes[0, 0].set_ylabel("frequency of label 1")
-        axes[1, 0].set_ylabel("density")
-        middle = axes[1, 2]
-        middle.annotate("y = 0", (0.06, 2.3), color="#b5490b")
-        middle.annotate("y = 1", (0.94, 2.3), color="#14375e", ha="right")
+        figure = style.figure(8.4, 2.45)
+        for ax, temperature in zip(
+            figure.subplots(1, len(TEMPERATURES)), TEMPERATURES, strict=True
+        ):
+            _draw_one(ax, temperature, curves, points)
+            ax.set_title(_NAMES[temperature])
+            ax.set_xticks([0, 0.5, 1], ["0", "½", "1"])
+            ax.set_yticks([0, 0.5, 1], ["0", "½", "1"])
+            if temperature != TEMPERATURES[0]:
+                ax.set_ylabel("")
+                ax.set_yticklabels([])
+            if temperature != TEMPERATURES[-1]:
+                for words in ax.texts:  # the names of the two densities stand at the last one
+                    words.set_visible(False)
     caption = (
         "Figure 1. Above: the frequency of label 1 given the prediction, exactly (line) and in 20 "
-        "bins of one sample (rings). Below: the densities of the predictions given each label."
+        "bins of one sample (rings). Below: the densities of the predictions given label 1 "
+        f"(upwards) and given label 0 (downwards), each to its own scale and cut off at {HIGHEST}."
     )
     return [Drawing("figure1", figure, caption)]
 
 
-def _title(temperature: float) -> str:
-    names = {0.2: "T = 1/5", 0.5: "T = ½", 1.0: "T = 1", 2.0: "T = 2", 5.0: "T = 5"}
-    return names[temperature]
+def _draw_one(ax: Axes, temperature: float, curves: Table, points: Table) -> None:
+    """Draw the diagram of one temperature: the exact curve, and the rings of the sample on it."""
+    v, frequency, density0, density1 = (
+        np.array(column)
+        for column in curves.numbers(
+            "prediction", "frequency", "density given 0", "density given 1", temperature=temperature
+        )
+    )
+    mean, share = points.numbers("mean prediction", "frequency", temperature=temperature)
+    exact = ReliabilityCurve(
+        name=_NAMES[temperature],
+        prediction=np.concatenate(([0], v, [1])),
+        frequency=np.concatenate(([0], frequency, [1])),
+        mass0=np.minimum(density0, HIGHEST)[::4],  # as fine as can be seen
+        mass1=np.minimum(density1, HIGHEST)[::4],
+    )
+    ReliabilityDisplay([exact]).plot(ax=ax)
+    ax.plot(mean, share, "o", markersize=2.6, color="white", markeredgecolor="0.35", zorder=4)
+    legend = ax.get_legend()
+    if legend is not None:
+        legend.remove()  # the title says it

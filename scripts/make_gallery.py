@@ -1,0 +1,240 @@
+"""Draw the gallery, ``docs/gallery``: a page with every display and the code that draws it.
+
+The functions below are the code that the page shows; ``label`` and ``predictions`` are the data of
+``caldist demo``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import shutil
+import subprocess
+import tempfile
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+import caldist
+from caldist._demo import load_demo
+from caldist._files import write_atomically
+from caldist.plots import (
+    CumulativeDisplay,
+    DistanceDisplay,
+    ReliabilityDisplay,
+    TransportDisplay,
+    WitnessDisplay,
+)
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "gallery"
+RC: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "caldist", "font.size": 9}
+HEAD = """\
+# Gallery
+
+Every display of `caldist.plots`, on the predictions of `caldist demo`: `label` is an array of 0 and
+1, `predictions` a dict from the names of six models to their predicted probabilities. All take
+`sample_weight`, an `ax` of your own, and have `from_estimator` for scikit-learn's classifiers;
+`.frame()` gives the numbers. Lines differ by dash and marker too, so that nothing is lost in grey.
+The legend stands above the axes. `python scripts/make_gallery.py` draws this page.
+"""
+
+REPORT = """\
+## The report
+
+All of it in one page that stands alone, light or dark, on a screen, a phone or paper.
+
+![The top of a report of three models: verdicts, bars and figures](report_desktop.png)
+
+The same on a phone.
+
+![The top of the same report on a phone](report_phone.png)
+
+```python
+names = ["logistic regression", "random forest", "decision tree"]
+report = caldist.report(label, {name: predictions[name] for name in names})
+report.to_html("report.html")
+```
+"""
+SCREENS = {"report_desktop": (1100, 1600), "report_phone": (390, 1600)}  # width and height
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+Labels = NDArray[np.int64]
+Models = dict[str, NDArray[np.float64]]
+
+
+def reliability(label: Labels, predictions: Models) -> Any:
+    """Reliability: one model. How often label 1 came true, smoothed and isotonic.
+
+    If the predictions were calibrated, the smooth curve would stay in the band, as a whole, with
+    95% probability. Markers are at the deciles of the predictions; their histograms by label stand
+    below.
+    """
+    return ReliabilityDisplay.from_predictions(
+        label, predictions["random forest"], name="random forest"
+    )
+
+
+def reliability_models(label: Labels, predictions: Models) -> Any:
+    """Reliability: several models. A broad shade where a curve leaves its own band.
+
+    The decision tree predicts 0 and 1 only, so it has two points.
+    """
+    names = ["logistic regression", "random forest", "decision tree"]
+    return ReliabilityDisplay.from_predictions(label, {name: predictions[name] for name in names})
+
+
+def witness(label: Labels, predictions: Models) -> Any:
+    """Witness: one model. Where predictions are too high or too low, and where that is certain.
+
+    Above, the smoothed residuals, coloured in the regions that are certain at one error rate for
+    all of them. Below, the Lipschitz function that attains the smooth calibration error.
+    """
+    return WitnessDisplay.from_predictions(
+        label, predictions["random forest"], name="random forest"
+    )
+
+
+def witness_calibrated(label: Labels, predictions: Models) -> Any:
+    """Witness: nothing to see. A well calibrated model has residuals, and a witness, by chance.
+
+    They are grey, and the legend says that no region stands out.
+    """
+    return WitnessDisplay.from_predictions(
+        label, predictions["logistic regression"], name="logistic regression"
+    )
+
+
+def witness_models(label: Labels, predictions: Models) -> Any:
+    """Witness: several models. A broad shade where a model's residuals are not by chance."""
+    names = ["gradient boosting", "random forest"]
+    return WitnessDisplay.from_predictions(label, {name: predictions[name] for name in names})
+
+
+def distance(label: Labels, predictions: Models) -> Any:
+    """Distance: all models. The picture that replaces a table of ECEs.
+
+    The bar is certain for these rows; the thin line holds for the population they come from, with
+    95% confidence.
+    """
+    return DistanceDisplay.from_predictions(label, predictions, confidence_level=0.95)
+
+
+def transport_map(label: Labels, predictions: Models) -> Any:
+    """Transport: the map. To which calibrated value each prediction goes, at the least cost found.
+
+    The mean vertical distance from the diagonal is the upper distance to calibration.
+    """
+    return TransportDisplay.from_predictions(
+        label, predictions["gradient boosting"], name="gradient boosting"
+    )
+
+
+def transport_coupling(label: Labels, predictions: Models) -> Any:
+    """Transport: the coupling. The cheapest way to calibration there is, if labels may be seen.
+
+    The mean vertical distance from the diagonal is the lower distance to calibration.
+    """
+    return TransportDisplay.from_predictions(
+        label, predictions["random forest"], name="random forest", kind="coupling"
+    )
+
+
+def cumulative(label: Labels, predictions: Models) -> Any:
+    """Cumulative: one model. The residuals added up, without smoothing or bins.
+
+    The slope between two points is the mean residual of the rows between them.
+    """
+    return CumulativeDisplay.from_predictions(
+        label, predictions["random forest"], name="random forest"
+    )
+
+
+def cumulative_models(label: Labels, predictions: Models) -> Any:
+    """Cumulative: several models. Each with the edges of its own band, in its own dashes."""
+    names = ["logistic regression", "random forest", "decision tree"]
+    return CumulativeDisplay.from_predictions(label, {name: predictions[name] for name in names})
+
+
+def panels(label: Labels, predictions: Models) -> Any:
+    """Axes of your own. Two displays side by side; nothing outside of the axes is changed."""
+    _, (left, right) = plt.subplots(1, 2, figsize=(8, 4.6), layout="constrained")
+    ReliabilityDisplay.from_predictions(label, predictions["naive Bayes"], name="NB", ax=left)
+    return CumulativeDisplay.from_predictions(
+        label, predictions["naive Bayes"], name="NB", ax=right
+    )
+
+
+FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
+    reliability, reliability_models, witness, witness_calibrated, witness_models, distance,
+    transport_map, transport_coupling, cumulative, cumulative_models, panels,
+)  # fmt: skip
+
+
+def picture_report(label: Labels, predictions: Models) -> None:
+    """Store pictures of a report as Chromium shows it, where that is installed."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        print("no Chromium is installed: the pictures of the report stay as they are")
+        return
+    names = ["logistic regression", "random forest", "decision tree"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        caldist.report(label, {name: predictions[name] for name in names}).to_html(path)
+        for name, (width, height) in SCREENS.items():
+            shot = Path(folder) / f"{name}.png"
+            command = [
+                browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                f"--user-data-dir={folder}/profile", f"--window-size={width},{height}",
+                f"--screenshot={shot}", path.as_uri(),
+            ]  # fmt: skip
+            subprocess.run(command, check=True, capture_output=True, timeout=120)  # noqa: S603 -- the browser and a page of ours
+            with Image.open(shot) as picture:
+                small = picture.convert("RGB").quantize(128)
+            target = FOLDER / shot.name
+            write_atomically(target, lambda f, p=small: p.save(f, "PNG", optimize=True))  # type: ignore[misc]
+            print(f"{shot.name}: {target.stat().st_size // 1000} kB")
+
+
+def section(draw: Callable[[Labels, Models], Any]) -> str:
+    """Return one section of the page: the title, what is seen, the figure and its code."""
+    words = inspect.cleandoc(draw.__doc__ or "")
+    title, _, rest = words.partition(". ")
+    source = inspect.getsource(draw)
+    code = textwrap.dedent(source.rsplit('"""', 1)[1].strip("\n")).replace("return ", "")
+    text = " ".join(rest.split())
+    return f"## {title}\n\n{text}\n\n![{title}]({draw.__name__}.svg)\n\n```python\n{code}\n```\n"
+
+
+def page() -> str:
+    """Return the page."""
+    return "\n".join((HEAD, *(section(draw) for draw in FIGURES), REPORT))
+
+
+def main() -> None:
+    """Draw all figures and write the page."""
+    label, predictions = load_demo()
+    models = {name.replace("_", " "): values for name, values in predictions.items()}
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context(RC):
+        for draw in FIGURES:
+            figure = draw(label, models).figure_
+            svg = io.BytesIO()
+            figure.savefig(svg, format="svg", metadata={"Date": None})
+            plt.close(figure)
+            content = svg.getvalue()
+            write_atomically(FOLDER / f"{draw.__name__}.svg", lambda f, c=content: f.write(c))  # type: ignore[misc]
+            print(f"{draw.__name__}.svg: {len(content) // 1000} kB")
+    picture_report(label, models)
+    write_atomically(FOLDER / "index.md", lambda f: f.write(page().encode()) and None)
+
+
+if __name__ == "__main__":
+    mpl.use("agg")
+    main()

@@ -1,0 +1,24 @@
+"""Figures that keep the numbers they show, in scikit-learn's convention for displays.
+
+Each display has ``from_predictions``, ``from_estimator``, ``plot(*, ax=None)`` and ``frame()``.
+They need matplotlib: ``pip install 'caldist[report]'``.
+"""
+
+from caldist.plots.cumulative import CumulativeCurve, CumulativeDisplay
+from caldist.plots.distance import DistanceDisplay, DistanceInterval
+from caldist.plots.reliability import ReliabilityCurve, ReliabilityDisplay
+from caldist.plots.transport import TransportDisplay, TransportPlan
+from caldist.plots.witness import WitnessCurve, WitnessDisplay
+
+__all__ = [
+    "CumulativeCurve",
+    "CumulativeDisplay",
+    "DistanceDisplay",
+    "DistanceInterval",
+    "ReliabilityCurve",
+    "ReliabilityDisplay",
+    "TransportDisplay",
+    "TransportPlan",
+    "WitnessCurve",
+    "WitnessDisplay",
+]

@@ -1,0 +1,263 @@
+"""What the displays compute with: models, smoothed masses, calibrated resamples, thinned curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caldist import _validate
+from caldist.joint import Joint
+from caldist.measures._reflected_gaussian import _cosine_coefficients
+
+__all__ = [
+    "GRID",
+    "LEAST_WIDTH",
+    "NEGLIGIBLE",
+    "Cells",
+    "Predictions",
+    "estimator_predictions",
+    "kernel",
+    "named",
+    "quantile_places",
+    "smoothed",
+    "thin",
+]
+
+Vector = NDArray[np.float64]
+
+LEAST_WIDTH = 0.01  # of smoothing: what is finer than a line is thick cannot be seen
+GRID = np.linspace(0, 1, 201)  # where smooth curves are evaluated: two points per least width
+NEGLIGIBLE = 1e-10  # density that rounding could have made
+_CELLS = 1000  # of resampled predictions, ten per least width
+_VANISHED = 9.0  # exp(-9²/2) < 1e-17: frequencies that are damped by more are left out
+_BINS = 250  # of a thinned curve, with at most four points each
+_ROUNDS, _OFF = 6, 2e-4  # of leaving points out, and how far off the line they may be each time
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """One model's predictions and labels.
+
+    ``score`` is as it was passed; ``square`` has for each distinct prediction the sum of the
+    squares of its rows' weights, relative to the total weight.
+    """
+
+    name: str
+    score: ArrayLike
+    joint: Joint
+    square: Vector
+
+    def cells(self) -> Cells:
+        """Return the predictions in cells."""
+        joint = self.joint
+        mass = (joint.mass0 + joint.mass1) / joint.total
+        cell = np.minimum((joint.prediction * _CELLS).astype(np.intp), _CELLS - 1)
+        start = np.flatnonzero(np.diff(cell, prepend=-1))
+        weight = np.add.reduceat(mass, start)
+        place = np.add.reduceat(mass * joint.prediction, start) / weight
+        square = np.add.reduceat(self.square, start)
+        rows = np.ones_like(square)  # where the weight is too small for its square to be a number
+        np.divide(weight**2, square, out=rows, where=square > 0)
+        return Cells(np.clip(place, 0, 1), weight, np.maximum(rows, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Predictions in cells of width 1/1000: the mean, the mass, and the effective number of rows.
+
+    The effective number is the number of rows of equal weight whose mean has the same variance:
+    (Σw)²/Σw².
+    """
+
+    place: Vector
+    mass: Vector
+    rows: Vector
+
+    def calibrated_residuals(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw the residual masses that calibrated predictions would show, a row per draw.
+
+        The labels of a cell's rows are drawn as Bernoulli variables of its mean prediction. That is
+        exact for distinct predictions in cells of their own; otherwise it moves predictions by less
+        than 1/1000. Rows of unequal weight count as their effective number, rounded, and the
+        draws are scaled to the right variance.
+        """
+        size = np.maximum(1, np.rint(self.rows)).astype(np.int64)
+        # Cell by cell, as the generator is quicker when it draws again with the same numbers.
+        ones = rng.binomial(size[:, None], self.place[:, None], size=(size.size, count)).T
+        scale = self.mass * np.sqrt(size / self.rows)
+        return np.asarray((ones / size - self.place) * scale)
+
+    def chance_width(self) -> float:
+        r"""Return a width of smoothing, from the predictions alone.
+
+        It is the σ that equals the standard deviation, by chance, of the smoothed frequency
+        :math:`E[y K_\sigma(v, t)] / E[K_\sigma(v, t)]` of calibrated predictions, averaged over t
+        between the least and the largest of them: the curve is smoothed across by as much as
+        chance moves it up and down. It is at least 0.01. As the labels have no part in it, what is
+        smoothed with it can be compared with what calibrated predictions would show.
+        """
+        variance = self.mass**2 / self.rows * self.place * (1 - self.place)
+        first, last = np.searchsorted(GRID, (self.place[0], self.place[-1]))
+        at = GRID[first : last + 1 : 2]
+        low, high = math.log(LEAST_WIDTH), 0.0
+        while high - low > 0.02:
+            middle = (low + high) / 2
+            weight = kernel(self.place, math.exp(middle), at)
+            known = self.mass @ weight > NEGLIGIBLE  # elsewhere chance has free play
+            spread = np.full(at.size, 0.5)
+            spread[known] = np.sqrt(variance @ weight[:, known] ** 2)
+            spread[known] /= self.mass @ weight[:, known]
+            wider = math.exp(middle) < np.minimum(spread, 0.5).mean()
+            low, high = (middle, high) if wider else (low, middle)
+        return math.exp(low)
+
+
+def named(
+    y_true: ArrayLike,
+    y_prob: ArrayLike | Mapping[str, ArrayLike],
+    sample_weight: ArrayLike | None,
+    name: str | None,
+) -> list[Predictions]:
+    """Return the models that were passed: one array, or several under their names."""
+    if not isinstance(y_prob, Mapping):
+        if name is not None and not isinstance(name, str):
+            message = f"name is {_validate.show(name)}; it must be a text."
+            raise TypeError(message)
+        return [
+            _predictions("predictions" if name is None else name, y_true, y_prob, sample_weight)
+        ]
+    if name is not None:
+        message = f"name is {_validate.show(name)}, but y_prob is a dict, whose keys are the names."
+        raise ValueError(message)
+    if not y_prob:
+        message = "y_prob is an empty dict: at least one model is needed."
+        raise ValueError(message)
+    models = []
+    for key, values in y_prob.items():
+        if not isinstance(key, str):
+            message = f"y_prob has the key {_validate.show(key)}; a name must be a text."
+            raise TypeError(message)
+        try:
+            models.append(_predictions(key, y_true, values, sample_weight))
+        except (TypeError, ValueError) as error:
+            message = f"the model {_validate.show(key)}: {error}"
+            raise type(error)(message) from error
+    return models
+
+
+def _predictions(
+    name: str, y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None
+) -> Predictions:
+    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+    if sample_weight is None:
+        return Predictions(name, y_prob, joint, (joint.mass0 + joint.mass1) / joint.total**2)
+    prediction = _validate.probabilities(y_prob)
+    share = _validate.weights(sample_weight, prediction.size) / joint.total
+    # A row that is not in the joint has no weight, and does no harm wherever it goes.
+    at = np.searchsorted(joint.prediction, prediction).clip(max=joint.prediction.size - 1)
+    square = np.asarray(np.bincount(at, share**2, joint.prediction.size), np.float64)
+    return Predictions(name, y_prob, joint, square)
+
+
+def estimator_predictions(
+    estimator: Any,
+    X: Any,  # noqa: N803 -- the name scikit-learn passes
+    y: ArrayLike,
+) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """Return labels 0 and 1 and the probabilities of the second class of a fitted classifier."""
+    if not hasattr(estimator, "predict_proba") or not hasattr(estimator, "classes_"):
+        message = (
+            f"estimator is of type {type(estimator).__name__}: a fitted classifier with "
+            "predict_proba and classes_ is needed. Otherwise pass probabilities to "
+            "from_predictions."
+        )
+        raise TypeError(message)
+    classes = np.asarray(estimator.classes_)
+    if classes.shape != (2,):
+        message = (
+            f"estimator has the classes {_validate.show(classes.tolist())}: only two are "
+            "supported. Reduce explicitly with caldist.top_label or caldist.one_vs_rest, and pass "
+            "the result to from_predictions."
+        )
+        raise ValueError(message)
+    label = np.asarray(y)
+    second = label == classes[1]
+    unknown = ~(second | (label == classes[0]))
+    if unknown.ndim != 1 or unknown.any():
+        at = _validate.first(np.atleast_1d(unknown).ravel())
+        message = (
+            f"y[{at}] is {_validate.show(label.ravel()[at])}; the estimator's classes are "
+            f"{classes[0]!r} and {classes[1]!r}, and y has one of them for each row."
+        )
+        raise ValueError(message)
+    return second.astype(np.uint8), np.asarray(estimator.predict_proba(X))[:, 1]
+
+
+def smoothed(place: Vector, mass: Vector, width: float, at: Vector) -> Vector:
+    """Return the density at some points of masses smoothed by the reflected Gaussian.
+
+    As in :mod:`caldist.measures._reflected_gaussian`: cosine coefficients from moments of cells of
+    width σ/8, damped. O(n), then a small matrix product.
+    """
+    cells = max(32, math.ceil(8 / width))
+    frequency = np.arange(min(cells - 1, math.ceil(_VANISHED / (math.pi * width))) + 1) * math.pi
+    coefficient = _cosine_coefficients(place * cells, mass, cells, frequency / cells) * cells
+    coefficient *= np.exp(-0.5 * (frequency * width) ** 2)
+    return np.asarray(np.cos(np.outer(at, frequency)) @ coefficient)
+
+
+def kernel(place: Vector, width: float, at: Vector) -> NDArray[np.float64]:
+    """Return the reflected Gaussian of each place, a row, at some points."""
+    frequency = np.arange(1, math.ceil(_VANISHED / (math.pi * width)) + 1) * math.pi
+    damped = 2 * np.exp(-0.5 * (frequency * width) ** 2)
+    waves = np.cos(np.outer(place, frequency)) * damped
+    return np.asarray(1 + waves @ np.cos(np.outer(frequency, at)))
+
+
+def quantile_places(mass: Vector, count: int = 10) -> NDArray[np.intp]:
+    """Return where the quantiles 1/(2 count), 3/(2 count), … of point masses are, each once."""
+    share = np.cumsum(mass)
+    level = (np.arange(count) + 0.5) / count * share[-1]
+    return np.unique(np.searchsorted(share, level).clip(max=mass.size - 1))
+
+
+def thin(x: Vector, y: Vector) -> NDArray[np.intp]:
+    """Return which points of a long curve to draw: at most 1,000, and the picture stays the same.
+
+    The first, last, lowest and highest point in each of 250 bins of x are kept, which are what can
+    be seen as long as a bin is not wider than the line: up to five inches of width. Of these,
+    points that are on the line between their neighbours are left out.
+    """
+    keep = np.ones(x.size, dtype=bool)
+    if x.size > 4 * _BINS:
+        inside = ((x - x[0]) * (_BINS / (x[-1] - x[0]))).astype(np.intp).clip(max=_BINS - 1)
+        start = np.flatnonzero(np.diff(inside, prepend=-1))
+        size = np.diff(start, append=x.size)
+        keep[:] = False
+        keep[start] = keep[start + size - 1] = True
+        for extreme in (np.minimum, np.maximum):
+            found = np.flatnonzero(y == np.repeat(extreme.reduceat(y, start), size))
+            once = np.unique(inside[found], return_index=True)[1]
+            keep[found[once]] = True
+    kept = np.flatnonzero(keep)
+    for _ in range(_ROUNDS):
+        kept = kept[_bent(x[kept], y[kept])]
+    return kept
+
+
+def _bent(x: Vector, y: Vector) -> NDArray[np.bool_]:
+    """Mark all points but every other one, and of those the ones off their neighbours' line."""
+    bent = np.ones(x.size, dtype=bool)
+    if x.size < 3:
+        return bent
+    x, y = x / max(np.ptp(x), 1e-300), y / max(np.ptp(y), 1e-300)
+    left, at, right = slice(0, -2, 2), slice(1, -1, 2), slice(2, None, 2)
+    dx, dy = x[right] - x[left], y[right] - y[left]
+    area = np.abs(dx * (y[at] - y[left]) - dy * (x[at] - x[left]))
+    bent[at] = area > _OFF * np.hypot(dx, dy)
+    return bent

@@ -1,0 +1,156 @@
+"""How the displays look: one palette, told apart in grey too, set on the given axes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caldist._optional import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+__all__ = [
+    "DARK", "GREY", "RUST", "axes_or_new", "drawn", "halo", "halo_sample", "legend", "mark",
+    "model_style", "plain_axes", "sample_of", "shown", "unit_square", "unit_ticks", "unmark",
+]  # fmt: skip
+
+Vector = NDArray[np.float64]
+
+DARK, RUST, GREY = "#14375e", "#b5490b", "0.4"
+
+# Colour, dash and marker of the first, second, … model: any one of the three tells them apart.
+_STYLES: tuple[tuple[str, Any, str], ...] = (
+    (DARK, "-", "o"),
+    (RUST, (0, (5, 1.6)), "s"),
+    ("#3f93c8", (0, (1.2, 1.2)), "^"),
+    ("#6d4c8d", (0, (6, 1.5, 1.2, 1.5)), "D"),
+    ("#2e7d57", (0, (3, 1, 1, 1, 1, 1)), "v"),
+    ("#8a8a8a", (0, (8, 2)), "P"),
+)
+_MARK = "\u200b"  # of the labels of our lines: an invisible character
+_LONGEST = 34  # characters of a name that are shown
+
+
+def model_style(at: int) -> dict[str, Any]:
+    """Return how the line of the model number ``at`` looks."""
+    colour, dash, marker = _STYLES[at % len(_STYLES)]
+    return {
+        "color": colour, "linestyle": dash, "linewidth": 1.5, "marker": marker, "markersize": 4.2,
+        "markerfacecolor": "white", "markeredgewidth": 1.0,
+    }  # fmt: skip
+
+
+def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return the given axes, or new ones in a figure of that many inches."""
+    if ax is not None:
+        from matplotlib.axes import Axes  # noqa: PLC0415 -- given axes, so it is loaded
+
+        if not isinstance(ax, Axes):
+            message = f"ax is of type {type(ax).__name__}; it must be matplotlib axes or None."
+            raise TypeError(message)
+        return ax
+    pyplot = require("matplotlib.pyplot", extra="report")
+    made: Axes = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    return made
+
+
+def plain_axes(ax: Axes) -> None:
+    """Take away the lines above and on the right, and thin the others."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_linewidth(0.7)
+    ax.tick_params(width=0.7, labelsize="small")
+
+
+def unit_ticks(axis: Any) -> None:
+    """Put ticks at the quarters from 0 to 1."""
+    axis.set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+
+
+def halo(ax: Axes, x: Vector, y: Vector, where: NDArray[np.bool_], at: int) -> None:
+    """Put a broad shade under the pieces of a model's curve that end or start where it says."""
+    some = where.copy()
+    some[1:] |= where[:-1]
+    ax.plot(
+        x, np.where(some, y, np.nan), color=model_style(at)["color"], zorder=2, linewidth=6,
+        alpha=0.3, solid_capstyle="butt",
+    )  # fmt: skip
+
+
+def halo_sample(label: str) -> Line2D:
+    """Return what stands in the legend for such shades."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415 -- only drawing needs it
+
+    return Line2D([], [], color=GREY, linewidth=6, alpha=0.4, solid_capstyle="butt", label=label)
+
+
+def unit_square(ax: Axes, across: str, up: str) -> None:
+    """Prepare axes for a curve from the unit interval to itself, beside the diagonal."""
+    plain_axes(ax)
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
+    ax.set(xlabel=across, ylabel=up, xlim=(0, 1), ylim=(0, 1))
+    unit_ticks(ax.xaxis)
+    unit_ticks(ax.yaxis)
+    ax.set_aspect("equal")
+
+
+def shown(name: str) -> str:
+    r"""Return a name as it stands in a figure: one line, not too long, and no mathematics.
+
+    Examples
+    --------
+    >>> from caldist.plots._style import shown
+    >>> shown("a $b$"), shown("x" * 99)
+    ('a \\$b\\$', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…')
+    """
+    line = " ".join(name.split())
+    line = "".join(letter if letter.isprintable() else "\ufffd" for letter in line)
+    if len(line) > _LONGEST:
+        line = line[: _LONGEST - 1] + "…"
+    return line.replace("$", r"\$")
+
+
+def mark(name: str) -> str:
+    """Return a label for a model's line, which :func:`drawn` finds again.
+
+    Matplotlib leaves labels out of legends that start with an underscore; none of these does.
+    """
+    return _MARK + shown(name)
+
+
+def drawn(ax: Axes) -> list[Line2D]:
+    """Return the lines of models that are on the axes already."""
+    return [line for line in ax.lines if str(line.get_label()).startswith(_MARK)]
+
+
+def unmark(line: Any) -> str:
+    """Return the label of a line as it is to be read."""
+    return str(line.get_label()).removeprefix(_MARK)
+
+
+def sample_of(line: Line2D, label: str, colour: str = GREY) -> Line2D:
+    """Return a line that looks the same, to stand in the legend for all of its kind."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415 -- only drawing needs it
+
+    sample = Line2D([], [])
+    sample.update_from(line)
+    sample.set(color=colour, markeredgecolor=colour, label=label)
+    return sample
+
+
+def legend(ax: Axes, others: Iterable[Any] = (), *, models: bool = True) -> None:
+    """List all models on the axes, and other artists, above the axes, where nothing is drawn."""
+    handles = [*(drawn(ax) if models else ()), *others]
+    box = ax.legend(
+        handles, [str(at) for at in range(len(handles))], loc="lower left",
+        bbox_to_anchor=(0, 1.01), fontsize="small",
+        frameon=False, handlelength=2.6, borderaxespad=0, borderpad=0.2, labelspacing=0.3,
+    )  # fmt: skip
+    for text, handle in zip(box.get_texts(), handles, strict=True):
+        text.set_text(unmark(handle))  # after the fact, as a label may start with an underscore

@@ -1,0 +1,350 @@
+"""The reliability diagram: smooth and isotonic curves with a band, and the predictions beneath."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caldist import _validate
+from caldist._validate import Rng
+from caldist.measures.corp import corp_of
+from caldist.plots import _data, _lanes, _style
+from caldist.plots._data import GRID, NEGLIGIBLE, Cells, Predictions
+from caldist.plots._display import Columns, Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ReliabilityCurve", "ReliabilityDisplay"]
+
+Vector = NDArray[np.float64]
+Curve = Literal["smooth", "isotonic", "both"]
+
+_NEAR = 4.0  # widths from a prediction up to which the smooth curve is drawn
+_ROUNDING = 1e-9
+_RESAMPLES, _MOST_RESAMPLES = 2000, 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """The reliability of one model.
+
+    Attributes
+    ----------
+    name
+        The model's name.
+    prediction, frequency
+        The smooth curve; not a number where it is interrupted.
+    mass0, mass1
+        The share of the rows that have label 0 and label 1 and a prediction in each of some equal
+        bins from 0 to 1.
+    deciles
+        The places of markers: the deciles 5%, 15%, …, 95% of the predictions. None for no markers.
+    band_lower, band_upper
+        The band that belongs to each point of the smooth curve; None where there is none.
+    isotonic_prediction, isotonic_frequency
+        The distinct predictions and their values under isotonic regression; None where not
+        computed.
+    width
+        The standard deviation σ of the smoothing kernel.
+    confidence_level
+        That of the band, or None.
+    """
+
+    name: str
+    prediction: Vector
+    frequency: Vector
+    mass0: Vector
+    mass1: Vector
+    deciles: Vector | None = None
+    band_lower: Vector | None = None
+    band_upper: Vector | None = None
+    isotonic_prediction: Vector | None = None
+    isotonic_frequency: Vector | None = None
+    width: float = 0.0
+    confidence_level: float | None = None
+
+
+class ReliabilityDisplay(Display[ReliabilityCurve]):
+    r"""The frequency of label 1 over the prediction.
+
+    **The smooth curve.** With weights :math:`K_\sigma(v, t)` of the reflected Gaussian about t, as
+    in :func:`caldist.kernel_smoothed_ece`, it goes through the points
+
+    .. math:: \left( \frac{E[v K_\sigma(v, t)]}{E[K_\sigma(v, t)]},\;
+                     \frac{E[y K_\sigma(v, t)]}{E[K_\sigma(v, t)]} \right), \qquad 0 \le t \le 1:
+
+    mean prediction and mean label in a moving window. As with bins, smoothing moves calibrated
+    predictions along the diagonal and not away from it; the distance from the diagonal, averaged
+    over t with the smoothed density of the predictions, is the smECE at width σ. The width, at
+    least 0.01, is the average standard deviation of the curve if the predictions are calibrated:
+    it is smoothed across by as much as chance moves it up and down. Nothing has to be chosen, and
+    the labels have no part in it. The smECE as the width, as in the diagrams of Błasiok and
+    Nakkiran, follows the labels, and then the band below would not hold its level. The curve is
+    interrupted where no prediction is within 4σ. Markers are at the deciles 5%, 15%, …, 95% of the
+    predictions.
+
+    **The isotonic curve** is the increasing function of the predictions that fits the labels best
+    (:func:`caldist.corp`), joined by lines.
+
+    **The band** shows what calibrated predictions would do: if they were calibrated, the whole
+    smooth curve would stay in it with probability ``confidence_level``. It is simultaneous, not
+    pointwise, and a curve that leaves it anywhere rejects calibration at that level. The
+    predictions are kept and labels y* ~ Bernoulli(v) drawn 2,000 times, or more where a high level
+    needs it, with predictions moved by less than 1/1000. The band is the k-th lowest and highest of
+    these curves at each point, with the largest k that holds a further such curve at the level. So
+    it is right for few rows, ties, and predictions near 0 and 1, up to the error of the draws.
+    Weights are taken as fixed weights of independent rows, not as repetitions. The band is for the
+    smooth curve, not the isotonic one, and is no confidence band about the curve. With several
+    models on the axes the bands are not drawn; pieces of a curve outside of its band have a broad
+    shade instead.
+
+    **Beneath**, histograms of the predictions with label 1 (upwards) and with label 0 (downwards),
+    in 40 bins, on one scale for each model.
+
+    **Cost.** A sort, isotonic regression, and draws in at most 1,000 cells whatever n is.
+
+    Curves of more than 1,000 points are thinned to what can be seen; ``frame`` has all of them.
+
+    Parameters
+    ----------
+    models : list of ReliabilityCurve
+
+    References
+    ----------
+    Błasiok and Nakkiran, "Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing", 2023.
+    Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers",
+    2021. Bröcker and Smith, "Increasing the reliability of reliability diagrams", 2007 (consistency
+    bands). Myllymäki, Mrkvička, Grabarnik, Seijo and Hahn, "Global envelope tests for spatial
+    processes", 2017.
+
+    Examples
+    --------
+    >>> from caldist.plots import ReliabilityDisplay
+    >>> display = ReliabilityDisplay.from_predictions([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    >>> display.ax_.get_xlabel()
+    'prediction'
+    >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
+    """
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        confidence_level: float | None = 0.95,
+        rng: Rng = 0,
+        ax: Axes | None = None,
+        curve: Curve | None = None,
+        density: bool = True,
+    ) -> Self:
+        """Compute the curves of one or several models, and draw them.
+
+        Parameters
+        ----------
+        y_true : array-like of 0 and 1
+        y_prob : array-like in [0, 1], or dict from names to such
+            The predicted probability of label 1.
+        sample_weight : array-like, optional
+        name : str, optional
+            The model's name in the figure.
+        confidence_level : float or None
+            That of the band; None for no band.
+        rng : int, Generator or None
+            For the band. The default gives the same figure each time.
+        ax, curve, density
+            As for :meth:`plot`.
+        """
+        if confidence_level is not None:
+            confidence_level = _validate.check_fraction("confidence_level", confidence_level)
+        generator = _validate.generator(rng)
+        models = [
+            _curve(model, confidence_level, generator)
+            for model in _data.named(y_true, y_prob, sample_weight, name)
+        ]
+        return cls(models).plot(ax=ax, curve=curve, density=density)
+
+    def plot(
+        self, *, ax: Axes | None = None, curve: Curve | None = None, density: bool = True
+    ) -> Self:
+        """Draw the diagram; on axes that have one already, beside it.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        curve : "smooth", "isotonic" or "both", optional
+            Which curves. By default both for one model, and for several the smooth ones.
+        density : bool
+            Whether to draw the predictions beneath.
+        """
+        if curve is not None:
+            _validate.check_choice("curve", curve, ("smooth", "isotonic", "both"))
+        density = _validate.check_flag("density", density)
+        ax = _style.axes_or_new(ax, 4.6, _lanes.figure_height(len(self.models)))
+        before = len(_style.drawn(ax))
+        alone = before + len(self.models) == 1
+        if curve is None:
+            curve = "both" if alone else "smooth"
+        if before == 0:
+            _style.unit_square(ax, "prediction", "frequency of label 1")
+        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
+        others: dict[str, Any] = {}
+        for at, model in enumerate(self.models, start=before):
+            others |= self._draw(ax, at, model, curve, alone=alone)
+            if density:
+                _lanes.draw(ax, at, model.mass1, model.mass0, ("y = 1", "y = 0"))
+        _style.legend(ax, others.values())
+        return self
+
+    def _draw(
+        self, ax: Axes, at: int, model: ReliabilityCurve, curve: Curve, *, alone: bool
+    ) -> dict[str, Any]:
+        """Draw one model; return what the legend says beside its name."""
+        look = _style.model_style(at)
+        others: dict[str, Any] = {}
+        if curve != "isotonic" and model.band_lower is not None and model.band_upper is not None:
+            if alone:
+                others["band"] = ax.fill_between(
+                    model.prediction, model.band_lower, model.band_upper, linewidth=0, zorder=1,
+                    color=look["color"], alpha=0.16, label=f"{_percent(model)} band if calibrated",
+                )  # fmt: skip
+            else:
+                y = model.frequency
+                outside = (y < model.band_lower - _ROUNDING) | (y > model.band_upper + _ROUNDING)
+                _style.halo(ax, model.prediction, y, outside, at)
+                others["outside"] = _style.halo_sample(f"outside its {_percent(model)} band")
+        x, y = model.prediction, model.frequency
+        fit = (model.isotonic_prediction, model.isotonic_frequency)
+        if curve != "smooth" and fit[0] is not None and fit[1] is not None:
+            corners = _corners(fit[0], fit[1])
+            if curve == "isotonic":
+                x, y = corners
+            else:
+                (others["isotonic"],) = ax.plot(
+                    *corners, color=_style.RUST if at % 2 == 0 else _style.DARK, linewidth=0.9,
+                    linestyle=(0, (4, 1.4)), label="isotonic (CORP)", zorder=2,
+                )  # fmt: skip
+        self.lines_ += ax.plot(
+            x, y, label=_style.mark(model.name), markevery=_nearest(x, model.deciles),
+            clip_on=False, zorder=3, **look,
+        )  # fmt: skip
+        return others
+
+    def _columns(self, model: ReliabilityCurve) -> Columns:
+        none = np.empty(0)
+        x = none if model.isotonic_prediction is None else model.isotonic_prediction
+        y = none if model.isotonic_frequency is None else model.isotonic_frequency
+        size = model.prediction.size
+
+        def smooth(column: Vector | None) -> Vector:
+            first = np.full(size, np.nan) if column is None else column
+            return np.concatenate((first, np.full(x.size, np.nan)))
+
+        return {
+            "curve": ["smooth"] * size + ["isotonic"] * x.size,
+            "prediction": np.concatenate((model.prediction, x)),
+            "frequency": np.concatenate((model.frequency, y)),
+            "band_lower": smooth(model.band_lower),
+            "band_upper": smooth(model.band_upper),
+        }
+
+
+def _corners(x: Vector, y: Vector) -> tuple[Vector, Vector]:
+    """Return the ends of the level stretches of an increasing function, thinned."""
+    ends = (np.diff(y, prepend=-1) != 0) | (np.diff(y, append=2) != 0)
+    x, y = x[ends], y[ends]
+    keep = _data.thin(x, y)
+    return x[keep], y[keep]
+
+
+def _percent(model: ReliabilityCurve) -> str:
+    return f"{100 * (model.confidence_level or 0):.4g}%"
+
+
+def _nearest(x: Vector, places: Vector | None) -> list[int]:
+    """Return which points of a curve are nearest to some places."""
+    if places is None:
+        return []
+    known = np.flatnonzero(~np.isnan(x))
+    nearest = np.abs(x[known] - places[:, None]).argmin(axis=1)
+    return sorted({int(at) for at in known[nearest]})
+
+
+def _curve(
+    model: Predictions, confidence_level: float | None, rng: np.random.Generator
+) -> ReliabilityCurve:
+    joint = model.joint
+    v, (mass0, mass1) = joint.prediction, joint.normalized()
+    cells = model.cells()
+    width = cells.chance_width()
+    density, ones, first = (
+        _data.smoothed(v, mass, width, GRID) for mass in (mass0 + mass1, mass1, (mass0 + mass1) * v)
+    )
+    after = np.searchsorted(v, GRID)
+    gap = np.minimum(
+        np.abs(GRID - v[after.clip(max=v.size - 1)]), np.abs(GRID - v[(after - 1).clip(min=0)])
+    )
+    near = (gap <= _NEAR * width) & (density > NEGLIGIBLE)
+    density[~near] = np.nan
+    prediction, frequency = first / density, ones / density
+    isotonic = corp_of(joint)
+    lower = upper = None
+    if confidence_level is not None:
+        lower, upper = np.full((2, GRID.size), np.nan)
+        below, above = _band(cells, width, GRID[near], confidence_level, rng)
+        # Relative to the mean prediction of the rows, not of the cells.
+        lower[near] = np.clip(prediction[near] + below, 0, 1)
+        upper[near] = np.clip(prediction[near] + above, 0, 1)
+    return ReliabilityCurve(
+        name=model.name,
+        prediction=np.clip(prediction, 0, 1),
+        frequency=np.clip(frequency, 0, 1),
+        mass0=_lanes.histogram(v, mass0),
+        mass1=_lanes.histogram(v, mass1),
+        deciles=v[_data.quantile_places(mass0 + mass1)],
+        band_lower=lower,
+        band_upper=upper,
+        isotonic_prediction=isotonic.curve_prediction,
+        isotonic_frequency=isotonic.curve_value,
+        width=width,
+        confidence_level=confidence_level,
+    )
+
+
+def _band(
+    cells: Cells, width: float, at: Vector, level: float, rng: np.random.Generator
+) -> tuple[Vector, Vector]:
+    """Return how far below and above the diagonal curves of calibrated predictions stay.
+
+    A further curve is below the k-th lowest of B where it is among the k + 1 lowest of all B + 1.
+    So the share of the B curves between their (k + 1)-th ones is what the band of the k-th holds.
+    """
+    weight = _data.kernel(cells.place, width, at)
+    weight /= cells.mass @ weight
+    drawn = np.empty((0, at.size))
+
+    def holds(k: int) -> bool:
+        inside = (drawn >= ordered[k]) & (drawn <= ordered[-1 - k])
+        return bool(np.mean(inside.all(axis=1)) >= level)
+
+    while drawn.shape[0] < _MOST_RESAMPLES:
+        more = cells.calibrated_residuals(_RESAMPLES, rng) @ weight
+        drawn = np.concatenate((drawn, more))
+        ordered = np.sort(drawn, axis=0)
+        if holds(1):
+            break
+    else:
+        message = f"confidence_level is {level}; that is too close to 1 for a band from draws."
+        raise ValueError(message)
+    low, high = 1, drawn.shape[0] // 2
+    while high - low > 1:
+        k = (low + high) // 2
+        low, high = (k, high) if holds(k) else (low, k)
+    return ordered[low - 1], ordered[-low]

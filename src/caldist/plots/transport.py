@@ -1,0 +1,230 @@
+"""Where the predictions go: to the nearest calibrated ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caldist import _validate
+from caldist.measures.lower_distance import TOLERANCE, certify_lower
+from caldist.measures.upper_distance import best_map
+from caldist.plots import _data, _lanes, _style
+from caldist.plots._data import Predictions
+from caldist.plots._display import Columns, Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["TransportDisplay", "TransportPlan"]
+
+Vector = NDArray[np.float64]
+Kind = Literal["map", "coupling"]
+
+_JUMP = 0.05  # beyond which two targets are not joined by a line
+_MOST_JUMPS = 200
+_DOT = 0.003  # half the length of a line for a single prediction
+
+
+@dataclass(frozen=True, eq=False)
+class TransportPlan:
+    """How one model's predictions move.
+
+    Attributes
+    ----------
+    name
+        The model's name.
+    kind
+        "map" or "coupling".
+    label
+        The label of the rows that move; -1 in a map, which moves both alike.
+    source, target, mass
+        From where, to where, and which share of all rows.
+    distance
+        The mean distance moved.
+    exact
+        Whether no plan of this kind moves less, up to the solver's tolerance.
+    """
+
+    name: str
+    kind: Kind
+    label: NDArray[np.int64]
+    source: Vector
+    target: Vector
+    mass: Vector
+    distance: float
+    exact: bool
+
+
+class TransportDisplay(Display[TransportPlan]):
+    r"""The calibrated predictions nearest to the given ones.
+
+    Across, the prediction; upwards, where it goes. On the diagonal nothing moves, and the mean
+    vertical distance from it is the distance to calibration.
+
+    With ``kind="map"`` each prediction v goes to κ(v), the frequency of label 1 in its group, as
+    in :func:`caldist.nearest_calibrated`; the mean distance is :func:`caldist.upper_distance`.
+    With ``kind="coupling"`` rows with the same prediction may part by their label, and by chance
+    within a label: the coupling behind :func:`caldist.lower_distance`. Within a label mass moves in
+    order, so there are two increasing curves. No calibration can be had for less, and it is no
+    recipe, since it looks at the labels.
+
+    Beneath, histograms of the predictions before (upwards) and after (downwards), in 40
+    bins. Both plans are fitted to the labels of these rows and describe them alone.
+
+    **Cost.** That of :func:`caldist.upper_distance` or :func:`caldist.lower_distance`.
+
+    Curves of more than 1,000 points are thinned to what can be seen; ``frame`` has all of them.
+
+    Parameters
+    ----------
+    models : list of TransportPlan
+
+    Examples
+    --------
+    >>> from caldist.plots import TransportDisplay
+    >>> display = TransportDisplay.from_predictions([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    >>> display.models[0].target
+    array([0.5, 0.5, 0.5])
+    >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
+    """
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        kind: Kind = "map",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Compute the plan of one or several models, and draw it.
+
+        Parameters
+        ----------
+        y_true : array-like of 0 and 1
+        y_prob : array-like in [0, 1], or dict from names to such
+            The predicted probability of label 1.
+        sample_weight : array-like, optional
+        name : str, optional
+            The model's name in the figure.
+        kind : "map" or "coupling"
+        ax : matplotlib axes, optional
+        """
+        _validate.check_choice("kind", kind, ("map", "coupling"))
+        find = _map if kind == "map" else _coupling
+        models = [find(model) for model in _data.named(y_true, y_prob, sample_weight, name)]
+        return cls(models).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        """Draw the plan.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
+        ax = _style.axes_or_new(ax, 4.6, _lanes.figure_height(len(self.models)))
+        before = len(_style.drawn(ax))
+        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
+        if before == 0:
+            _style.unit_square(ax, "prediction", "nearest calibrated prediction")
+        others: dict[str, Any] = {}
+        alone = before + len(self.models) == 1
+        for at, model in enumerate(self.models, start=before):
+            others |= self._draw(ax, at, model, alone=alone)
+            _lanes.draw(
+                ax, at, _lanes.histogram(model.source, model.mass),
+                _lanes.histogram(model.target, model.mass), ("before", "after"),
+            )  # fmt: skip
+        _style.legend(ax, others.values())
+        return self
+
+    def _draw(self, ax: Axes, at: int, model: TransportPlan, *, alone: bool) -> dict[str, Any]:
+        """Draw one model; return what the legend says beside its name."""
+        symbol = ("udCE" if model.kind == "map" else "ldCE") + (" =" if model.exact else " ≤")
+        label = _style.mark(model.name) + f": {symbol} {model.distance:.3g}"
+        others: dict[str, Any] = {}
+        for part in np.unique(model.label).tolist()[::-1]:  # label 1 first, which has the name
+            rows = model.label == part
+            x, y, every = _segments(model.source[rows], model.target[rows], model.mass[rows])
+            look = _style.model_style(at) | {"linestyle": "-"}  # dashes would break short pieces
+            named = not others
+            if part == 0:
+                look |= {
+                    "linestyle": (0, (1.2, 1.2)),
+                    "color": _style.RUST if alone else look["color"],
+                }
+                look |= {"markerfacecolor": look["color"]}
+            (line,) = ax.plot(
+                x, y, markevery=every, clip_on=False, zorder=3,
+                label=label if named else "_", **look,
+            )  # fmt: skip
+            if alone:
+                ax.fill_between(x, x, y, color=look["color"], alpha=0.14, linewidth=0, zorder=1)
+            if named:
+                self.lines_.append(line)
+            if part >= 0:
+                colour = look["color"] if alone else _style.GREY
+                others[f"{part}"] = _style.sample_of(line, f"rows with y = {part}", colour)
+        return others
+
+    def _columns(self, model: TransportPlan) -> Columns:
+        return {
+            "label": model.label,
+            "source": model.source,
+            "target": model.target,
+            "mass": model.mass,
+        }
+
+
+def _segments(x: Vector, y: Vector, mass: Vector) -> tuple[Vector, Vector, list[int]]:
+    """Return the points of a plan as a line with gaps, thinned, and which of them get markers.
+
+    The line is interrupted where targets jump, unless that happens too often to be seen. A marker
+    is in the middle of each tenth of the mass.
+    """
+    deciles = _data.quantile_places(mass)
+    jump = np.flatnonzero(np.abs(np.diff(y)) > _JUMP)
+    if jump.size > _MOST_JUMPS:
+        jump = jump[:0]
+    # The ends of level stretches, so that few points are left of the map.
+    level = np.diff(y) == 0
+    ends = np.flatnonzero(~(np.append(level, False) & np.insert(level, 0, False)))
+    ends = ends[_data.thin(x[ends], y[ends])]
+    kept = np.unique(np.concatenate((ends, jump, jump + 1, deciles)))
+    marked, gap = np.searchsorted(kept, deciles), np.searchsorted(kept, jump + 1)
+    x, y = x[kept], y[kept]
+    # A piece of one point becomes as long as a line is thick.
+    first, last = np.insert(gap, 0, 0), np.append(gap, x.size) - 1
+    single = first[first == last]
+    x = np.insert(x, single, x[single] - _DOT)
+    y = np.insert(y, single, y[single])
+    x[single + np.arange(1, single.size + 1)] += _DOT
+    gap += np.searchsorted(single, gap)
+    marked += np.searchsorted(single, marked)
+    marked += np.searchsorted(gap, marked, side="right")
+    return np.insert(x, gap, np.nan), np.insert(y, gap, np.nan), marked.tolist()
+
+
+def _map(model: Predictions) -> TransportPlan:
+    joint = model.joint
+    group, frequency, exact = best_map(joint)
+    mass, target = np.add(*joint.normalized()), frequency[group]
+    distance = float(mass @ np.abs(joint.prediction - target))
+    label = np.full(target.size, -1, dtype=np.int64)
+    return TransportPlan(model.name, "map", label, joint.prediction, target, mass, distance, exact)
+
+
+def _coupling(model: Predictions) -> TransportPlan:
+    proof = certify_lower(model.joint, tol=TOLERANCE)
+    moves = proof.coupling()
+    distance = float(moves.mass @ np.abs(moves.source - moves.target))
+    return TransportPlan(
+        model.name, "coupling", moves.label, moves.source, moves.target, moves.mass, distance,
+        exact=proof.gap <= TOLERANCE,
+    )  # fmt: skip

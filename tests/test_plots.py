@@ -1,0 +1,702 @@
+"""The displays: what they store against oracles, and that what they draw is legible and stays so.
+
+``PYTHONPATH=src:tests python tests/test_plots.py`` draws the stored pictures anew.
+"""
+
+import importlib.util
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("agg")  # before pyplot is imported
+
+import matplotlib.pyplot as plt
+from PIL import Image, ImageFilter
+from scipy.stats import binom
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+import caldist
+import strategies
+from caldist import _frames, _optional, inference
+from caldist._demo import load_demo
+from caldist._kernels import COMPILED
+from caldist.inference.regions import Region, miscalibrated_regions
+from caldist.plots import (
+    CumulativeDisplay,
+    DistanceDisplay,
+    DistanceInterval,
+    ReliabilityCurve,
+    ReliabilityDisplay,
+    TransportDisplay,
+    TransportPlan,
+    WitnessCurve,
+    WitnessDisplay,
+    _data,
+    _style,
+    cumulative,
+)
+
+ROOT = Path(__file__).parent.parent
+PICTURES = Path(__file__).parent / "data" / "plots"
+DISPLAYS = (
+    CumulativeDisplay, DistanceDisplay, ReliabilityDisplay, TransportDisplay, WitnessDisplay,
+)  # fmt: skip
+HOSTILE = (
+    "_hidden", "$x^2$", "$", r"\$5", "a_b", "<b>&amp;</b>", "{}", "%s", "x" * 200, "two\nlines",
+    "\x00\u202e", "", " ", r"$\frac{1}",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_left():
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
+def rows(n=80, seed=0, beta=2.0):
+    rng = np.random.default_rng(seed)
+    f = rng.random(n)
+    return (rng.random(n) < f).astype(int), f**beta / (f**beta + (1 - f) ** beta)
+
+
+def draw(display):
+    display.figure_.canvas.draw()
+    return display
+
+
+def dense_kernel(v, t, width):
+    """The reflected Gaussian as a sum over mirror images."""
+    images = np.concatenate([side * v[None] + 2 * k for k in range(-9, 10) for side in (1, -1)])
+    z = (t[:, None, None] - images[None]) / width
+    return (np.exp(-(z**2) / 2) / (width * np.sqrt(2 * np.pi))).sum(axis=1)
+
+
+# -- what is computed ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", strategies.FAMILIES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_smooth_curve_is_a_moving_window(family, weighted):
+    rng = np.random.default_rng(5)
+    y, p = strategies.family(family, 60, rng)
+    w = rng.exponential(size=60) if weighted else None
+    [model] = ReliabilityDisplay.from_predictions(y, p, sample_weight=w).models
+    near = ~np.isnan(model.prediction)
+    weight = dense_kernel(p, _data.GRID[near], model.width) * (1 if w is None else w)
+    assert model.prediction[near] == pytest.approx(weight @ p / weight.sum(1), abs=1e-6)
+    assert model.frequency[near] == pytest.approx(weight @ y / weight.sum(1), abs=1e-6)
+    assert (np.diff(model.prediction[near]) >= -1e-9).all()
+    apart = np.abs(_data.GRID[:, None] - p[None]).min(axis=1)
+    assert near.sum() >= 1
+    assert (apart[near] <= 4 * model.width + 1e-12).all()
+
+
+def test_the_distance_from_the_diagonal_is_the_smoothed_error():
+    y, p = rows(200)
+    [model] = ReliabilityDisplay.from_predictions(y, p).models
+    t = np.linspace(0, 1, 2001)
+    weight = dense_kernel(p, t, model.width)
+    exact = np.abs((weight * (y - p)).mean(axis=1)).mean()
+    gap = np.abs(model.frequency - model.prediction) * dense_kernel(
+        p, _data.GRID, model.width
+    ).mean(1)
+    assert np.trapezoid(gap, _data.GRID) == pytest.approx(exact, rel=2e-3)
+
+
+@pytest.mark.parametrize("family", [name for name in strategies.FAMILIES if name != "clusters"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_isotonic_curve_against_scikit_learn(family, weighted):
+    rng = np.random.default_rng(6)
+    y, p = strategies.family(family, 60, rng)
+    p = np.round(p, 9)  # scikit-learn takes predictions that are closer for equal
+    w = rng.exponential(size=60) if weighted else None
+    drawn = ReliabilityDisplay.from_predictions(y, p, sample_weight=w, confidence_level=None)
+    x, value = drawn.models[0].isotonic_prediction, drawn.models[0].isotonic_frequency
+    assert x.tolist() == np.unique(p).tolist()
+    assert value == pytest.approx(IsotonicRegression().fit(p, y, w).predict(x), abs=1e-9)
+
+
+def test_the_width_equals_the_deviation_by_chance():
+    p = np.linspace(0.1, 0.9, 400)
+    [model] = _data.named(np.tile([0, 1], 200), p, None, None)
+    width = model.cells().chance_width()
+    weight = dense_kernel(p, np.linspace(0.1, 0.9, 101), width)
+    weight /= weight.sum(axis=1, keepdims=True)
+    deviation = np.sqrt(weight**2 @ (p * (1 - p))).mean()
+    assert width == pytest.approx(deviation, rel=0.03)
+    other = _data.named(np.zeros(400, int), p, None, None)[0]
+    assert other.cells().chance_width() == width  # labels have no part in it
+
+
+def test_resampled_residuals_have_mean_and_variance_of_calibrated_ones():
+    rng = np.random.default_rng(0)
+    y, p = rows(300)
+    w = rng.exponential(size=300)
+    for weight in (None, w):
+        cells = _data.named(y, p, weight, None)[0].cells()
+        share = np.ones(300) / 300 if weight is None else weight / weight.sum()
+        total = cells.calibrated_residuals(4000, rng).sum(axis=1)
+        deviation = np.sqrt((share**2) @ (p * (1 - p)))
+        assert total.mean() == pytest.approx(0, abs=4 * deviation / np.sqrt(4000))
+        assert total.std() == pytest.approx(deviation, rel=0.05)
+
+
+def test_the_band_of_tied_predictions_is_binomial():
+    y = np.arange(50) % 2
+    [model] = ReliabilityDisplay.from_predictions(y, np.full(50, 0.3)).models
+    near = ~np.isnan(model.frequency)
+    low, high = binom.ppf([0.025, 0.975], 50, 0.3) / 50
+    assert model.band_lower[near] == pytest.approx(low, abs=0.041)
+    assert model.band_upper[near] == pytest.approx(high, abs=0.041)
+    inside = binom.cdf(50 * model.band_upper[near], 50, 0.3) - binom.cdf(
+        50 * model.band_lower[near] - 1, 50, 0.3
+    )
+    assert inside.min() > 0.93
+
+
+@pytest.mark.parametrize("kind", ["uniform", "rare", "tied", "certain", "weighted"])
+def test_the_bands_hold_calibrated_curves_as_often_as_they_say(kind):
+    smooth = sums = 0
+    trials = 40
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        p = rng.random(40)
+        if kind == "rare":
+            p = rng.beta(0.5, 8, 60)
+        elif kind == "tied":
+            p = np.round(p, 1)
+        elif kind == "certain":
+            p = rng.choice([0.0, 0.01, 0.5, 1.0], 60)
+        w = rng.exponential(size=40) if kind == "weighted" else None
+        y = (rng.random(p.size) < p).astype(int)
+        model = _data.named(y, p, w, None)[0]
+        curve = caldist.plots.reliability._curve(model, 0.8, rng)
+        above = curve.frequency > curve.band_upper + 1e-9  # not a number is not above
+        smooth += not (above | (curve.frequency < curve.band_lower - 1e-9)).any()
+        cumulated = cumulative._curve(model, cumulative.brownian_quantile(0.8), 0.8)
+        sums += np.abs(cumulated.sums).max() <= cumulated.band + 1e-12
+    assert smooth >= 25  # 80% of 40, less 2.8 standard deviations
+    assert sums >= 25
+
+
+def test_the_witness_is_that_of_the_certificate():
+    y, p = rows(150)
+    w = np.random.default_rng(1).exponential(size=150)
+    [model] = WitnessDisplay.from_predictions(y, p, sample_weight=w, rng=3).models
+    proof = caldist.certify(y, p, measure="smooth_ce", sample_weight=w)
+    assert model.value == proof.value == caldist.smooth_ce(y, p, sample_weight=w)
+    at = np.searchsorted(model.prediction, p)
+    assert (w / w.sum()) @ ((y - p) * model.height[at]) == pytest.approx(model.value)
+    assert (np.abs(np.diff(model.height)) <= np.diff(model.prediction) + 1e-12).all()
+    found = miscalibrated_regions(y, p, sample_weight=w, rng=np.random.default_rng(3))
+    assert list(model.regions) == found
+    width = _data.named(y, p, w, None)[0].cells().chance_width()
+    dense = dense_kernel(p, _data.GRID, width) @ ((y - p) * w / w.sum())
+    assert model.residual == pytest.approx(dense, abs=1e-9)
+
+
+def test_the_distance_is_the_bracket():
+    y, p = rows(40)
+    group = np.arange(40) // 2
+    display = DistanceDisplay.from_predictions(
+        y, {"a": p, "b": 1 - p}, confidence_level=0.9, groups=group, rng=7
+    )
+    first, second = display.models
+    sample = caldist.distance_bracket(y, p)
+    assert (first.lower, first.upper) == (sample.lower, sample.upper)
+    population = inference.distance_bracket(
+        y, p, confidence_level=0.9, groups=group, rng=np.random.default_rng(7)
+    )
+    assert (first.population_lower, first.population_upper) == (population.lower, population.upper)
+    assert first.confidence_level == 0.9
+    assert second.lower > first.lower
+    [alone] = DistanceDisplay.from_predictions(y, p).models
+    assert alone.population_lower is alone.population_upper is alone.confidence_level is None
+
+
+def test_the_map_is_the_nearest_calibrated_one():
+    y, p = rows(40)
+    [model] = TransportDisplay.from_predictions(y, p).models
+    nearest = caldist.nearest_calibrated(y, p)
+    assert model.target[np.searchsorted(model.source, p)] == pytest.approx(nearest)
+    assert model.distance == pytest.approx(caldist.upper_distance(y, p))
+    assert model.mass.sum() == pytest.approx(1)
+    assert (model.label == -1).all()
+    assert not model.exact
+    assert TransportDisplay.from_predictions([0, 1], [0.2, 0.6]).models[0].exact
+
+
+def test_the_coupling_leads_to_calibrated_predictions():
+    y, p = rows(40)
+    [model] = TransportDisplay.from_predictions(y, p, kind="coupling").models
+    for target in np.unique(model.target):
+        there = model.target == target
+        ones = model.mass[there] @ model.label[there]
+        assert ones == pytest.approx(target * model.mass[there].sum(), abs=1e-6)
+    for label in (0, 1):
+        of = model.label == label
+        assert model.mass[of].sum() == pytest.approx(np.mean(y == label))
+        assert (np.diff(model.target[of][np.argsort(model.source[of], kind="stable")]) >= 0).all()
+    assert model.distance == pytest.approx(caldist.lower_distance(y, p), abs=2e-6)
+
+
+def test_the_sums_are_those_of_the_sorted_rows():
+    y, p = rows(100)
+    p[:20] = p[20:40]  # ties
+    w = np.random.default_rng(2).integers(0, 4, 100).astype(float)
+    [model] = CumulativeDisplay.from_predictions(y, p, sample_weight=w).models
+    for share, total, v in zip(model.share[1:], model.sums[1:], model.prediction, strict=True):
+        below = p <= v
+        assert share == pytest.approx(w[below].sum() / w.sum())
+        assert total == pytest.approx((w * (y - p))[below].sum() / w.sum(), abs=1e-12)
+    assert model.sums[0] == model.share[0] == 0
+    assert np.abs(model.sums).max() == pytest.approx(caldist.ecce_mad(y, p, sample_weight=w))
+    scale = np.sqrt(w**2 @ (p * (1 - p))) / w.sum()
+    assert model.band == pytest.approx(2.241403 * scale, rel=1e-6)
+
+
+def test_the_quantile_of_brownian_motion():
+    """Kolmogorov's other form of the law: P(max |B| ≤ x) = Σ (-1)^k (Φ((2k+1)x) - Φ((2k-1)x))."""
+    from scipy.stats import norm
+
+    k = np.arange(-30, 31)
+    for level in (0.01, 0.5, 0.8, 0.95, 0.999):
+        x = cumulative.brownian_quantile(level)
+        law = ((-1.0) ** k * (norm.cdf((2 * k + 1) * x) - norm.cdf((2 * k - 1) * x))).sum()
+        assert law == pytest.approx(level, abs=1e-9)
+
+
+# -- thinning ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["walk", "line", "spike", "level"])
+def test_thinned_curves_look_the_same(kind):
+    rng = np.random.default_rng(0)
+    n = 50_000
+    x = np.sort(rng.random(n))
+    y = {"walk": rng.normal(size=n).cumsum(), "line": 2 * x, "level": np.zeros(n)}.get(kind, 0 * x)
+    if kind == "spike":
+        y = y + (np.arange(n) == 31_234)
+    kept = _data.thin(x, y)
+    assert kept.size <= 1000
+    assert kept[0] == 0
+    assert kept[-1] == n - 1
+    scale = max(np.ptp(y), 1.0)
+    column = ((x - x[0]) / (x[-1] - x[0]) * 250).astype(int)
+    thinned = np.interp(x, x[kept], y[kept])
+    for at in range(250):
+        inside = column == at
+        assert thinned[inside].max() == pytest.approx(y[inside].max(), abs=0.015 * scale)
+        assert thinned[inside].min() == pytest.approx(y[inside].min(), abs=0.015 * scale)
+    assert y[kept].max() == y.max()
+    if kind in {"line", "level"}:
+        assert kept.size < 40
+
+
+def test_short_curves_keep_every_corner():
+    x = np.arange(10.0)
+    assert (_data.thin(x, x % 2) == np.arange(10)).all()
+    assert _data.thin(x[:1], x[:1]).tolist() == [0]
+
+
+@pytest.mark.skipif(not COMPILED, reason="takes minutes with plain kernels")
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_figures_of_many_rows_stay_small(display):
+    y, p = rows(50_000, beta=1.3)
+    drawn = display.from_predictions(y, p)
+    assert all(np.size(line.get_xdata()) <= 1500 for line in drawn.ax_.lines)
+    for options, limit in (({"format": "svg"}, 60_000), ({"format": "png", "dpi": 100}, 60_000)):
+        file = io.BytesIO()
+        drawn.figure_.savefig(file, **options)
+        assert len(file.getvalue()) < limit
+
+
+# -- drawing -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_given_axes_are_used_and_nothing_else_is_touched(display):
+    y, p = rows(30)
+    before = dict(mpl.rcParams)
+    figure, (left, right) = plt.subplots(1, 2)
+    drawn = draw(display.from_predictions(y, p, ax=right))
+    assert drawn.ax_ is right
+    assert drawn.figure_ is figure
+    assert figure.axes == [left, right]
+    assert not left.lines
+    assert plt.get_fignums() == [figure.number]
+    assert dict(mpl.rcParams) == before
+    assert drawn.plot(ax=left) is drawn
+    assert drawn.ax_ is left
+    with pytest.raises(TypeError, match=r"ax is of type str; it must be matplotlib axes"):
+        drawn.plot(ax="left")
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_without_axes_a_figure_is_made(display):
+    drawn = draw(display.from_predictions(*rows(30)))
+    assert plt.get_fignums() == [drawn.figure_.number]
+    assert len(drawn.lines_) == 1
+    assert display.__name__ in repr(drawn)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_several_models_by_a_dict_or_one_by_one(display):
+    y, p = rows(30)
+    models = {"a": p, "b": p**2, "c": 1 - p}
+    together = draw(display.from_predictions(y, models))
+    _, ax = plt.subplots()
+    for name, values in models.items():
+        one = display.from_predictions(y, values, name=name, ax=ax)
+    draw(one)
+    lines = _style.drawn(ax)
+    assert len(together.lines_) == len(lines) == 3
+    for first, second in zip(together.lines_, lines, strict=True):
+        assert first.get_label() == second.get_label()
+        for of in ("get_color", "get_marker"):
+            assert getattr(first, of)() == getattr(second, of)()
+    looks = {(line.get_color(), line.get_marker()) for line in lines}
+    assert len(looks) == (1 if display is DistanceDisplay else 3)
+
+
+def test_models_are_told_apart_without_colour():
+    looks = [_style.model_style(at) for at in range(6)]
+    assert len({look["marker"] for look in looks}) == 6
+    assert len({str(look["linestyle"]) for look in looks}) == 6
+    assert _style.model_style(6) == looks[0]
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+@pytest.mark.parametrize(
+    ("y", "p"),
+    [
+        ([1], [0.4]),
+        ([0], [0.0]),
+        ([1], [0.0]),
+        ([0, 1, 1, 0], [0.3] * 4),
+        ([0, 1] * 5, [0.2, 0.7] * 5),
+        ([1] * 6, np.linspace(0, 1, 6)),
+        ([0] * 6, np.linspace(0, 1, 6)),
+        ([0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0]),
+        ([0, 1, 1], [5e-324, 0.5, 1 - 2**-53]),
+        ([0, 1, 1], [0.5, 0.5 + 2**-53, 0.5 + 2**-52]),
+    ],
+    ids=["one", "zero", "impossible", "constant", "ties", "ones", "zeros", "sure", "ends", "near"],
+)
+def test_degenerate_rows(display, y, p):
+    draw(display.from_predictions(y, p)).frame()
+    draw(display.from_predictions(y, {"a": p, "b": p}))
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_weights_of_very_different_size(display):
+    y, p = rows(12)
+    for scale in (1e-300, 1e300):
+        draw(display.from_predictions(y, p, sample_weight=scale * np.linspace(0, 1, 12)))
+    draw(display.from_predictions(y, p, sample_weight=10.0 ** -np.linspace(0, 250, 12)))
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_text_and_nothing_else(display, name):
+    drawn = draw(display.from_predictions(*rows(12), name=name))
+    if display is DistanceDisplay:
+        [words] = [label.get_text() for label in drawn.ax_.get_yticklabels()]
+    else:
+        words = drawn.ax_.get_legend().get_texts()[0].get_text()
+    assert words.startswith(_style.shown(name))
+    assert len(_style.shown(name).replace(r"\$", "$")) <= 34
+    assert mpl.cbook.is_math_text(words) is False
+    assert drawn.frame()["model"][0] == name
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_several_hostile_names(display):
+    y, p = rows(12)
+    drawn = draw(display.from_predictions(y, dict.fromkeys(HOSTILE, p)))
+    drawn.ax_.legend()  # a legend of the user's own
+    draw(drawn)
+
+
+def test_a_level_that_draws_cannot_reach():
+    y, p = rows(60)
+    ReliabilityDisplay.from_predictions(y, p, confidence_level=0.99)
+    with pytest.raises(ValueError, match=r"confidence_level is 0.999999; that is too close to 1"):
+        ReliabilityDisplay.from_predictions(y, p, confidence_level=0.999999)
+
+
+def test_options_of_the_reliability_diagram():
+    y, p = rows(60)
+    plain = ReliabilityDisplay.from_predictions(y, p, confidence_level=None, density=False)
+    assert plain.models[0].band_lower is None
+    assert plain.ax_.get_ylim()[0] == 0
+    assert len(plain.ax_.get_legend().get_texts()) == 2
+    isotonic = draw(ReliabilityDisplay.from_predictions(y, p, curve="isotonic"))
+    assert np.isin(isotonic.lines_[0].get_xdata(), p).all()
+    smooth = ReliabilityDisplay.from_predictions(y, p, curve="smooth")
+    assert len(smooth.ax_.get_legend().get_texts()) == 2
+    again = ReliabilityDisplay.from_predictions(y, p)
+    other = ReliabilityDisplay.from_predictions(y, p, rng=1)
+    assert np.array_equal(again.models[0].band_upper, smooth.models[0].band_upper, equal_nan=True)
+    assert not np.array_equal(
+        again.models[0].band_upper, other.models[0].band_upper, equal_nan=True
+    )
+
+
+# -- estimators ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_from_estimator(display):
+    y, p = rows(60)
+    classes = np.array(["no", "yes"])[y]
+    model = LogisticRegression().fit(p[:, None], classes)
+    drawn = display.from_estimator(model, p[:, None], classes)
+    same = display.from_predictions(y, model.predict_proba(p[:, None])[:, 1])
+    assert drawn.models[0].name == "LogisticRegression"
+    for key, column in same._columns(same.models[0]).items():
+        found = drawn._columns(drawn.models[0])[key]
+        assert (
+            found == column
+            if isinstance(column, list)
+            else np.array_equal(found, column, equal_nan=True)
+        )
+    both = display.from_estimator({"a": model, "b": model}, p[:, None], classes)
+    assert [one.name for one in both.models] == ["a", "b"]
+    assert display.from_estimator(model, p[:, None], classes, name="x").models[0].name == "x"
+
+
+def test_what_is_no_fitted_classifier_of_two_classes():
+    y, p = rows(30)
+    X = p[:, None]
+    with pytest.raises(TypeError, match=r"estimator is of type LogisticRegression: a fitted"):
+        ReliabilityDisplay.from_estimator(LogisticRegression(), X, y)
+    three = LogisticRegression().fit(X, np.arange(30) % 3)
+    with pytest.raises(ValueError, match=r"the classes \[0, 1, 2\]: only two"):
+        ReliabilityDisplay.from_estimator(three, X, y)
+    two = LogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match=r"y\[3\] is 7; the estimator's classes are"):
+        ReliabilityDisplay.from_estimator(two, X, np.where(np.arange(30) == 3, 7, y))
+    other = LogisticRegression().fit(X, 1 + y)
+    with pytest.raises(ValueError, match=r"y\[\d+\] is 0; the estimator's classes"):
+        ReliabilityDisplay.from_estimator({"a": two, "b": other}, X, y)
+
+
+# -- wrong input ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_wrong_input_is_refused_before_anything_is_drawn(display):
+    y, p = rows(5)
+    for error, words, arguments, options in (
+        (ValueError, r"y_prob\[1\] is 1.5", (y, [0.5, 1.5, 0.5, 0.5, 0.5]), {}),
+        (ValueError, r"the model 'b': y_prob\[0\] is nan", (y, {"a": p, "b": p * np.nan}), {}),
+        (ValueError, r"y_prob is an empty dict", (y, {}), {}),
+        (ValueError, r"name is 'x', but y_prob is a dict", (y, {"a": p}), {"name": "x"}),
+        (TypeError, r"y_prob has the key 3; a name must be a text", (y, {3: p}), {}),
+        (TypeError, r"name is 3; it must be a text", (y, p), {"name": 3}),
+        (ValueError, r"sample_weight\[0\] is -1", (y, p), {"sample_weight": [-1, 1, 1, 1, 1]}),
+    ):
+        with pytest.raises(error, match=words):
+            display.from_predictions(*arguments, **options)
+    if display is not TransportDisplay:
+        with pytest.raises(ValueError, match=r"confidence_level is 2"):
+            display.from_predictions(y, p, confidence_level=2)
+    with pytest.raises(ValueError, match=r"models is empty"):
+        display([])
+    assert plt.get_fignums() == []
+
+
+def test_wrong_options():
+    y, p = rows(5)
+    with pytest.raises(ValueError, match=r"kind is 'x'; it must be one of 'map', 'coupling'"):
+        TransportDisplay.from_predictions(y, p, kind="x")
+    with pytest.raises(ValueError, match=r"curve is 'x'"):
+        ReliabilityDisplay.from_predictions(y, p, curve="x")
+    with pytest.raises(TypeError, match=r"density is 1"):
+        ReliabilityDisplay.from_predictions(y, p, density=1)
+
+
+# -- frames and optional packages ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_hold_what_is_stored(library, monkeypatch):
+    def only(name):
+        return importlib.util.find_spec(name) if name == library else None
+
+    monkeypatch.setattr(_frames, "find_spec", only)
+    y, p = rows(25)
+    display = CumulativeDisplay.from_predictions(y, {"a": p, "b": p**2})
+    table = display.frame()
+    assert type(table).__module__.split(".")[0] in {library, "builtins"}
+    read = table.to_pydict() if library == "pyarrow" else {k: list(table[k]) for k in table.columns}
+    assert list(read) == ["model", "prediction", "share", "sum", "band"]
+    assert read["model"] == ["a"] * 26 + ["b"] * 26
+    assert read["sum"] == np.concatenate([model.sums for model in display.models]).tolist()
+    assert read["band"] == [display.models[0].band] * 26 + [display.models[1].band] * 26
+
+
+def test_the_columns_of_every_frame():
+    y, p = rows(25)
+    for display, columns in (
+        (ReliabilityDisplay, "curve prediction frequency band_lower band_upper"),
+        (WitnessDisplay, "part prediction value"),
+        (TransportDisplay, "label source target mass"),
+        (DistanceDisplay, "lower upper population_lower population_upper confidence_level"),
+    ):
+        drawn = display.from_predictions(y, p)
+        table = drawn.frame()
+        assert list(table.columns) == ["model", *columns.split()]
+        table.iloc[:, -1] = 0  # a copy: the display keeps its own
+        assert not drawn.frame().equals(table)
+    reliability = ReliabilityDisplay.from_predictions(y, p, confidence_level=None).frame()
+    assert reliability["band_lower"].isna().all()
+    assert (reliability["curve"] == "isotonic").sum() == np.unique(p).size
+
+
+def test_without_any_frame_library(monkeypatch):
+    monkeypatch.setattr(_frames, "find_spec", lambda _: None)
+    with pytest.raises(ImportError, match=r"none of them is installed: pip install pandas"):
+        _frames.frame({"a": [1]})
+
+
+def test_a_missing_package_names_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"needs matplotlib.*pip install 'caldist\[report\]'"):
+        ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.7])
+
+
+def test_a_broken_package_keeps_its_own_error(tmp_path, monkeypatch):
+    (tmp_path / "broken_package.py").write_text("import no_such_dependency")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="no_such_dependency"):
+        _optional.require("broken_package", extra="report")
+
+
+def test_importing_the_displays_needs_no_matplotlib():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; import caldist.plots, caldist.paper;"
+        "print(sorted({'scipy', 'pandas', 'sklearn'} & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
+
+
+# -- pictures ------------------------------------------------------------------------------------
+
+
+def scene(name):
+    """Draw one of the stored pictures."""
+    label, predictions = load_demo()
+    forest, tree = predictions["random_forest"], predictions["decision_tree"]
+    if name == "reliability":
+        return ReliabilityDisplay.from_predictions(label, forest, name="forest")
+    if name == "reliability_models":
+        return ReliabilityDisplay.from_predictions(label, {"forest": forest, "tree": tree})
+    if name == "witness":
+        curve = WitnessCurve(
+            "model", np.array([0.1, 0.6, 0.9]), np.array([0.2, 0.7, 0.4]),
+            np.sin(5 * _data.GRID), 0.1, (Region(0.1, 0.5, 0.2, 0.4), Region(0.8, 0.9, -0.1, 0.2)),
+            0.95,
+        )  # fmt: skip
+        return WitnessDisplay([curve]).plot()
+    if name == "witness_models":
+        return WitnessDisplay.from_predictions(label, {"forest": forest, "tree": tree})
+    if name == "distance":
+        return DistanceDisplay([
+            DistanceInterval("one", 0.02, 0.08),
+            DistanceInterval("another", 0.05, 0.05, 0.03, 0.11, 0.95),
+        ]).plot()  # fmt: skip
+    if name == "transport":
+        source = np.linspace(0.01, 0.99, 50)
+        target = np.where(source == source[30], 0.1, np.floor(5 * source) / 5 + 0.12)
+        both, mass = np.full(50, -1), np.full(50, 1 / 50)
+        plan = TransportPlan("p", "map", both, source, target, mass, 0.05, exact=False)
+        return TransportDisplay([plan]).plot()
+    if name == "coupling":
+        source, target = np.array([0.1, 0.3, 0.7, 0.9] * 2), np.array([0.1, 0.5, 0.8, 0.9] * 2)
+        target[4:] = [0.1, 0.2, 0.5, 0.9]
+        side = np.repeat([1, 0], 4)
+        plan = TransportPlan(
+            "p", "coupling", side, source, target, np.full(8, 1 / 8), 0.1, exact=True
+        )
+        return TransportDisplay([plan]).plot()
+    if name == "cumulative":
+        return CumulativeDisplay.from_predictions(label, forest, name="forest")
+    return CumulativeDisplay.from_predictions(label, {"forest": forest, "tree": tree})
+
+
+SCENES = (
+    "reliability", "reliability_models", "witness", "witness_models", "distance", "transport",
+    "coupling", "cumulative", "cumulative_models",
+)  # fmt: skip
+
+
+def picture(name):
+    with mpl.rc_context(mpl.rcParamsDefault | {"backend": "agg", "font.family": "DejaVu Sans"}):
+        display = scene(name)
+        file = io.BytesIO()
+        display.figure_.savefig(file, format="png", dpi=55, metadata={"Software": None})
+    plt.close(display.figure_)
+    return Image.open(file)
+
+
+def difference(first, second):
+    """The root mean square difference of blurred grey pictures, of 255."""
+    arrays = [
+        np.asarray(image.convert("L").filter(ImageFilter.GaussianBlur(2)), float)
+        for image in (first, second)
+    ]
+    return np.sqrt(np.mean((arrays[0] - arrays[1]) ** 2))
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_pictures_are_the_stored_ones(name):
+    with Image.open(PICTURES / f"{name}.png") as stored:
+        found = picture(name)
+        assert found.size == stored.size
+        assert difference(found, stored) < 4
+
+
+def test_the_comparison_sees_a_changed_curve():
+    y, p = load_demo()[0], load_demo()[1]["gradient_boosting"]
+    with mpl.rc_context(mpl.rcParamsDefault | {"backend": "agg"}):
+        other = CumulativeDisplay.from_predictions(y, p, name="forest")
+        file = io.BytesIO()
+        other.figure_.savefig(file, format="png", dpi=55)
+    with Image.open(PICTURES / "cumulative.png") as stored:
+        assert difference(Image.open(file), stored) > 6
+
+
+def test_the_gallery_shows_every_display_and_its_code():
+    spec = importlib.util.spec_from_file_location("gallery", ROOT / "scripts" / "make_gallery.py")
+    gallery = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gallery)
+    folder = ROOT / "docs" / "gallery"
+    text = (folder / "index.md").read_text("utf-8")
+    assert text == gallery.page()
+    for figure in gallery.FIGURES:
+        assert (folder / f"{figure.__name__}.svg").stat().st_size < 100_000
+    for display in DISPLAYS:
+        assert f"{display.__name__}.from_predictions(" in text
+
+
+def test_a_curve_may_be_given_by_its_arrays():
+    x = np.linspace(0, 1, 9)
+    curve = ReliabilityCurve("exact", x, x**2, np.ones(4), np.ones(4))
+    drawn = draw(ReliabilityDisplay([curve]).plot())
+    assert drawn.lines_[0].get_ydata() == pytest.approx(x**2)
+
+
+if __name__ == "__main__":
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for scene_name in SCENES:
+        picture(scene_name).save(PICTURES / f"{scene_name}.png", optimize=True)
