@@ -14,10 +14,11 @@ import pytest
 from scipy import sparse
 
 import caldist
-from caldist import weights
+from caldist import inference, weights
 from caldist.measures.registry import MEASURES
 
-OTHERWISE = {"top_label", "one_vs_rest", "weighted_ce"}  # a matrix, or an option that is required
+# A matrix, an option that is required, or a mapping: the last have tests of their own.
+OTHERWISE = {"top_label", "one_vs_rest", "weighted_ce", "evaluate_groups", "compare_all", "report"}
 FUNCTIONS = {
     name: getattr(caldist, name)
     for name in caldist.__all__
@@ -28,6 +29,10 @@ FUNCTIONS = {
     "weighted_ce": lambda y, p, **options: caldist.weighted_ce(
         y, p, functions=weights.polynomials(1), **options
     ),
+    "evaluate_groups": lambda y, p, **options: caldist.evaluate_groups(
+        y, p, by=["a", "b", "b"], n_resamples=19, **options
+    ),
+    "miscalibrated_regions": inference.miscalibrated_regions,
     "Joint.from_arrays": caldist.Joint.from_arrays,
 }
 UNWEIGHTED = {"debiased_ece", "sweep_ece", "t_cal", "skce"}  # as their default options are

@@ -10,13 +10,15 @@ import caldist
 
 MODULES = sorted(
     module.name
-    for module in pkgutil.walk_packages(caldist.__path__, "caldist.")
+    for module in pkgutil.walk_packages(caldist.__path__, "caldist.", onerror=lambda _: None)
     if not module.name.startswith(("caldist.kernels", "caldist._compiled", "caldist.__main__"))
 )
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
+    if name.startswith("caldist.torch"):
+        pytest.importorskip("triton" if name.endswith("_triton") else "torch")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     result = doctest.testmod(importlib.import_module(name), optionflags=flags)
     assert result.failed == 0

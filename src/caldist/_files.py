@@ -13,6 +13,9 @@ __all__ = ["write_atomically"]
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Let ``write`` fill a temporary file beside ``path``, then put it in its place."""
+    if not path.parent.is_dir():
+        message = f"{str(path.parent)!r} is not a folder: make it before writing {path.name!r}."
+        raise FileNotFoundError(message)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -65,9 +65,9 @@ class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         For each column its distinct training predictions, increasing. Rows of weight 0 are out.
     recalibrated_ : list of ndarray
         For each column the values κ(v) of ``prediction_``.
-    distance_ : ndarray of shape (n_features_in_,)
+    distance_ : ndarray of shape (n_features,)
         For each column E|v - κ(v)|, which is :func:`caldist.upper_distance`.
-    exact_ : ndarray of bool of shape (n_features_in_,)
+    exact_ : ndarray of bool of shape (n_features,)
         For each column whether κ is known to be the best map; if not, the best one found.
     n_features_in_ : int
     feature_names_in_ : ndarray

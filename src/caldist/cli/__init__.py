@@ -5,11 +5,18 @@ A command imports what it needs when it runs, so that ``caldist --help`` waits f
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import click
 
 from caldist._version import __version__
+from caldist.cli.inference import compare, test
+from caldist.cli.measure import measure
+from caldist.cli.report import report
+from caldist.cli.showing import demo, paper
+from caldist.cli.summaries import merge, summarize
 
 __all__ = ["main"]
 
@@ -27,10 +34,18 @@ class _Commands(click.Group):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # the reader has seen enough; click ends quietly
-            raise
-        except (ValueError, TypeError, OSError) as error:
-            raise _Failure(str(error)) from error
+        except KeyboardInterrupt:  # as shells do: 1 would read as a limit that was exceeded
+            click.echo("interrupted", err=True)
+            ctx.exit(130)
+        except BrokenPipeError:  # the reader has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(141)
+        except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
+            raise _Failure(str(error).partition("\n\n")[0]) from error  # DuckDB goes on and on
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
+        """Return the commands in the order in which people meet them, not of the alphabet."""
+        return list(self.commands)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,35 +54,5 @@ def main() -> None:
     """Measure how far probabilities are from calibrated."""
 
 
-@main.command()
-def demo() -> None:
-    """Evaluate every measure on six well-known classifiers."""
-    from caldist._demo import demo_text
-
-    click.echo(demo_text(), nl=False)
-
-
-@main.command()
-@click.option(
-    "--out",
-    default="caldist-paper",
-    show_default=True,
-    metavar="DIR",
-    help="The folder to write to.",
-)
-@click.option(
-    "--only",
-    metavar="PART",
-    help="One part: figure1, figure2, lemmas, sample_complexity or errata.",
-)
-@click.option(
-    "--quick",
-    is_flag=True,
-    help="Coarser and with fewer repetitions: seconds instead of minutes.",
-)
-def paper(*, out: str, only: str | None, quick: bool) -> None:
-    """Reproduce the figures and statements of the paper."""
-    from caldist.paper import run
-
-    written = run(out, only=only, quick=quick)
-    click.echo(f"{len(written)} files written; open {written[-1]}")
+for command in (measure, report, test, compare, summarize, merge, demo, paper):
+    main.add_command(command)

@@ -1,0 +1,46 @@
+"""The documentation site: ``sphinx-build -W docs site``."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+from caldist import __version__
+
+project = "caldist"
+author = "The caldist developers"
+copyright = author  # noqa: A001 -- Sphinx's name
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "mathml",
+    "measure_pages",
+    "command_line",
+    "api_reference",
+    "errata",
+]
+exclude_patterns = ["_ext", "paper/index.html"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+nitpicky = False
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+numpydoc_validation_checks = set()
+
+html_theme = "furo"
+html_title = "caldist"
+html_static_path = ["_static"]
+html_css_files = ["caldist.css"]
+html_extra_path = ["_extra"]
+copybutton_prompt_text = ">>> |\\.\\.\\. "
+copybutton_prompt_is_regexp = True

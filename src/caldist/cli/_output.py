@@ -1,0 +1,81 @@
+"""Rows of results as an aligned table, JSON, CSV or Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+__all__ = ["FORMATS", "format_option", "show"]
+
+FORMATS = ("table", "json", "csv", "markdown")
+
+Row = Mapping[str, object]
+
+format_option = click.option(
+    "--format", "style", type=click.Choice(FORMATS), default="table", show_default=True
+)
+
+
+def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Sequence[str]) -> None:
+    """Print rows of equal columns.
+
+    ``head`` says what was computed from what; JSON carries it and the notes. In the other formats
+    the notes go below a table, and to stderr where the output is for machines.
+    """
+    if style == "json":
+        text = json.dumps({**head, "results": rows, "notes": notes}, indent=2, allow_nan=False)
+        click.echo(text)
+        return
+    columns = list(rows[0])
+    if style == "csv":
+        text_file = io.StringIO()
+        writer = csv.writer(text_file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_exact(row[name]) for name in columns] for row in rows)
+        click.echo(text_file.getvalue(), nl=False)
+    else:
+        cells = [columns, *([_rounded(row[name]) for name in columns] for row in rows)]
+        numeric = [all(isinstance(row[name], int | float) for row in rows) for name in columns]
+        lines = _markdown(cells, numeric) if style == "markdown" else _aligned(cells, numeric)
+        click.echo("\n".join(lines))
+    if notes:
+        to_stderr = style != "table"
+        click.echo(("" if to_stderr else "\n") + "\n".join(notes), err=to_stderr)
+
+
+def _exact(value: object) -> object:
+    return repr(value) if isinstance(value, float) else "" if value is None else value
+
+
+def _rounded(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _aligned(cells: Sequence[Sequence[str]], numeric: Sequence[bool]) -> list[str]:
+    cells = [[" ".join(cell.split()) for cell in row] for row in cells]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _markdown(cells: Sequence[Sequence[str]], numeric: Sequence[bool]) -> list[str]:
+    from caldist.reporting.text import escaped
+
+    rule = ["---:" if right else "---" for right in numeric]
+    head, *body = cells
+    body = [[escaped(cell) for cell in row] for row in body]
+    return ["| " + " | ".join(row) + " |" for row in (head, rule, *body)]

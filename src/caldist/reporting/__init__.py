@@ -1,0 +1,21 @@
+"""Reports: everything about the calibration of one or more models, for people and for machines."""
+
+from caldist.reporting.build import report
+from caldist.reporting.model import (
+    DataReport,
+    GroupReport,
+    MeasureReport,
+    ModelReport,
+    PairReport,
+    Report,
+)
+
+__all__ = [
+    "DataReport",
+    "GroupReport",
+    "MeasureReport",
+    "ModelReport",
+    "PairReport",
+    "Report",
+    "report",
+]

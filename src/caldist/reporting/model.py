@@ -1,0 +1,215 @@
+"""What a report holds, and the formats in which it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any
+
+from caldist._files import write_atomically
+from caldist.inference.regions import Region
+
+__all__ = [
+    "FORMAT",
+    "DataReport",
+    "GroupReport",
+    "MeasureReport",
+    "ModelReport",
+    "PairReport",
+    "Report",
+]
+
+FORMAT = "caldist-report-1"
+
+Figure = tuple[str, str, Callable[[], str]]  # caption, alternative text, SVG when asked for
+
+
+@dataclass(frozen=True)
+class MeasureReport:
+    """A measure on the rows, and its interval for the population where one exists."""
+
+    name: str
+    symbol: str
+    meaning: str
+    value: float
+    low: float | None
+    high: float | None
+    note: str
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """One model: the verdict, the distance to calibration, the test, where it errs, all measures.
+
+    ``lower`` and ``upper`` bound the distance to calibration of the rows with certainty;
+    ``population_lower`` and ``population_upper`` that of the population with the report's
+    confidence.
+    """
+
+    name: str
+    verdict: str
+    lower: float
+    upper: float
+    population_lower: float
+    population_upper: float
+    pvalue: float
+    mean_prediction: float
+    regions: tuple[Region, ...]
+    measures: tuple[MeasureReport, ...]
+
+
+@dataclass(frozen=True)
+class PairReport:
+    """The difference in smCE of two models on the same rows, simultaneous over all pairs."""
+
+    model_a: str
+    model_b: str
+    difference: float
+    low: float
+    high: float
+    pvalue: float
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """One model on one sub-group; the p-value is adjusted for the number of sub-groups."""
+
+    model: str
+    group: str
+    n_rows: int
+    positives: int
+    smooth_ce: float
+    low: float
+    high: float
+    pvalue: float
+    note: str
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """What the rows are, and what a reader should know about them."""
+
+    n_rows: int
+    positives: int
+    share_of_ones: float
+    weighted: bool
+    n_clusters: int | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The calibration of one or more models. Make one with :func:`caldist.report`.
+
+    It prints as a table, shows as HTML in a notebook, and is written by :meth:`to_html`,
+    :meth:`to_json` and :meth:`to_markdown`.
+    """
+
+    models: tuple[ModelReport, ...]
+    pairs: tuple[PairReport, ...]
+    groups: tuple[GroupReport, ...]
+    data: DataReport
+    confidence_level: float
+    n_resamples: int
+    seed: int | None
+    versions: Mapping[str, str]
+    figures: tuple[Figure, ...] = field(default=(), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+    def __str__(self) -> str:
+        from caldist.reporting.text import plain  # noqa: PLC0415 -- text imports this module
+
+        return plain(self)
+
+    def _repr_html_(self) -> str:
+        """Show the whole page inside a frame, where its style touches nothing else."""
+        from html import escape  # noqa: PLC0415 -- for notebooks only
+
+        page = escape(self.to_html(), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" title="Calibration report" loading="lazy" '
+            'style="width:100%;height:48rem;border:1px solid #8884"></iframe>'
+        )
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the report as one self-contained page; also write it if a path is given.
+
+        The figures are drawn now. A report read from JSON has none: it does not carry the rows.
+        """
+        from caldist.reporting.page import page  # noqa: PLC0415 -- needs jinja2 and matplotlib
+
+        return _written(page(self), path)
+
+    def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the report as Markdown; also write it if a path is given."""
+        from caldist.reporting.text import markdown  # noqa: PLC0415 -- text imports this module
+
+        return _written(markdown(self), path)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the report as JSON at full precision; also write it if a path is given.
+
+        Its schema is ``caldist/reporting/report.schema.json``.
+        """
+        return _written(json.dumps(self._content(), indent=2, allow_nan=False) + "\n", path)
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "models": [asdict(model) for model in self.models],
+            "pairs": [asdict(pair) for pair in self.pairs],
+            "groups": [asdict(group) for group in self.groups],
+            "data": asdict(self.data),
+            "confidence_level": self.confidence_level,
+            "n_resamples": self.n_resamples,
+            "seed": self.seed,
+            "versions": dict(self.versions),
+        }
+
+    @classmethod
+    def from_json(cls, source: str | os.PathLike[str]) -> Report:
+        """Read what :meth:`to_json` returned or wrote: the text, or the path of a file."""
+        is_text = isinstance(source, str) and source.lstrip().startswith("{")
+        text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
+        try:
+            content = json.loads(text)
+            found = content.pop("format", "no format")
+            if found != FORMAT:
+                message = f"the report has format {found!r}; this version reads {FORMAT!r}."
+                raise ValueError(message)
+            return _report(content)
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            message = f"this is not a report, or it is damaged: {error}"
+            raise ValueError(message) from error
+
+
+def _report(content: dict[str, Any]) -> Report:
+    models = []
+    for model in content.pop("models"):
+        regions = tuple(Region(**region) for region in model.pop("regions"))
+        measures = tuple(MeasureReport(**measure) for measure in model.pop("measures"))
+        models.append(ModelReport(**model, regions=regions, measures=measures))
+    data = content.pop("data")
+    return Report(
+        models=tuple(models),
+        pairs=tuple(PairReport(**pair) for pair in content.pop("pairs")),
+        groups=tuple(GroupReport(**group) for group in content.pop("groups")),
+        data=DataReport(**data | {"notes": tuple(data["notes"])}),
+        **content,
+    )
+
+
+def _written(text: str, path: str | os.PathLike[str] | None) -> str:
+    if path is not None:
+
+        def write(file: IO[bytes]) -> None:
+            file.write(text.encode("utf-8"))
+
+        write_atomically(Path(path), write)
+    return text

@@ -1,0 +1,177 @@
+"""A report as text: an aligned table, and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from caldist.reporting.model import GroupReport, MeasureReport, PairReport, Report
+from caldist.reporting.words import down, percent, probability, up
+
+__all__ = ["ROWS_OF_A_PAGE", "escaped", "interval", "markdown", "plain", "shortened"]
+
+Table = list[list[str]]
+Tested = TypeVar("Tested", PairReport, GroupReport)
+
+ROWS_OF_A_PAGE = 500  # of a table in HTML or Markdown
+_ROWS_PRINTED = 40
+_LEFT = {"model", "minus model", "group", "note", "measure", "symbol"}  # columns of text
+
+
+def plain(report: Report) -> str:
+    """Return what ``print(report)`` shows."""
+    level = percent(report.confidence_level)
+    blocks = ["\n".join(_aligned(_summary(report)))]
+    blocks += [f"{model.name}: {model.verdict}" for model in report.models]
+    if report.pairs:
+        pairs, omitted = shortened(report.pairs, _ROWS_PRINTED)
+        blocks.append(f"Differences in smCE, {level} confidence for all pairs together{omitted}")
+        blocks.append("\n".join(_aligned(_pairs(pairs))))
+    if report.groups:
+        groups, omitted = shortened(report.groups, _ROWS_PRINTED)
+        blocks.append(f"Sub-groups, p-values adjusted for their number{omitted}")
+        blocks.append("\n".join(_aligned(_groups(groups, level))))
+    blocks += report.data.notes
+    return "\n\n".join(blocks)
+
+
+def markdown(report: Report) -> str:
+    """Return the report as Markdown."""
+    level = percent(report.confidence_level)
+    data = report.data
+    lines = ["# Calibration report", ""]
+    lines += [f"{data.n_rows:,} rows, {data.positives:,} of them with label 1.", ""]
+    lines += [f"- {escaped(note)}" for note in data.notes]
+    lines += ["", *_markdown(_summary(report)), ""]
+    for model in report.models:
+        lines += [f"## {escaped(model.name)}", "", model.verdict, ""]
+        lines += _markdown(
+            [["measure", "symbol", "on these rows", f"population, {level}"]]
+            + [
+                [measure.name, measure.symbol, _number(measure.value), interval(measure)]
+                for measure in model.measures
+            ]
+        )
+        lines.append("")
+    if report.pairs:
+        pairs, omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
+        lines += ["## Differences in smCE", ""]
+        lines += [f"{level} confidence for all pairs together{omitted}.", ""]
+        lines += [*_markdown(_pairs(pairs)), ""]
+    if report.groups:
+        groups, omitted = shortened(report.groups, ROWS_OF_A_PAGE)
+        lines += ["## Sub-groups", ""]
+        lines += [f"p-values are adjusted for the number of sub-groups{omitted}.", ""]
+        lines += [*_markdown(_groups(groups, level)), ""]
+    lines += ["## How it was computed", ""]
+    seed = "a generator of the caller" if report.seed is None else f"seed {report.seed}"
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    lines += [f"{report.n_resamples} resamples, {seed}. {versions}."]
+    return "\n".join(lines) + "\n"
+
+
+def shortened(rows: Sequence[Tested], limit: int) -> tuple[list[Tested], str]:
+    """Return the rows with the smallest p-values, in their order, and words for what is left out.
+
+    Nobody reads thousands of rows; JSON has them.
+    """
+    if len(rows) <= limit:
+        return list(rows), ""
+    by_pvalue = sorted(range(len(rows)), key=lambda at: rows[at].pvalue)
+    kept = [rows[at] for at in sorted(by_pvalue[:limit])]
+    return kept, f"; the {limit} with the smallest p-values of {len(rows):,}, all are in the JSON"
+
+
+def interval(measure: MeasureReport) -> str:
+    """Return a measure's interval, or a dash where it has none."""
+    if measure.low is None or measure.high is None:
+        return "—"
+    return f"{down(measure.low)} to {up(measure.high)}"
+
+
+def escaped(text: str) -> str:
+    """Keep names from the data from being read as Markdown or HTML."""
+    one_line = " ".join(text.split())
+    return "".join(_ENTITY.get(mark, f"\\{mark}" if mark in _MARKS else mark) for mark in one_line)
+
+
+_MARKS = "\\`*_{}[]#|!~$"
+_ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}"
+
+
+def _summary(report: Report) -> Table:
+    level = percent(report.confidence_level)
+    rows = [["model", "at least", "at most", f"population, {level}", "smCE", "Brier", "p-value"]]
+    for model in report.models:
+        value = {measure.name: measure.value for measure in model.measures}
+        rows.append(
+            [
+                model.name,
+                down(model.lower),
+                up(model.upper),
+                f"{down(model.population_lower)} to {up(model.population_upper)}",
+                _number(value["smooth_ce"]),
+                _number(value["brier_score"]),
+                probability(model.pvalue),
+            ]
+        )
+    return rows
+
+
+def _pairs(pairs: Sequence[PairReport]) -> Table:
+    rows = [["model", "minus model", "difference", "from", "to", "p-value"]]
+    return rows + [
+        [
+            pair.model_a,
+            pair.model_b,
+            f"{pair.difference:+.4f}",
+            f"{pair.low:+.4f}",
+            f"{pair.high:+.4f}",
+            probability(pair.pvalue),
+        ]
+        for pair in pairs
+    ]
+
+
+def _groups(groups: Sequence[GroupReport], level: str) -> Table:
+    names = ["model", "group", "rows", "label 1", "smCE", f"population, {level}", "p-value", "note"]
+    rows = [
+        [
+            group.model,
+            group.group,
+            f"{group.n_rows:,}",
+            f"{group.positives:,}",
+            _number(group.smooth_ce),
+            f"{down(group.low)} to {up(group.high)}",
+            probability(group.pvalue),
+            group.note,
+        ]
+        for group in groups
+    ]
+    if any(group.note for group in groups):
+        return [names, *rows]
+    return [row[:-1] for row in (names, *rows)]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Pad columns: text goes left, numbers right. A name with line breaks stays on one line."""
+    lines = [[" ".join(cell.split()) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    left = [name in _LEFT for name in rows[0]]
+    return [
+        "  ".join(
+            cell.ljust(width) if text else cell.rjust(width)
+            for cell, width, text in zip(row, widths, left, strict=True)
+        ).rstrip()
+        for row in lines
+    ]
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:
+    head, *body = ([escaped(cell) for cell in row] for row in rows)
+    rule = ["---" if name in _LEFT else "---:" for name in rows[0]]
+    return ["| " + " | ".join(row) + " |" for row in (head, rule, *body)]

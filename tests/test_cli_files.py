@@ -1,0 +1,145 @@
+"""The command line on files as people have them: columns, encodings, names, interruptions."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import caldist
+from caldist.cli import _source
+from command_lines import HAS_DUCKDB, run, sample_rows, write_csv
+
+
+@pytest.fixture(params=["duckdb", "standard library"])
+def reader(request, monkeypatch):
+    """Read files in both ways."""
+    if request.param == "duckdb" and not HAS_DUCKDB:
+        pytest.skip("duckdb is not installed")
+    if request.param == "standard library":
+        monkeypatch.setattr(_source, "find_spec", lambda _: None)
+
+
+@pytest.fixture
+def rows():
+    return sample_rows()
+
+
+@pytest.fixture
+def file(tmp_path, rows):
+    return write_csv(tmp_path / "rows.csv", rows)
+
+
+def test_a_missing_value_makes_no_column_the_obvious_one(reader, tmp_path, rows):
+    gaps = ["" if at == 7 else value for at, value in enumerate(rows["second"])]
+    few = {"won": rows["won"], "first": rows["first"], "second": gaps}
+    result = run("measure", write_csv(tmp_path / "gaps.csv", few))
+    assert result.exit_code == 2
+    assert "2 columns do: first, second" in result.stderr
+
+
+def test_fail_above_names_what_exceeds_it(file):
+    options = ("--label", "won", "--score", "first", "--by", "site", "--measures", "smooth_ce")
+    result = run("measure", file, *options, "--fail-above", "0", "--format", "json")
+    line = json.loads(result.stdout)["results"][1]
+    assert f"first / south, east ({line['smooth_ce']:.6f})" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [["report", "FILE", "-o", "OUT.html"], ["merge", "FILE", "-o", "OUT.npz"]]
+)
+def test_a_missing_folder_is_said_before_anything_is_computed(file, tmp_path, command):
+    away = str(tmp_path / "away" / "x")
+    names = {"FILE": str(file), "OUT.html": f"{away}.html", "OUT.npz": f"{away}.npz"}
+    result = run(*(names.get(part, part) for part in command))
+    assert result.exit_code == 2
+    assert "there is no folder" in result.stderr
+
+
+def test_what_is_not_installed_is_said_before_anything_is_read(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = run("report", "absent.csv")
+    assert result.exit_code == 2
+    assert "caldist[report]" in result.stderr
+
+
+def test_markdown_escapes_what_comes_from_the_data(tmp_path, rows):
+    hostile = "<b>a|b</b> *c*"
+    few = {"won": rows["won"], hostile: rows["first"]}
+    path = write_csv(tmp_path / "hostile.csv", few)
+    result = run("measure", path, "--measures", "ece", "--format", "markdown")
+    assert result.stdout.splitlines()[2].startswith("| &lt;b&gt;a\\|b&lt;/b&gt; \\*c\\* | 200 |")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\ufeffy,p\n0,0.25\n1,0.5\n",
+        "y;p\r\n0;0.25\r\n1;0.5\r\n",
+        'y,"a ""note""",p\n0,"two\nlines; one",0.25\n1,b,0.5\n',
+        "y,p\nfalse,0.25\nTRUE,0.5\n",
+        "y,p,п\n0,0.25,a\n1,0.5,b\n",
+    ],
+    ids=["byte order mark", "semicolons and CRLF", "quoted line break", "booleans", "unicode"],
+)
+def test_kinds_of_csv(reader, tmp_path, content):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content.encode("utf-8"))
+    result = run("measure", path, "--label", "y", "--score", "p", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    [line] = json.loads(result.stdout)["results"]
+    assert line["smooth_ce"] == caldist.smooth_ce([0, 1], [0.25, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("y,p,p\n0,0.25,0.5\n1,0.5,0.75\n", "two columns called 'p'"),
+        ("y,p\n0,0.25\n1,0.5,0.75\n", "line 3, has more values"),
+    ],
+)
+def test_the_standard_library_guesses_no_columns(monkeypatch, tmp_path, content, message):
+    monkeypatch.setattr(_source, "find_spec", lambda _: None)
+    (tmp_path / "rows.csv").write_text(content, encoding="utf-8")
+    result = run("measure", tmp_path / "rows.csv", "--label", "y", "--score", "p")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_nested_json_beside_the_columns_does_no_harm(reader, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"y": 1, "p": 0.5, "m": {"a": 1}}\n{"y": 0, "p": 0.25, "m": {"a": [2]}}\n')
+    result = run("measure", path, "--measures", "ece", "--format", "csv")
+    assert result.stdout.splitlines()[1].startswith("p,2,")
+
+
+@pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
+def test_a_file_in_another_encoding_is_a_short_error(tmp_path):
+    path = tmp_path / "latin.csv"
+    path.write_bytes("y,p,s\n0,0.1,Köln\n1,0.9,Bonn\n".encode("latin-1"))
+    result = run("measure", path, "--label", "y", "--score", "p", "--by", "s")
+    assert result.exit_code == 2
+    assert "utf-8" in result.stderr
+    assert len(result.stderr.splitlines()) <= 4
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (ArithmeticError, 2)])
+def test_an_interruption_is_not_an_exceeded_limit(monkeypatch, file, error, code):
+    def stop(*_, **__):
+        raise error
+
+    monkeypatch.setattr("caldist.measures.evaluation.evaluate", stop)
+    assert run("measure", file, "--label", "won", "--score", "first").exit_code == code
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+def test_a_reader_that_has_seen_enough_ends_the_command_quietly(file):
+    command = [sys.executable, "-m", "caldist", "measure", str(file), "--label", "won"]
+    command += ["--score", "first", "--fail-above", "1"]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert done.returncode == 141
+    assert done.stderr == ""

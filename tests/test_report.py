@@ -1,0 +1,369 @@
+"""Reports: what they say, in every format, with hostile names, and in a real browser."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from html import escape
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import caldist
+from caldist.inference.regions import Region
+from caldist.reporting.words import down, up, verdict
+
+HOSTILE = "<script>alert('x')</script> $\\frac{1}{2}$ | `a` _b_ \"'&"
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    truth = rng.random(600)
+    odds = (truth / (1 - truth)) ** 2.5
+    return {
+        "y_true": (rng.random(600) < truth).astype(int),
+        "y_prob": {"honest": truth, "over-confident": odds / (1 + odds)},
+        "by": rng.choice(["north", "south"], 600),
+    }
+
+
+@pytest.fixture(scope="module")
+def report(rows):
+    return caldist.report(**rows, n_resamples=99, rng=0)
+
+
+def test_numbers_are_those_of_the_functions(report, rows):
+    y_true = rows["y_true"]
+    for model in report.models:
+        y_prob = rows["y_prob"][model.name]
+        options = {"n_resamples": 99, "rng": 0}
+        bracket = caldist.distance_bracket(y_true, y_prob, confidence_level=0.95, **options)
+        assert (model.population_lower, model.population_upper) == (bracket.lower, bracket.upper)
+        assert model.pvalue == caldist.calibration_test(y_true, y_prob, **options).pvalue
+        measures = {measure.name: measure for measure in model.measures}
+        interval = caldist.confidence_interval(y_true, y_prob, **options)
+        smooth = measures["smooth_ce"]
+        assert (smooth.value, smooth.low, smooth.high) == (
+            interval.value,
+            interval.low,
+            interval.high,
+        )
+        assert measures["ece"].value == caldist.ece(y_true, y_prob)
+        assert measures["ece"].low is None
+        assert model.lower <= model.upper
+    [pair] = report.pairs
+    assert pair.difference == pytest.approx(
+        report.models[0].measures[0].value - report.models[1].measures[0].value
+    )
+    assert {(group.model, group.group) for group in report.groups} == {
+        (model, group) for model in rows["y_prob"] for group in ("north", "south")
+    }
+
+
+def test_the_verdict_finds_over_confidence(report):
+    honest, over = report.models
+    assert "compatible with perfect calibration" in honest.verdict
+    assert "not perfectly calibrated" in over.verdict
+    assert "over-confident between" in over.verdict
+    assert "under-confident" not in over.verdict
+
+
+def test_a_lower_bound_of_0_is_not_said():
+    assert verdict(0.0004, 0.04, 0.5, [], 0.9).startswith(
+        "With 90% confidence this model is at most 0.040 from calibrated. The data are compatible"
+    )
+    assert "at least 0.012 and at most 0.041" in verdict(0.0125, 0.0405, 0.5, [], 0.95)
+
+
+def test_bounds_in_words_are_rounded_outwards():
+    assert (down(0.0129), up(0.0121), down(0.012), up(0.012)) == (
+        "0.012",
+        "0.013",
+        "0.012",
+        "0.012",
+    )
+
+
+@pytest.mark.parametrize(
+    ("region", "words"),
+    [
+        (Region(0.7, 0.9, -0.1, 0.2), "over-confident between 0.7 and 0.9 (predictions too high"),
+        (Region(0.7, 0.9, 0.1, 0.2), "under-confident between 0.7 and 0.9 (predictions too low"),
+        (Region(0.1, 0.3, 0.1, 0.2), "over-confident between 0.1 and 0.3 (predictions too low"),
+        (Region(0.1, 0.9, 0.1, 0.2), "predicts too low between 0.1 and 0.9 (by 0.1"),
+        (Region(0.49, 1.0, 0.1, 0.2), "is under-confident between 0.49 and 1 (predictions too low"),
+        (Region(1.0, 1.0, -0.1, 0.2), "over-confident at 1 (predictions too high"),
+        (Region(6e-16, 0.2, 0.1, 0.2), "over-confident between 0 and 0.2 (predictions too low"),
+    ],
+)
+def test_regions_in_words(region, words):
+    assert words in verdict(0.01, 0.04, 0.001, [region], 0.95)
+
+
+def test_json_round_trips_and_follows_its_schema(report, tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    text = report.to_json(tmp_path / "report.json")
+    assert (tmp_path / "report.json").read_text(encoding="utf-8") == text
+    schema = json.loads(files("caldist.reporting").joinpath("report.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(text), schema)
+    for source in (text, tmp_path / "report.json", str(tmp_path / "report.json")):
+        again = caldist.Report.from_json(source)
+        assert again == report
+        assert again.to_json() == text
+        assert str(again) == str(report)
+    assert "<img" not in again.to_html()
+
+
+@pytest.mark.parametrize("text", ["{}", '{"format": "caldist-report-9"}', "{nonsense"])
+def test_a_foreign_file_is_not_a_report(text):
+    with pytest.raises(ValueError, match="report"):
+        caldist.Report.from_json(text)
+
+
+def test_the_same_seed_gives_the_same_report(report, rows):
+    again = caldist.report(**rows, n_resamples=99, rng=0)
+    assert again == report
+    assert again.to_json() == report.to_json()
+    assert caldist.report(**rows, n_resamples=99, rng=1) != report
+
+
+def test_one_array_is_one_model(rows):
+    found = caldist.report(rows["y_true"], rows["y_prob"]["honest"], n_resamples=99)
+    assert [model.name for model in found.models] == ["model"]
+    assert found.pairs == found.groups == ()
+
+
+def test_weights_and_clusters(rows):
+    rng = np.random.default_rng(1)
+    found = caldist.report(
+        rows["y_true"],
+        rows["y_prob"]["honest"],
+        sample_weight=rng.random(600),
+        groups=np.arange(600) // 4,
+        n_resamples=99,
+    )
+    assert found.data.weighted
+    assert found.data.n_clusters == 150
+    assert "150 clusters" in found.to_html()
+
+
+def test_few_positives_become_a_note_and_not_a_warning():
+    rng = np.random.default_rng(2)
+    y_true = np.zeros(300, int)
+    y_true[:4] = 1
+    found = caldist.report(y_true, rng.random(300) * 0.03, n_resamples=99)
+    assert any("4 of 300 rows" in note for note in found.data.notes)
+
+
+def test_certain_predictions_that_fail_are_noted():
+    found = caldist.report([0, 1, 1, 0] * 20, [1.0, 1.0, 0.5, 0.5] * 20, n_resamples=99)
+    assert "model predicts exactly 1 for 40 rows, and 20 of them turn out otherwise." in (
+        found.data.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("y_prob", "error", "message"),
+    [
+        ({}, ValueError, "empty mapping"),
+        ({"a": [0.5, 1.5]}, ValueError, r"y_prob\['a'\]\[1\] is 1.5"),
+        ({1: [0.5, 0.5]}, TypeError, "name is a text"),
+        ([0.5, float("nan")], ValueError, r"y_prob\[1\] is nan"),
+    ],
+)
+def test_bad_predictions_are_refused(y_prob, error, message):
+    with pytest.raises(error, match=message):
+        caldist.report([0, 1], y_prob)
+
+
+class Page(HTMLParser):
+    """The elements, texts and images of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.images, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag == "img":
+            self.images.append(dict(attrs))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def hostile_report(rows):
+    return caldist.report(
+        rows["y_true"],
+        {HOSTILE: rows["y_prob"]["honest"]},
+        by=np.where(rows["by"] == "north", HOSTILE, "south"),
+        n_resamples=99,
+        rng=0,
+    )
+
+
+def test_names_from_the_data_are_escaped(hostile_report):
+    text = hostile_report.to_html()
+    page = Page(text)
+    assert "script" not in page.tags
+    assert HOSTILE in page.text
+    markdown = hostile_report.to_markdown()
+    assert "<script>" not in markdown
+    heading = next(
+        line for line in markdown.splitlines() if line.startswith("## ") and "frac" in line
+    )
+    assert "\\`a\\`" in heading
+    table = [line for line in markdown.splitlines() if line.startswith("|") and "frac" in line]
+    columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
+    assert columns <= {6, 8, 9}
+    json.loads(hostile_report.to_json())
+
+
+def test_the_page_is_one_small_file_with_every_figure_described(report):
+    text = report.to_html()
+    assert len(text.encode()) < 1_000_000
+    page = Page(text)
+    assert {"script", "iframe", "object", "embed"}.isdisjoint(page.tags)
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
+    assert len(page.images) == 3 + 2 * len(report.models)
+    assert all(image["alt"] for image in page.images)
+    assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.images)
+
+
+def test_a_notebook_shows_the_page_in_a_frame(report):
+    shown = report._repr_html_()
+    assert shown.startswith("<iframe srcdoc=")
+    assert Page(shown).tags == ["iframe"]
+
+
+def test_a_region_on_both_sides_of_one_half_is_said_with_its_own_verb():
+    regions = [Region(0.1, 0.3, 0.1, 0.2), Region(0.7, 0.8, -0.1, 0.2), Region(0.4, 0.6, 0.2, 0.1)]
+    words = verdict(0.01, 0.04, 0.0005, regions, 0.95)
+    assert words.endswith(
+        "(p = 0.0005): it is over-confident between 0.1 and 0.3 (predictions too low by 0.1 on "
+        "average), between 0.7 and 0.8 (predictions too high by 0.1 on average) and predicts too "
+        "low between 0.4 and 0.6 (by 0.2 on average)."
+    )
+
+
+def test_columns_of_text_go_left_and_of_numbers_right(report):
+    head, first, second, *_ = str(report).split("adjusted for their number\n\n")[1].splitlines()
+    assert head.startswith("model           group  rows")
+    assert head.endswith("p-value")
+    assert len(head) == len(first) == len(second)
+
+
+def test_the_page_defines_its_terms_for_print(report):
+    text = Page(report.to_html()).text
+    definitions = text.split("What the numbers mean")[1]
+    for measure in report.models[0].measures:
+        assert f"{measure.meaning[1:]}." in definitions
+
+
+# -- in a browser ------------------------------------------------------------------------------
+
+PROBE = """
+<script>
+function luminance(color) {
+  const [r, g, b] = color.match(/[\\d.]+/g).slice(0, 3).map(x => x / 255)
+    .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+function ground(element) {
+  for (let at = element; at; at = at.parentElement) {
+    const color = getComputedStyle(at).backgroundColor;
+    if (!color.endsWith(", 0)")) return color;
+  }
+  return "rgb(255, 255, 255)";
+}
+addEventListener("load", () => {
+  let contrast = 21;
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+    if (!own || ["SCRIPT", "STYLE"].includes(element.tagName)) continue;
+    const a = luminance(getComputedStyle(element).color), b = luminance(ground(element));
+    contrast = Math.min(contrast, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+  }
+  let beyond = 0;
+  for (const each of document.querySelectorAll(".tip")) {
+    each.focus();
+    const place = each.querySelector(".meaning").getBoundingClientRect();
+    beyond = Math.max(beyond, -place.left, place.right - innerWidth);
+  }
+  const tip = document.querySelector(".tip");
+  tip.focus();
+  const result = {
+    images: [...document.images].map(image => image.naturalWidth),
+    overflow: document.documentElement.scrollWidth - innerWidth,
+    width: innerWidth,
+    beyond,
+    contrast,
+    tip: getComputedStyle(tip.querySelector(".meaning")).display,
+    focusable: document.querySelectorAll("[tabindex='0']").length,
+  };
+  const pre = document.createElement("pre");
+  pre.id = "probe";
+  pre.textContent = JSON.stringify(result);
+  top.document.body.append(pre);
+});
+</script>
+"""
+
+
+def browse(page, tmp_path, width, *flags):
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    command = [
+        BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900",
+        "--enable-logging=stderr", "--virtual-time-budget=5000", *flags, path.as_uri(),
+    ]  # fmt: skip
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def browser():
+    if BROWSER is None:
+        if os.environ.get("CALDIST_REQUIRE_BROWSER"):
+            pytest.fail("no Chromium is installed")
+        pytest.skip("no Chromium is installed")
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_a_browser(browser, report, tmp_path, width, scheme):
+    flags = ["--force-dark-mode"] if scheme == "dark" else []
+    page = report.to_html().replace("</body>", PROBE + "</body>")
+    if scheme == "dark":  # headless Chromium follows no desktop's preference
+        page = page.replace("(prefers-color-scheme: dark)", "all")
+    frame = f'<iframe srcdoc="{escape(page)}" style="width:{width}px;border:0"></iframe>'
+    outside = f"<!DOCTYPE html><title>frame</title><body>{frame}</body>"  # windows are 500 at least
+    done = browse(outside, tmp_path, 1300, "--dump-dom", *flags)
+    assert "CONSOLE" not in done.stderr
+    [found] = re.findall(r'<pre id="probe">(.*?)</pre>', done.stdout)
+    probe = json.loads(found)
+    assert probe["images"]
+    assert min(probe["images"]) > 100
+    assert probe["width"] == width
+    assert max(probe["overflow"], probe["beyond"]) <= 0
+    assert probe["contrast"] >= 4.5
+    assert probe["tip"] == "block"
+    assert probe["focusable"] > 20
+
+
+def test_hostile_names_run_nothing_in_a_browser(browser, hostile_report, tmp_path):
+    done = browse(hostile_report.to_html(), tmp_path, 1000, "--dump-dom")
+    assert "CONSOLE" not in done.stderr
+    assert "alert('x')" in done.stdout
+    assert "<script" not in done.stdout
