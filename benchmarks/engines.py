@@ -20,12 +20,14 @@ from typing import Any
 
 from benchmarks.tables import Table, machine, number, size_name, verdict
 from benchmarks.timing import Effort, best_of, side_by_side
+from caldist import evaluate
 from caldist.engines import summarize
 
 _COLUMNS = {"y_true": "label", "y_prob": "score"}
 _ROWS_PER_FILE = 10**7
 _BARE = "SELECT floor(score * 65536) AS cell, count(*) AS n, sum(label) AS ones FROM {} GROUP BY 1"
 _RATIO = 2.0  # targets
+_EVALUATION = 0.5
 _MEGABYTES = 400.0
 _WITH_TARGETS = ("duckdb", "polars")
 _EFFORT = Effort(seconds=10.0, fewest=3, most=15)
@@ -34,6 +36,7 @@ _QUICK = Effort(seconds=0.0, fewest=1, most=1)
 # VmHWM is the peak of resident memory since the process began.
 _MEMORY = """
 import sys
+from caldist import evaluate
 from caldist.engines import summarize
 engine, path = sys.argv[1:]
 if engine == "polars":
@@ -177,6 +180,19 @@ def speed_table(folder: Path, rows: int, engines: Sequence[str], effort: Effort)
     return Table("summarize and the bare GROUP BY", header, lines, note)
 
 
+def evaluation_table(folder: Path, effort: Effort) -> Table:
+    """Time all measures of a finished summary, with and without squares."""
+    lines = []
+    for second_order in (False, True):
+        joint = summarize(f"{folder}/*.parquet", **_COLUMNS, second_order=second_order)
+        timing = side_by_side(lambda joint=joint: evaluate(joint), lambda: None, effort)
+        kind = "with squares" if second_order else "as it comes"
+        within = verdict(timing.seconds <= _EVALUATION)
+        lines.append([kind, number(timing.seconds), f"{_EVALUATION:g}", within])
+    note = f"All {len(timing.result)} measures of evaluate, {best_of(effort)}."
+    return Table("evaluate of a summary", ("summary", "s", "target", "verdict"), lines, note)
+
+
 def memory_table(folder: Path, rows: int, engines: Sequence[str]) -> Table:
     """Measure the peak memory of a process that summarises the files."""
     lines = []
@@ -216,9 +232,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tables = []
     with tempfile.TemporaryDirectory() as folder:
         make_files(Path(folder), rows)
-        tables.append(
-            speed_table(Path(folder), rows, engines, _QUICK if options.quick else _EFFORT)
-        )
+        effort = _QUICK if options.quick else _EFFORT
+        tables.append(speed_table(Path(folder), rows, engines, effort))
+        if "duckdb" in engines:
+            tables.append(evaluation_table(Path(folder), effort))
     measured = [engine for engine in engines if engine in _WITH_TARGETS]
     if memory_rows and measured:
         with tempfile.TemporaryDirectory() as folder:

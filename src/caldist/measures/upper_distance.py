@@ -148,12 +148,7 @@ def best_map(joint: Joint, *, progress: bool = False) -> tuple[Groups, Vector, b
     """Return the group of each prediction, each group's frequency of label 1, and if exact."""
     mass0, mass1 = joint.normalized()
     mass = mass0 + mass1
-    with bounds_bar("upper distance", show=progress) as report:
-        value, contiguous = _grouping_search.search(joint.prediction, mass0, mass1, report)
-    group = _numbers(contiguous, mass.size)
-    # The partition behind intCE keeps the result from ever exceeding intCE. It is not needed where
-    # intCE is larger, by more than rounding can account for.
-    interval = interval_groups_below(joint, value * _ROUNDING)
+    group, interval = _contiguous(joint, mass0, mass1, progress=progress)
     if interval is not None:
         candidates = (group, _numbers(interval, mass.size))
         group = min(candidates, key=lambda group: _cost(joint, group, _means(joint, group)))
@@ -165,6 +160,35 @@ def best_map(joint: Joint, *, progress: bool = False) -> tuple[Groups, Vector, b
         found = [_local_search(joint.prediction, mass, mass1, start) for start in starts]
         group = min(found, key=lambda group: _cost(joint, group, _means(joint, group)))
     return group, _means(joint, group), exact
+
+
+def _contiguous(
+    joint: Joint, mass0: Vector, mass1: Vector, *, progress: bool
+) -> tuple[Groups, Groups | None]:
+    """Return the best contiguous groups found, and the starts of those behind intCE if needed.
+
+    The partition behind intCE keeps the result from ever exceeding intCE. It is not needed where
+    intCE is larger than the value, by more than rounding can account for. What the search has after
+    its first level is enough to see that, so a second core looks while the search goes on.
+    """
+    from concurrent.futures import Future, ThreadPoolExecutor  # noqa: PLC0415 -- slow to import
+
+    with (
+        ThreadPoolExecutor(max_workers=1) as pool,
+        bounds_bar("upper distance", show=progress) as report,
+    ):
+        interval: list[Future[Groups | None]] = []
+
+        def level_done(lower: float, upper: float) -> None:
+            if not interval:
+                interval.append(pool.submit(interval_groups_below, joint, upper * _ROUNDING))
+            if report is not None:
+                report(lower, upper)
+
+        value, first = _grouping_search.search(joint.prediction, mass0, mass1, level_done)
+        if not interval:  # so few predictions that the search has no levels
+            level_done(0.0, value)
+        return _numbers(first, mass0.size), interval[0].result()
 
 
 def nearest_known(known: Vector, prediction: Vector) -> NDArray[np.int64]:
