@@ -41,6 +41,6 @@ html_theme = "furo"
 html_title = "caldist"
 html_static_path = ["_static"]
 html_css_files = ["caldist.css"]
-html_extra_path = ["_extra"]
+html_extra_path = ["../src/caldist/reporting/report.schema.json"]
 copybutton_prompt_text = ">>> |\\.\\.\\. "
 copybutton_prompt_is_regexp = True
