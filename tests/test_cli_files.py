@@ -1,14 +1,17 @@
 """The command line on files as people have them: columns, encodings, names, interruptions."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
 import caldist
 from caldist.cli import _source
+from caldist.cli._working import working
 from command_lines import HAS_DUCKDB, run, sample_rows, write_csv
 
 
@@ -143,3 +146,26 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(file):
     os.close(write)
     assert done.returncode == 141
     assert done.stderr == ""
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal, True), (io.StringIO, False)])
+def test_a_sign_of_life_on_a_terminal_only(monkeypatch, stream, shown):
+    terminal = stream()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("caldist.cli._working.DELAY", 0.01)
+    with working("reading"):
+        time.sleep(0.2)
+    assert ("reading" in terminal.getvalue()) == shown
+
+
+def test_what_is_quick_shows_nothing(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with working("reading"):
+        pass
+    assert terminal.getvalue() == ""

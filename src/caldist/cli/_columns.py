@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist.cli._source import Source, open_source
+from caldist.cli._working import working
 
 __all__ = ["Columns", "read_columns"]
 
@@ -39,7 +40,7 @@ def read_columns(
     """Read and check the columns that a command needs, guessing those that are not named."""
     from caldist import _validate
 
-    with open_source(files) as source:
+    with working("reading"), open_source(files) as source:
         named = [name for name in (label, *scores, weight, *others) if name is not None]
         _check_names(source, named)
         if label is None or not scores:

@@ -9,6 +9,7 @@ import click
 
 from caldist.cli import _options
 from caldist.cli._output import format_option, show
+from caldist.cli._working import working
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +83,8 @@ def measure(
 
         columns = read_columns(files, label, scores, weight, [by] if by else [])
         head |= {"label": columns.label_name, "weight": weight, "by": by}
-        rows = list(_column_rows(columns, by, names))
+        with working("measuring"):
+            rows = list(_column_rows(columns, by, names))
     show(rows, style, head=head, notes=notes)
     if fail_above is not None:
         above = [row for row in rows if _value(row, names[0]) > fail_above]

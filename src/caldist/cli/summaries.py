@@ -7,6 +7,7 @@ from typing import Literal
 import click
 
 from caldist.cli import _options
+from caldist.cli._working import working
 
 __all__ = ["merge", "summarize"]
 
@@ -45,14 +46,15 @@ def summarize(
         message = "a summary has one label and one prediction: name them with --label and --score."
         raise ValueError(message)
     _options.check_out(out, [".npz"])
-    joint = summarize_files(
-        list(files),
-        y_true=label,
-        y_prob=scores[0],
-        sample_weight=weight,
-        bits=bits,
-        invalid=invalid,
-    )
+    with working("summarising"):
+        joint = summarize_files(
+            list(files),
+            y_true=label,
+            y_prob=scores[0],
+            sample_weight=weight,
+            bits=bits,
+            invalid=invalid,
+        )
     joint.save(out)
     click.echo(f"{out}: {joint!r}")
 
