@@ -169,3 +169,11 @@ def test_what_is_quick_shows_nothing(monkeypatch):
     with working("reading"):
         pass
     assert terminal.getvalue() == ""
+
+
+def test_whole_numbers_stay_whole_as_names_of_groups(reader, tmp_path):
+    rows = {"won": [0, 1] * 20, "p": [0.25, 0.75] * 20, "season": [2020] * 20 + [2021] * 20}
+    path = write_csv(tmp_path / "seasons.csv", rows)
+    options = ("--label", "won", "--score", "p", "--by", "season", "--format", "json")
+    found = json.loads(run("measure", path, *options).stdout)["results"]
+    assert [line["group"] for line in found] == ["2020", "2021"]

@@ -179,6 +179,14 @@ def _suffix_of_all(paths: Sequence[Path]) -> str:
 
 def _parsed(column: Sequence[Any]) -> NDArray[Any]:
     """Return text as numbers if all of it is numbers; empty text is missing."""
+    if all(isinstance(value, str | int) for value in column):
+        try:
+            whole = np.array([int(value) for value in column])
+        except ValueError:
+            pass
+        else:
+            if whole.dtype.kind == "i":
+                return whole
     booleans = {"true": 1.0, "false": 0.0, "": np.nan, None: np.nan}
     try:
         return np.array(
