@@ -411,7 +411,7 @@ def test_measures_without_a_valid_comparison_are_refused(measure):
         ({"rng": "seed"}, TypeError, "rng is 'seed'"),
         ({"progress": 1}, TypeError, "progress is 1"),
         ({"y_prob_b": [*B[:-1], 1.5]}, ValueError, r"y_prob_b\[19\] is 1.5"),
-        ({"y_prob_b": B[:-1]}, ValueError, "y_prob_b has 19 values and y_true has 20"),
+        ({"y_prob_b": B[:-1]}, ValueError, "y_true has 20 values and y_prob_b has 19"),
         ({"y_true": [2, *Y[1:]]}, ValueError, r"y_true\[0\] is 2"),
         ({"sample_weight": [-1.0] * 20}, ValueError, r"sample_weight\[0\] is -1.0"),
         ({"groups": [1, 2]}, ValueError, "groups has 2 values"),
@@ -425,9 +425,9 @@ def test_bad_input(arguments, error, message):
 def test_bad_models():
     with pytest.raises(TypeError, match="y_prob is of type list; pass a dict"):
         compare_all(Y, [A, B])
-    with pytest.raises(TypeError, match="y_prob has the key 1; name each model"):
+    with pytest.raises(TypeError, match="y_prob has the key 1; the name of a model"):
         compare_all(Y, {1: A, "1": B})
-    with pytest.raises(ValueError, match="y_prob has 1 models; at least two"):
+    with pytest.raises(ValueError, match="y_prob has only one model; at least two"):
         compare_all(Y, {"a": A})
     with pytest.raises(ValueError, match=r"y_prob\['b'\]\[0\] is nan"):
         compare_all(Y, {"a": A, "b": [float("nan"), *B[1:]]})

@@ -497,10 +497,10 @@ def test_wrong_input_is_refused_before_anything_is_drawn(display):
     y, p = rows(5)
     for error, words, arguments, options in (
         (ValueError, r"y_prob\[1\] is 1.5", (y, [0.5, 1.5, 0.5, 0.5, 0.5]), {}),
-        (ValueError, r"the model 'b': y_prob\[0\] is nan", (y, {"a": p, "b": p * np.nan}), {}),
+        (ValueError, r"y_prob\['b'\]\[0\] is nan", (y, {"a": p, "b": p * np.nan}), {}),
         (ValueError, r"y_prob is an empty dict", (y, {}), {}),
         (ValueError, r"name is 'x', but y_prob is a dict", (y, {"a": p}), {"name": "x"}),
-        (TypeError, r"y_prob has the key 3; a name must be a text", (y, {3: p}), {}),
+        (TypeError, r"y_prob has the key 3; the name of a model must be a text", (y, {3: p}), {}),
         (TypeError, r"name is 3; it must be a text", (y, p), {"name": 3}),
         (ValueError, r"sample_weight\[0\] is -1", (y, p), {"sample_weight": [-1, 1, 1, 1, 1]}),
     ):

@@ -174,15 +174,20 @@ def test_certain_predictions_that_fail_are_noted():
 @pytest.mark.parametrize(
     ("y_prob", "error", "message"),
     [
-        ({}, ValueError, "empty mapping"),
+        ({}, ValueError, "empty dict"),
         ({"a": [0.5, 1.5]}, ValueError, r"y_prob\['a'\]\[1\] is 1.5"),
-        ({1: [0.5, 0.5]}, TypeError, "name is a text"),
+        ({1: [0.5, 0.5]}, TypeError, "name of a model must be a text"),
         ([0.5, float("nan")], ValueError, r"y_prob\[1\] is nan"),
     ],
 )
 def test_bad_predictions_are_refused(y_prob, error, message):
     with pytest.raises(error, match=message):
         caldist.report([0, 1], y_prob)
+
+
+def test_swapped_arguments_are_recognised():
+    with pytest.raises(ValueError, match=r"y_true and y_prob\['m'\] look swapped"):
+        caldist.report([0.2, 0.5, 0.9], {"m": [0, 1, 1]})
 
 
 class Page(HTMLParser):

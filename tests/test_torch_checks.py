@@ -57,7 +57,7 @@ def test_labels(labels, message, loss, device):
 @everywhere
 def test_swapped_arguments(loss, device):
     p = torch.tensor([0.5, 0.25, 0.5, 0.75], device=device)
-    with pytest.raises(ValueError, match="look swapped"):
+    with pytest.raises(ValueError, match=r"look swapped.* The order is \(y_prob, y_true\)"):
         loss(torch.tensor([0.0, 1.0, 1.0, 0.0], device=device), p)
 
 

@@ -30,6 +30,8 @@ __all__ = [
     "generator",
     "labels",
     "masses",
+    "models",
+    "named_inputs",
     "probabilities",
     "real_array",
     "real_vector",
@@ -41,6 +43,7 @@ Vector = NDArray[np.float64]
 Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
 
 _NUMBER_KINDS = "buif"
+_ORDER = "The order is (y_true, y_prob)."
 _MATRIX_REMEDY = (
     "Binary measures take the probability of label 1 as one column, for example y_prob[:, 1]. "
     "For several classes reduce explicitly with caldist.top_label or caldist.one_vs_rest."
@@ -232,35 +235,67 @@ def check_size(name: str, size: int, other: str, expected: int) -> None:
         raise ValueError(message)
 
 
-def _fail_if_swapped(y_true: object, y_prob: object) -> None:
-    """Raise when the first argument holds probabilities and the second labels."""
+def _fail_if_swapped(y_true: object, y_prob: object, names: tuple[str, str], remedy: str) -> None:
+    """Raise when the labels hold probabilities and the predictions labels."""
+    true_name, prob_name = names
     try:
-        first, second = real_vector(y_true, "y_true"), real_vector(y_prob, "y_prob")
-        labels(second, "y_prob")
-        probabilities(first, "y_true")
+        first, second = real_vector(y_true, true_name), real_vector(y_prob, prob_name)
+        labels(second, prob_name)
+        probabilities(first, true_name)
     except (TypeError, ValueError):
         return
-    fractional = (first > 0) & (first < 1)
     fail(
-        "y_true",
+        true_name,
         first,
-        fractional,
-        "y_true and y_prob look swapped, since y_prob holds only 0 and 1. "
-        "The order is (y_true, y_prob).",
+        (first > 0) & (first < 1),
+        f"{true_name} and {prob_name} look swapped, since {prob_name} holds only 0 and 1. {remedy}",
     )
 
 
+def named_inputs(
+    y_true: object,
+    predictions: Mapping[str, object],
+    *,
+    true_name: str = "y_true",
+    remedy: str = _ORDER,
+) -> tuple[NDArray[np.uint8], list[Vector]]:
+    """Return clean labels and columns of predictions, which messages call by their keys.
+
+    ``remedy`` says what to do where labels and predictions look swapped.
+    """
+    try:
+        label = labels(y_true, true_name)
+    except ValueError:
+        for name, values in predictions.items():
+            _fail_if_swapped(y_true, values, (true_name, name), remedy)
+        raise
+    clean = [probabilities(values, name) for name, values in predictions.items()]
+    for name, prediction in zip(predictions, clean, strict=True):
+        check_size(true_name, label.size, name, prediction.size)
+    return label, clean
+
+
+def models(
+    y_true: object, y_prob: Mapping[Any, object]
+) -> tuple[NDArray[np.uint8], dict[str, Vector]]:
+    """Return clean labels, and the predictions of models that were passed by their names."""
+    if not y_prob:
+        message = "y_prob is an empty dict: at least one model is needed."
+        raise ValueError(message)
+    for name in y_prob:
+        if not isinstance(name, str):
+            message = f"y_prob has the key {show(name)}; the name of a model must be a text."
+            raise TypeError(message)
+    called = {f"y_prob[{name!r}]": values for name, values in y_prob.items()}
+    label, predictions = named_inputs(y_true, called)
+    return label, dict(zip(y_prob, predictions, strict=True))
+
+
 def binary_inputs(
-    y_true: object, y_prob: object, sample_weight: object = None
+    y_true: object, y_prob: object, sample_weight: object = None, *, remedy: str = _ORDER
 ) -> tuple[NDArray[np.uint8], Vector, Vector | None]:
     """Return clean labels, predictions and weights (None where there are none)."""
-    try:
-        label = labels(y_true)
-    except ValueError:
-        _fail_if_swapped(y_true, y_prob)
-        raise
-    prediction = probabilities(y_prob)
-    check_size("y_true", label.size, "y_prob", prediction.size)
+    label, [prediction] = named_inputs(y_true, {"y_prob": y_prob}, remedy=remedy)
     if sample_weight is None:
         return label, prediction, None
     return label, prediction, weights(sample_weight, prediction.size)

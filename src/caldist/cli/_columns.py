@@ -46,11 +46,14 @@ def read_columns(
         if label is None or not scores:
             label, scores = _guess(source, label, list(scores), {*others, weight})
         content = source.read([*dict.fromkeys([label, *scores, *named])])
-    clean_label = _validate.labels(content[label], f"column {label!r}")
-    clean_scores = {
-        name: _validate.probabilities(content[name], f"column {name!r}")
-        for name in dict.fromkeys(scores)
-    }
+    names = list(dict.fromkeys(scores))
+    clean_label, predictions = _validate.named_inputs(
+        content[label],
+        {f"column {name!r}": content[name] for name in names},
+        true_name=f"column {label!r}",
+        remedy="Exchange --label and --score.",
+    )
+    clean_scores = dict(zip(names, predictions, strict=True))
     clean_weight = None
     if weight is not None:
         clean_weight = _validate.weights(content[weight], clean_label.size, f"column {weight!r}")

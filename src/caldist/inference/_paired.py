@@ -71,15 +71,7 @@ class PairedRows:
         groups: ArrayLike | None,
     ) -> PairedRows:
         """Check what users pass; ``named`` has the predictions by the names of the arguments."""
-        try:
-            label = _validate.labels(y_true)
-        except ValueError:
-            for values in named.values():  # says so where the arguments look swapped
-                _validate.binary_inputs(y_true, values)
-            raise
-        predictions = [_validate.probabilities(values, name) for name, values in named.items()]
-        for name, prediction in zip(named, predictions, strict=True):
-            _validate.check_size(name, prediction.size, "y_true", label.size)
+        label, predictions = _validate.named_inputs(y_true, named)
         weight = None if sample_weight is None else _validate.weights(sample_weight, label.size)
         part = None if groups is None else group_codes(groups, label.size)[0]
         return cls(label, predictions, weight, part)

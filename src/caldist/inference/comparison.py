@@ -297,20 +297,17 @@ def compare_all(
             "to its predictions."
         )
         raise TypeError(message)
-    if len(y_prob) < 2:
-        message = f"y_prob has {len(y_prob)} models; at least two are needed to compare."
+    label, predictions = _validate.models(y_true, y_prob)
+    if len(predictions) < 2:
+        message = "y_prob has only one model; at least two are needed to compare."
         raise ValueError(message)
-    for name in y_prob:
-        if not isinstance(name, str):
-            message = f"y_prob has the key {_validate.show(name)}; name each model by a text."
-            raise TypeError(message)
     pairs = _all_pairs(
-        y_true, {f"y_prob[{name!r}]": values for name, values in y_prob.items()},
+        label, predictions,
         measure=measure, confidence_level=confidence_level, n_resamples=n_resamples,
         sample_weight=sample_weight, groups=groups, rng=rng, progress=progress,
         options=measure_options,
     )  # fmt: skip
-    names = list(y_prob)
+    names = list(predictions)
     values = [pairs[0, 1].value_a, *(pairs[0, k].value_b for k in range(1, len(names)))]
     return Comparisons(
         dict(zip(names, values, strict=True)),

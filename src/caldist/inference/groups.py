@@ -18,6 +18,7 @@ from caldist.inference._null import null_values, sums
 from caldist.inference._resampling import Resampler, Sample, group_codes
 from caldist.inference._row_labels import number_labels
 from caldist.inference.intervals import Interval, confidence_interval
+from caldist.measures.evaluation import measure_names
 
 __all__ = ["Group", "GroupEvaluation", "evaluate_groups"]
 
@@ -225,7 +226,9 @@ def evaluate_groups(
     >>> [(group.name, group.pvalue < 0.05, group.note) for group in result.groups]
     [('north', True, 'only 0 positives'), ('south', False, '')]
     """
-    names_of_measures = _measures(measures)
+    names_of_measures = measure_names(
+        _DEFAULT if measures is None else measures, _MEASURES, "the measures with an interval are"
+    )
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     label, prediction, weight = _validate.binary_inputs(y_true, y_prob, sample_weight)
@@ -348,26 +351,6 @@ def _with_bar(parts: list[Integers], *, show: bool) -> Iterator[tuple[int, Integ
 
 
 # -- arguments -------------------------------------------------------------------------------
-
-
-def _measures(measures: Iterable[str] | None) -> tuple[str, ...]:
-    if measures is None:
-        return _DEFAULT
-    if isinstance(measures, str):
-        message = f"measures is the text {measures!r}; pass a list of names, [{measures!r}]."
-        raise TypeError(message)
-    if not isinstance(measures, Iterable):
-        message = f"measures is {_validate.show(measures)}; pass a list of names."
-        raise TypeError(message)
-    names = tuple(measures)
-    for at, name in enumerate(names):
-        if not isinstance(name, str) or name not in _MEASURES:
-            message = (
-                f"measures[{at}] is {_validate.show(name)}; the measures with an interval are "
-                f"{', '.join(_MEASURES)}."
-            )
-            raise ValueError(message)
-    return names
 
 
 def _check_weights(names: list[Any], code: Integers, weight: Vector | None) -> None:

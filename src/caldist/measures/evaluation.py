@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from caldist import _validate
 from caldist.joint import Joint
 from caldist.measures.registry import MEASURES
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Evaluation", "evaluate", "measure_names"]
 
 
 @dataclass(frozen=True)
@@ -56,22 +57,25 @@ def evaluate(joint: Joint, *, measures: Iterable[str] | None = None) -> dict[str
         )
         raise TypeError(message)
     joint.normalized()  # raises for a joint without rows
-    return {name: _evaluate(joint, name) for name in _names(measures)}
+    return {name: _evaluate(joint, name) for name in measure_names(measures)}
 
 
-def _names(measures: Iterable[str] | None) -> list[str]:
+def measure_names(
+    measures: object, known: Collection[str] = MEASURES, what: str = "known are"
+) -> list[str]:
+    """Return the names of measures, all that are known where None is passed."""
     if measures is None:
-        return list(MEASURES)
+        return list(known)
     if isinstance(measures, str):
         message = f"measures is the text {measures!r}; pass a list of names, [{measures!r}]."
         raise TypeError(message)
     if not isinstance(measures, Iterable):
-        message = f"measures is {measures!r}; pass a list of names."
+        message = f"measures is {_validate.show(measures)}; pass a list of names."
         raise TypeError(message)
     names = list(measures)
     for at, name in enumerate(names):
-        if not isinstance(name, str) or name not in MEASURES:
-            message = f"measures[{at}] is {name!r}; known are {', '.join(MEASURES)}."
+        if not isinstance(name, str) or name not in known:
+            message = f"measures[{at}] is {_validate.show(name)}; {what} {', '.join(known)}."
             raise ValueError(message)
     return names
 

@@ -134,20 +134,8 @@ def named(
     if name is not None:
         message = f"name is {_validate.show(name)}, but y_prob is a dict, whose keys are the names."
         raise ValueError(message)
-    if not y_prob:
-        message = "y_prob is an empty dict: at least one model is needed."
-        raise ValueError(message)
-    models = []
-    for key, values in y_prob.items():
-        if not isinstance(key, str):
-            message = f"y_prob has the key {_validate.show(key)}; a name must be a text."
-            raise TypeError(message)
-        try:
-            models.append(_predictions(key, y_true, values, sample_weight))
-        except (TypeError, ValueError) as error:
-            message = f"the model {_validate.show(key)}: {error}"
-            raise type(error)(message) from error
-    return models
+    label, models = _validate.models(y_true, y_prob)
+    return [_predictions(key, label, values, sample_weight) for key, values in models.items()]
 
 
 def _predictions(

@@ -141,17 +141,7 @@ def _rows(
     if not isinstance(y_prob, Mapping):
         label, prediction, _ = _validate.binary_inputs(y_true, y_prob)
         return label, {"model": prediction}
-    if not y_prob:
-        message = "y_prob is an empty mapping: pass at least one model's predictions."
-        raise ValueError(message)
-    label, predictions = _validate.labels(y_true), {}
-    for name, values in y_prob.items():
-        if not isinstance(name, str):
-            message = f"y_prob has the key {name!r}; a model's name is a text."
-            raise TypeError(message)
-        predictions[name] = _validate.probabilities(values, f"y_prob[{name!r}]")
-        _validate.check_size("y_true", label.size, f"y_prob[{name!r}]", predictions[name].size)
-    return label, predictions
+    return _validate.models(y_true, y_prob)
 
 
 @contextmanager

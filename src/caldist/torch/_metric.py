@@ -11,7 +11,7 @@ from torch import Tensor
 
 from caldist import _grid, _validate
 from caldist.joint import Joint
-from caldist.measures.evaluation import _names, evaluate
+from caldist.measures.evaluation import evaluate, measure_names
 from caldist.torch import _checks
 from caldist.torch._multiclass import _problems
 
@@ -84,7 +84,7 @@ class CalibrationDistance(Metric):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.measures = tuple(_names(measures))
+        self.measures = tuple(measure_names(measures))
         self.bits = _validate.check_count("bits", bits, maximum=24)
         if reduction is not None:
             _validate.check_choice("reduction", reduction, ("top_label",))
@@ -190,6 +190,10 @@ def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
         raise ValueError(message)
     good = (probability >= 0) & (probability <= 1) & ((label == 0) | (label == 1))
     if not bool(good.all()):  # one question to the device; what is wrong is found on the CPU
-        _validate.probabilities(probability.double().cpu().numpy(), "preds")
-        _validate.labels(label.double().cpu().numpy(), "target")
+        _validate.named_inputs(
+            label.double().cpu().numpy(),
+            {"preds": probability.double().cpu().numpy()},
+            true_name="target",
+            remedy="The order is (preds, target).",
+        )
     return probability, label
