@@ -8,6 +8,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._text_tables import aligned
 from caldist.joint import Joint
 from caldist.measures.evaluation import evaluate
 from caldist.measures.registry import MEASURES
@@ -60,7 +61,7 @@ def demo_table(label: NDArray[np.int64], predictions: Mapping[str, Vector]) -> s
     ]
     accuracy = (np.mean((predictions[model] >= 0.5) == label) for model in models)
     rows.append(["", "accuracy", *(f"{share:.4f}" for share in accuracy)])
-    return "\n".join(_align(_headers(models) + rows))
+    return "\n".join(aligned(_headers(models) + rows, left={0, 1}))
 
 
 def demo_text() -> str:
@@ -78,15 +79,3 @@ def _headers(models: Sequence[str]) -> list[list[str]]:
     lines = [["", "", *line] for line in zip(*stacked, strict=True)]
     lines[-1][:2] = ["symbol", "measure"]
     return lines
-
-
-def _align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Pad the columns: the first two are names and go left, the others numbers and go right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if at < 2 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

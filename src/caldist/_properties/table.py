@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from caldist._text_tables import aligned
+
 __all__ = ["COLUMNS", "Evidence", "Kind", "Property", "PropertyError", "PropertyTable"]
 
 Kind = Literal["theorem", "counter-example", "computation"]
@@ -131,13 +133,9 @@ class PropertyTable:
         return [["measure", *COLUMNS], *body]
 
     def __str__(self) -> str:
-        lines = self.cells()
-        width = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        lines.insert(1, ["-" * size for size in width])
-        return "\n".join(
-            "  ".join(text.ljust(size) for text, size in zip(line, width, strict=True)).rstrip()
-            for line in lines
-        )
+        head, *body = self.cells()
+        rule = ["-" * max(map(len, column)) for column in zip(head, *body, strict=True)]
+        return "\n".join(aligned([head, rule, *body], left=range(len(head))))
 
     def to_markdown(self) -> str:
         """Return the table in Markdown."""

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from caldist._text_tables import aligned, markdown
+
 __all__ = ["FORMATS", "format_option", "show"]
 
 FORMATS = ("table", "json", "csv", "markdown")
@@ -40,8 +42,12 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
         click.echo(text_file.getvalue(), nl=False)
     else:
         cells = [columns, *([_rounded(row[name]) for name in columns] for row in rows)]
-        numeric = [all(isinstance(row[name], int | float) for row in rows) for name in columns]
-        lines = _markdown(cells, numeric) if style == "markdown" else _aligned(cells, numeric)
+        left = {
+            at
+            for at, name in enumerate(columns)
+            if not all(isinstance(row[name], int | float) for row in rows)
+        }
+        lines = markdown(cells, left) if style == "markdown" else aligned(cells, left)
         click.echo("\n".join(lines))
     if notes:
         to_stderr = style != "table"
@@ -58,24 +64,3 @@ def _rounded(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _aligned(cells: Sequence[Sequence[str]], numeric: Sequence[bool]) -> list[str]:
-    cells = [[" ".join(cell.split()) for cell in row] for row in cells]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-
-
-def _markdown(cells: Sequence[Sequence[str]], numeric: Sequence[bool]) -> list[str]:
-    from caldist.reporting.text import escaped
-
-    rule = ["---:" if right else "---" for right in numeric]
-    head, *body = cells
-    body = [[escaped(cell) for cell in row] for row in body]
-    return ["| " + " | ".join(row) + " |" for row in (head, rule, *body)]

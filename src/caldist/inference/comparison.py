@@ -10,6 +10,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._text_tables import aligned
 from caldist.inference._norms import NORMS
 from caldist.inference._paired import (
     PARTS,
@@ -123,14 +124,9 @@ class Comparisons:
         for (a, b), pair in self.pairs.items():
             numbers = (f"{x:+.4f}" for x in (pair.difference, pair.low, pair.high))
             lines.append((a, f"- {b}", "", *numbers, f"{pair.pvalue:.3g}"))
-        width = [max(len(line[k]) for line in lines) for k in range(7)]
-        text = [
-            "  ".join(
-                (cell.ljust if k < 2 else cell.rjust)(width[k]) for k, cell in enumerate(line)
-            ).rstrip()
-            for line in lines
-        ]
-        return "\n".join([*text, f"All intervals hold together with {level} confidence."])
+        return "\n".join(
+            [*aligned(lines, left={0, 1}), f"All intervals hold together with {level} confidence."]
+        )
 
 
 def compare(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._frames import frame
+from caldist._text_tables import aligned
 from caldist.inference._limits import FEW
 from caldist.inference._norms import make_norm
 from caldist.inference._null import null_values, sums
@@ -126,15 +127,7 @@ class GroupEvaluation:
             ]
             for group in self.groups
         ]
-        width = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        last = len(width) - 1
-        lines = [
-            "  ".join(
-                cell.ljust(size) if at in {0, last} else cell.rjust(size)
-                for at, (cell, size) in enumerate(zip(row, width, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
+        lines = aligned(rows, left={0, len(rows[0]) - 1})
         level = f"{100 * self.confidence_level:g}%"
         lines.append(f"Intervals: {level} each. p-values: adjusted for all groups.")
         return "\n".join(lines)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from caldist._text_tables import aligned, escaped
+from caldist._text_tables import markdown as table
 from caldist.reporting.model import GroupReport, MeasureReport, PairReport, Report
 from caldist.reporting.words import down, percent, probability, up
 
-__all__ = ["ROWS_OF_A_PAGE", "escaped", "interval", "markdown", "plain", "shortened"]
+__all__ = ["ROWS_OF_A_PAGE", "interval", "markdown", "plain", "shortened"]
 
 Table = list[list[str]]
 Tested = TypeVar("Tested", PairReport, GroupReport)
@@ -89,16 +91,6 @@ def interval(measure: MeasureReport) -> str:
     return f"{down(measure.low)} to {up(measure.high)}"
 
 
-def escaped(text: str) -> str:
-    """Keep names from the data from being read as Markdown or HTML."""
-    one_line = " ".join(text.split())
-    return "".join(_ENTITY.get(mark, f"\\{mark}" if mark in _MARKS else mark) for mark in one_line)
-
-
-_MARKS = "\\`*_{}[]#|!~$"
-_ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-
-
 def _number(value: float) -> str:
     return f"{value:.4f}"
 
@@ -157,21 +149,13 @@ def _groups(groups: Sequence[GroupReport], level: str) -> Table:
     return [row[:-1] for row in (names, *rows)]
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Pad columns: text goes left, numbers right. A name with line breaks stays on one line."""
-    lines = [[" ".join(cell.split()) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    left = [name in _LEFT for name in rows[0]]
-    return [
-        "  ".join(
-            cell.ljust(width) if text else cell.rjust(width)
-            for cell, width, text in zip(row, widths, left, strict=True)
-        ).rstrip()
-        for row in lines
-    ]
+def _text_columns(rows: Table) -> list[int]:
+    return [at for at, name in enumerate(rows[0]) if name in _LEFT]
 
 
-def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:
-    head, *body = ([escaped(cell) for cell in row] for row in rows)
-    rule = ["---" if name in _LEFT else "---:" for name in rows[0]]
-    return ["| " + " | ".join(row) + " |" for row in (head, rule, *body)]
+def _aligned(rows: Table) -> list[str]:
+    return aligned(rows, _text_columns(rows))
+
+
+def _markdown(rows: Table) -> list[str]:
+    return table(rows, _text_columns(rows))
