@@ -16,7 +16,7 @@ from benchmarks.ratios import cells, measure_cells, ratio_table
 from benchmarks.startup import startup_table
 from benchmarks.tables import Table, machine, page
 from benchmarks.timing import ONCE, THOROUGH
-from caldist._files import write_atomically
+from caldist._util.atomic_files import write_atomically
 
 _SIZES = (10**4, 10**5, 10**6, 10**7)
 _QUICK_SIZES = (100, 200)

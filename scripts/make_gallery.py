@@ -24,7 +24,7 @@ from PIL import Image
 
 import caldist
 from caldist._demo import load_demo
-from caldist._files import write_atomically
+from caldist._util.atomic_files import write_atomically
 from caldist.plots import (
     CumulativeDisplay,
     DistanceDisplay,

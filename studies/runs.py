@@ -17,7 +17,7 @@ from typing import IO
 
 from tqdm import tqdm
 
-from caldist._files import write_atomically
+from caldist._util.atomic_files import write_atomically
 
 __all__ = ["Row", "read_rows", "run_cells", "write_bytes"]
 

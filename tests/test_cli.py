@@ -309,7 +309,7 @@ def test_help_imports_neither_scipy_nor_engines():
 
 
 def test_the_program_runs_as_a_module():
-    demo = Path(caldist.__file__).parent / "data" / "demo.csv"
+    demo = Path(caldist.__file__).parent / "_demo" / "demo.csv"
     command = [sys.executable, "-m", "caldist", "measure", str(demo), "--label", "label"]
     command += ["--score", "decision_tree", "--measures", "smooth_ce", "--format", "csv"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

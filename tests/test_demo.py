@@ -40,7 +40,7 @@ def test_the_data_are_labels_and_probabilities():
 
 
 def test_the_file_is_what_the_script_writes():
-    data = files("caldist") / "data"
+    data = files("caldist._demo")
     header, *rows = (data / "demo.csv").read_text(encoding="ascii").splitlines()
     assert header.split(",") == ["label", *MODELS]
     assert len(rows) == 1797

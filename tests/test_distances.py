@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import caldist
 import oracles
 from caldist import _kernels
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures import _lower_solver, _partitions
 from caldist.measures import lower_distance as lower_module
 from caldist.measures.lower_distance import certify_lower, lower_distance_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from caldist._kernels import COMPILED, grouping, interval
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures import _grouping_search
 from caldist.measures.interval_ce import interval_ce_of, interval_groups_below
 from caldist.measures.upper_distance import upper_distance_of

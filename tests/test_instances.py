@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.interval_ce import interval_ce_of
 from caldist.measures.kernel_ce import kernel_ce_of
 from caldist.measures.smooth_ce import smooth_ce_of

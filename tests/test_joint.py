@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caldist import Joint, _support
-from caldist._grid import ROWS_PER_CELL
+from caldist import Joint
+from caldist.data import sorting as _support
+from caldist.data.grid import ROWS_PER_CELL
 from strategies import family, samples
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import caldist
 from caldist import Joint
-from caldist._grid import ROWS_PER_CELL
+from caldist.data.grid import ROWS_PER_CELL
 from caldist.measures.registry import MEASURES
 from strategies import samples
 

@@ -23,9 +23,11 @@ from sklearn.linear_model import LogisticRegression
 
 import caldist
 import strategies
-from caldist import _frames, _optional, inference
+from caldist import inference
 from caldist._demo import load_demo
 from caldist._kernels import COMPILED
+from caldist._util import frames as _frames
+from caldist._util import optional as _optional
 from caldist.inference.regions import Region, miscalibrated_regions
 from caldist.plots import (
     CumulativeDisplay,

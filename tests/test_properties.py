@@ -17,7 +17,7 @@ import oracles
 from caldist._properties import PropertyError, PropertyTable, evidence, properties, rows, witnesses
 from caldist._properties.evidence import Subject, of_joints
 from caldist._properties.table import COLUMNS, format_number
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.binned_ece import binned_ece_of
 from caldist.measures.brier_score import brier_score_of
 from caldist.measures.ece import ece_of

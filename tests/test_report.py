@@ -14,7 +14,7 @@ import pytest
 
 import caldist
 from caldist.inference.regions import Region
-from caldist.reporting.words import down, up, verdict
+from caldist.reporting.verdict import down, up, verdict
 
 HOSTILE = "<script>alert('x')</script> $\\frac{1}{2}$ | `a` _b_ \"'&"
 

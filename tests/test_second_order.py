@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import caldist
 from caldist import Joint, _kernels
-from caldist._profile import folding_excess
+from caldist.data.within_cells import folding_excess
 from caldist.measures import _second_order
 from caldist.measures._transport import transport_bound
 from caldist.measures.lower_distance import certify_lower
@@ -164,7 +164,7 @@ def test_the_same_bits_from_any_partition():
 def test_the_profile_holds_the_mean_and_the_range_of_the_running_sum(rows):
     y, p, weight, bits = rows
     exact = Joint.from_arrays(y, p, sample_weight=weight)
-    profile = exact.coarsen(bits).grid.profile
+    profile = exact.coarsen(bits).grid.within_cells
     v, sums = exact.prediction, exact.prefix_sums()
     for (a, b), mean, low, high in zip(
         itertools.pairwise(profile.node), profile.mean, profile.low, profile.high, strict=True
@@ -196,7 +196,7 @@ def test_dyadic_widths_are_bounded_below_by_the_deposit(rows, k):
     exact = Joint.from_arrays(y, p, sample_weight=weight)
     width = 2.0 ** -min(k, bits)
     value = caldist.random_interval_ce(y, p, sample_weight=weight, width=width)
-    lower, _ = _second_order.dyadic_interval(exact.coarsen(bits).grid.profile, width)
+    lower, _ = _second_order.dyadic_interval(exact.coarsen(bits).grid.within_cells, width)
     assert lower <= value + 1e-13
 
 
@@ -204,7 +204,7 @@ def test_dyadic_widths_are_bounded_below_by_the_deposit(rows, k):
 def test_windows_of_any_width(rows, width):
     y, p, weight, bits = rows
     exact = Joint.from_arrays(y, p, sample_weight=weight)
-    lower, upper = _second_order.random_interval(exact.coarsen(bits).grid.profile, width)
+    lower, upper = _second_order.random_interval(exact.coarsen(bits).grid.within_cells, width)
     value = caldist.random_interval_ce(y, p, sample_weight=weight, width=width)
     assert lower - 1e-13 <= value <= upper + 1e-13
 

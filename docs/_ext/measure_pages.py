@@ -45,17 +45,17 @@ def _family(sharpness: float, n: int, seed: int = 0) -> tuple[Any, Any]:
 def _call(name: str) -> Callable[[Any, Any], float]:
     function = getattr(caldist, name)
     if name == "weighted_ce":
-        from caldist.weights import polynomials  # noqa: PLC0415 -- for this one
+        from caldist.weights import polynomials  # for this one
 
         return lambda y, p: float(function(y, p, functions=polynomials(3)))
     return lambda y, p: float(function(y, p))
 
 
 def _picture(name: str, symbol: str) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 -- chosen before pyplot
+    import matplotlib as mpl  # chosen before pyplot
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt  # noqa: PLC0415
+    import matplotlib.pyplot as plt
 
     measure = _call(name)
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.7), layout="constrained")

@@ -14,10 +14,11 @@ from caldist import _kernels as _kernels  # says at once if kernels are not comp
 from caldist._version import __version__
 
 if _TYPE_CHECKING:
-    from caldist._errors import ToleranceError
     from caldist._properties import PropertyTable, properties
+    from caldist._util.errors import ToleranceError
     from caldist._versions import show_versions
     from caldist.certificates import Certificate, CertificateError
+    from caldist.data.joint import Joint
     from caldist.engines import summarize
     from caldist.inference import (
         Comparison,
@@ -35,7 +36,6 @@ if _TYPE_CHECKING:
         evaluate_groups,
         sample_size,
     )
-    from caldist.joint import Joint
     from caldist.measures._kernel_estimators import KernelDraws, kernel_ce_draws
     from caldist.measures.averaged_two_bin_ce import averaged_two_bin_ce
     from caldist.measures.binned_ece import binned_ece
@@ -79,7 +79,7 @@ _MODULES = {
     "Evaluation": "caldist.measures.evaluation",
     "GroupEvaluation": "caldist.inference",
     "Interval": "caldist.inference",
-    "Joint": "caldist.joint",
+    "Joint": "caldist.data.joint",
     "KernelDraws": "caldist.measures._kernel_estimators",
     "PopulationBracket": "caldist.inference",
     "PropertyTable": "caldist._properties",
@@ -87,7 +87,7 @@ _MODULES = {
     "Report": "caldist.reporting",
     "TCal": "caldist.measures.t_cal",
     "TestResult": "caldist.inference",
-    "ToleranceError": "caldist._errors",
+    "ToleranceError": "caldist._util.errors",
     "averaged_two_bin_ce": "caldist.measures.averaged_two_bin_ce",
     "binned_ece": "caldist.measures.binned_ece",
     "brier_score": "caldist.measures.brier_score",

@@ -25,7 +25,7 @@ def show_versions() -> None:
     >>> caldist.show_versions()
     caldist: ...
     """
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 -- slow
+    from importlib.metadata import PackageNotFoundError, version  # slow
 
     print(f"caldist: {__version__}")
     print(f"kernels: {'compiled' if _kernels.COMPILED else 'plain Python'}")

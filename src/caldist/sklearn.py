@@ -15,7 +15,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from caldist import _validate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.upper_distance import best_map, nearest_known
 from caldist.multiclass import ROW_SUM_TOLERANCE
 

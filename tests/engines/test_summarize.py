@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from caldist import Joint
-from caldist._grid import from_rows
+from caldist.data.grid import from_rows
 from caldist.engines import summarize
 from engines.rows import INF, INVALID_COUNTS, INVALID_ROWS, NAN, hard_rows
 
@@ -223,7 +223,7 @@ def test_memory_is_checked_before_cells_come_back(constructor):
 
 def test_too_many_rows_in_a_cell_are_an_error(constructor, monkeypatch):
     """Sums of places are below 2^63 for up to 2^32 rows; the limit is lowered here."""
-    monkeypatch.setattr("caldist._grid.ROWS_PER_CELL", 4)
+    monkeypatch.setattr("caldist.data.grid.ROWS_PER_CELL", 4)
     table = constructor({"label": [1] * 5, "score": [0.5] * 5})
     with pytest.raises(ValueError, match="a cell would hold more than 4 rows"):
         summarize(table, **COLUMNS)

@@ -48,6 +48,6 @@ def properties() -> PropertyTable:
     >>> print(cell.evidence())
     predictors that converge, and their limit: E|f - g| = 1e-06, μ(f) = 0.5, μ(g) = 0
     """
-    from caldist._properties import rows  # noqa: PLC0415 -- many small files, rarely needed
+    from caldist._properties import rows  # many small files, rarely needed
 
     return PropertyTable(rows.cells())

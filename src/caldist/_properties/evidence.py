@@ -17,7 +17,7 @@ import numpy as np
 from caldist._properties import witnesses
 from caldist._properties.table import Evidence
 from caldist._properties.witnesses import Domain
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.smooth_ce import smooth_ce_of
 
 __all__ = [

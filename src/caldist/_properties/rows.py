@@ -30,7 +30,7 @@ from caldist._properties.claims import (
 from caldist._properties.evidence import Subject, of_joints
 from caldist._properties.table import COLUMNS, Property
 from caldist._properties.witnesses import Domain
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.binned_ece import binned_ece_of
 from caldist.measures.brier_score import brier_score_of
 from caldist.measures.ecce_mad import ecce_mad_of

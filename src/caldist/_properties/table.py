@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from caldist._text_tables import aligned
+from caldist._util.text_tables import aligned
 
 __all__ = ["COLUMNS", "Evidence", "Kind", "Property", "PropertyError", "PropertyTable"]
 

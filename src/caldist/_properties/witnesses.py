@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._kernels import COMPILED
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.true_distance import true_distance
 
 __all__ = [

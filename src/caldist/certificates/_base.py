@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = [
     "AGREEMENT",

@@ -17,7 +17,7 @@ from caldist.certificates._base import (
     support,
     vector,
 )
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["Coupling", "LowerCertificate", "dual_bound"]
 

@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from caldist._version import __version__
+from caldist.cli.demos import demo, paper
 from caldist.cli.inference import compare, test
 from caldist.cli.measure import measure
 from caldist.cli.report import report
-from caldist.cli.showing import demo, paper
 from caldist.cli.summaries import merge, summarize
 
 __all__ = ["main"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from caldist._text_tables import aligned, markdown
+from caldist._util.text_tables import aligned, markdown
 
 __all__ = ["FORMATS", "format_option", "show"]
 

@@ -129,7 +129,7 @@ def _column_rows(
     """Give a line for each score and group."""
     import numpy as np
 
-    from caldist.joint import Joint
+    from caldist.data.joint import Joint
     from caldist.measures.evaluation import evaluate
 
     parts: list[tuple[str | None, NDArray[np.intp] | slice]] = [(None, slice(None))]
@@ -155,7 +155,7 @@ def _column_rows(
 
 def _summary_rows(path: str, names: Sequence[str]) -> Iterator[dict[str, object]]:
     """Give a line for each measure of a saved summary, with its certified bounds."""
-    from caldist.joint import Joint
+    from caldist.data.joint import Joint
     from caldist.measures.evaluation import evaluate
 
     joint = Joint.load(path)

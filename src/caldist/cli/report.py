@@ -36,7 +36,7 @@ def report(
     out: str,
 ) -> None:
     """Write a report: a verdict in words, figures, intervals, tests and sub-groups."""
-    from caldist._optional import require
+    from caldist._util.optional import require
     from caldist.cli._columns import read_columns
     from caldist.reporting import report as make_report
 

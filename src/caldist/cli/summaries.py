@@ -64,7 +64,7 @@ def summarize(
 @_options.out(required=True, help="The summary to write, .npz.")
 def merge(*, files: tuple[str, ...], out: str) -> None:
     """Merge summaries of different rows into one, in any order, to the bit."""
-    from caldist.joint import Joint
+    from caldist.data.joint import Joint
 
     _options.check_out(out, [".npz"])
     first, *others = files

@@ -9,9 +9,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._grid import Grid
+from caldist.data.grid import Grid
+from caldist.data.joint import INVALID, Joint
 from caldist.engines._query import DOUBLES, Query
-from caldist.joint import INVALID, Joint
 
 __all__ = ["check_memory", "joints"]
 

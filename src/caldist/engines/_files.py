@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from caldist._optional import require
+from caldist._util.optional import require
 
 __all__ = ["Paths", "are_paths", "open_files", "reading"]
 

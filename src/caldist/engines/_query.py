@@ -19,9 +19,9 @@ from typing import Any
 
 import narwhals as nw
 
-from caldist._grid import PLACE_BITS
+from caldist.data.grid import PLACE_BITS
+from caldist.data.joint import INVALID
 from caldist.engines._columns import Columns
-from caldist.joint import INVALID
 
 __all__ = ["DOUBLES", "Query", "Rows", "binary_rows"]
 

@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from caldist import _validate
-from caldist._grid import MAX_BITS
+from caldist.data.grid import MAX_BITS
+from caldist.data.joint import INVALID, Joint
 from caldist.engines._files import are_paths, open_files, reading
-from caldist.joint import INVALID, Joint
 
 if TYPE_CHECKING:  # narwhals is loaded when a table comes
     from caldist.engines._columns import Columns
@@ -152,7 +152,7 @@ def summarize(
     """
 
     def rows(columns: Columns) -> list[Rows]:
-        from caldist.engines._query import binary_rows  # noqa: PLC0415 -- loads narwhals
+        from caldist.engines._query import binary_rows  # loads narwhals
 
         return [binary_rows(columns, y_true, y_prob, sample_weight, by)]
 
@@ -218,7 +218,7 @@ def summarize_top_label(
     """
 
     def rows(columns: Columns) -> list[Rows]:
-        from caldist.engines._multiclass import ClassRows  # noqa: PLC0415 -- loads narwhals
+        from caldist.engines._multiclass import ClassRows  # loads narwhals
 
         return [ClassRows.of(columns, y_true, y_prob, classes, sample_weight, by).top_label()]
 
@@ -270,7 +270,7 @@ def summarize_one_vs_rest(
     """
 
     def rows(columns: Columns) -> list[Rows]:
-        from caldist.engines._multiclass import ClassRows  # noqa: PLC0415 -- loads narwhals
+        from caldist.engines._multiclass import ClassRows  # loads narwhals
 
         return ClassRows.of(columns, y_true, y_prob, classes, sample_weight, by).one_vs_rest()
 
@@ -289,9 +289,9 @@ def _run(
     memory_limit: int | None,
 ) -> list[Result]:
     """Run a query for each kind of rows; the columns ``numbers`` hold numbers."""
-    from caldist.engines import _collect  # noqa: PLC0415 -- loads narwhals
-    from caldist.engines._columns import Columns  # noqa: PLC0415 -- loads narwhals
-    from caldist.engines._query import Query  # noqa: PLC0415 -- loads narwhals
+    from caldist.engines import _collect  # loads narwhals
+    from caldist.engines._columns import Columns  # loads narwhals
+    from caldist.engines._query import Query  # loads narwhals
 
     bits = _validate.check_count("bits", bits, maximum=MAX_BITS)
     _validate.check_choice("invalid", invalid, ("raise", "count"))

@@ -108,7 +108,7 @@ def chi_squared_tail(x: float, degrees: int) -> float:
     """Return P(X >= x), X chi-squared; without degrees of freedom X is 0."""
     if degrees == 0:
         return float(x <= 0)
-    from scipy.special import chdtrc  # noqa: PLC0415 -- importing scipy is slow
+    from scipy.special import chdtrc  # importing scipy is slow
 
     return float(chdtrc(degrees, x))
 

@@ -139,7 +139,7 @@ class Limits:
 
 def normal_quantile(level: float) -> float:
     """Return z_a."""
-    from statistics import NormalDist  # noqa: PLC0415 -- slow to import
+    from statistics import NormalDist  # slow to import
 
     return NormalDist().inv_cdf(level)
 

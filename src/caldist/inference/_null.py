@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist.data.joint import Joint
 from caldist.inference import _classical
 from caldist.inference._norms import make_norm
 from caldist.inference._resampling import Resampler, Sample
-from caldist.joint import Joint
 from caldist.measures.registry import MEASURES
 
 __all__ = [

@@ -27,8 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import replicates
-from caldist.inference._row_labels import group_codes
-from caldist.joint import Joint
+from caldist.data.categories import group_codes
+from caldist.data.joint import Joint
 
 __all__ = [
     "Replicate",
@@ -303,7 +303,7 @@ class Resampler:
                     results.append(block(first))
                     advance(len(results[-1]))
             else:
-                from concurrent.futures import (  # noqa: PLC0415 -- slow to import
+                from concurrent.futures import (  # slow to import
                     ThreadPoolExecutor,
                     as_completed,
                 )
@@ -325,7 +325,7 @@ class Resampler:
         if not self.progress:
             yield lambda _done: None
             return
-        from tqdm.auto import tqdm  # noqa: PLC0415 -- not needed otherwise
+        from tqdm.auto import tqdm  # not needed otherwise
 
         with tqdm(
             total=self.n_resamples, desc="resampling", unit=" replicates", delay=2, file=sys.stderr

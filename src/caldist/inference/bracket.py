@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist.data.joint import Joint
 from caldist.inference import _limits
 from caldist.inference._limits import Dyadic, Limits, warn_if_few
 from caldist.inference._resampling import Resampler, Sample
-from caldist.joint import Joint
 from caldist.measures.certification import DistanceBracket, sample_bracket
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist._text_tables import aligned
+from caldist._util.text_tables import aligned
 from caldist.inference._norms import NORMS
 from caldist.inference._paired import (
     PARTS,

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist._frames import frame
-from caldist._text_tables import aligned
+from caldist._util.frames import frame
+from caldist._util.text_tables import aligned
+from caldist.data.categories import number_labels
 from caldist.inference._limits import FEW
 from caldist.inference._norms import make_norm
 from caldist.inference._null import null_values, sums
 from caldist.inference._resampling import Resampler, Sample, group_codes
-from caldist.inference._row_labels import number_labels
 from caldist.inference.intervals import Interval, confidence_interval
 from caldist.measures.evaluation import measure_names
 
@@ -338,7 +338,7 @@ def _with_bar(parts: list[Integers], *, show: bool) -> Iterator[tuple[int, Integ
     if not show:
         yield from enumerate(parts)
         return
-    from tqdm.auto import tqdm  # noqa: PLC0415 -- not needed otherwise
+    from tqdm.auto import tqdm  # not needed otherwise
 
     yield from tqdm(enumerate(parts), total=len(parts), desc="intervals", unit=" groups", delay=2)
 

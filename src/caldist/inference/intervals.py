@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist.data.joint import Joint
 from caldist.inference import _limits
 from caldist.inference._limits import Dyadic, Limits, warn_if_few
 from caldist.inference._norms import NORMS, make_norm
 from caldist.inference._resampling import Resampler, Sample
-from caldist.joint import Joint
 from caldist.measures._rounding import random_interval_bound, random_interval_range
 from caldist.measures.brier_score import brier_score_of
 from caldist.measures.interval_ce import interval_ce_of

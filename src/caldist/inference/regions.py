@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist.data.categories import group_codes
 from caldist.inference._resampling import order_rank
-from caldist.inference._row_labels import group_codes
 
 __all__ = ["Region", "miscalibrated_regions"]
 

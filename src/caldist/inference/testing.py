@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist.data.joint import Joint
 from caldist.inference._limits import FLIPS, LABELS, distance_replicates, warn_if_few
 from caldist.inference._norms import make_norm
 from caldist.inference._null import (
@@ -20,7 +21,6 @@ from caldist.inference._null import (
     sums,
 )
 from caldist.inference._resampling import Replicate, Resampler, Sample
-from caldist.joint import Joint
 from caldist.measures.lower_distance import lower_distance_of
 
 __all__ = ["TestResult", "calibration_test"]

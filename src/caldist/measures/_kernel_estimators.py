@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = [
     "KernelDraws",

@@ -69,8 +69,8 @@ def _numbered(sets: Groups) -> Groups:
 
 def _by_integer_program(cost: Vector, k: int, start: Groups) -> tuple[Groups, bool]:
     """Solve the set partitioning problem, or keep ``start`` where that takes too long."""
-    from scipy import sparse  # noqa: PLC0415 -- slow to import, rarely needed
-    from scipy.optimize import Bounds, LinearConstraint, linprog, milp  # noqa: PLC0415
+    from scipy import sparse  # slow to import, rarely needed
+    from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
     bits = 1 << np.arange(k)
     initial = np.array([bits[start == g].sum() for g in np.unique(start)])

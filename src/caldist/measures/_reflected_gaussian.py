@@ -55,7 +55,7 @@ class SmoothedNorm:
         halo = math.ceil(REACH * high * cells / length)
         window = max(_TILE, 1 << (4 * halo).bit_length())
         if cells <= window:
-            from scipy.fft import next_fast_len  # noqa: PLC0415 -- importing scipy is slow
+            from scipy.fft import next_fast_len  # importing scipy is slow
 
             cells = window = next_fast_len(cells, real=True)
         self._unit = length / cells
@@ -98,7 +98,7 @@ class _Tile:
 
     def integral(self, width: float) -> float:
         """Return the integral of |f| over the core."""
-        from scipy.fft import dct, dst  # noqa: PLC0415 -- importing scipy is slow
+        from scipy.fft import dct, dst  # importing scipy is slow
 
         frequency = self._frequency
         damped = self._coefficient * np.exp(-0.5 * (frequency * width) ** 2)
@@ -143,7 +143,7 @@ def _shorten(place: Vector, mass: Vector, reach: float) -> tuple[float, Vector, 
 
 def _cosine_coefficients(line: Vector, mass: Vector, cells: int, frequency: Vector) -> Vector:
     """Return the cosine coefficients of the masses, by the moments of each cell."""
-    from scipy.fft import dct, dst  # noqa: PLC0415 -- importing scipy is slow
+    from scipy.fft import dct, dst  # importing scipy is slow
 
     cell = np.minimum(line.astype(np.intp), cells - 1)
     offset = line - (cell + 0.5)

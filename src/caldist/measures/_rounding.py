@@ -18,9 +18,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from caldist._grid import Grid
-from caldist._profile import Profile
-from caldist.joint import Joint
+from caldist.data.grid import Grid
+from caldist.data.joint import Joint
+from caldist.data.within_cells import WithinCells
 from caldist.measures import _second_order
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.random_interval_ce import DEFAULT_WIDTH, random_interval_ce_of
@@ -31,7 +31,6 @@ __all__ = [
     "better_of",
     "kernel_bounds",
     "lower_distance_bounds",
-    "profile_of",
     "random_interval_bound",
     "random_interval_bounds",
     "random_interval_range",
@@ -39,6 +38,7 @@ __all__ = [
     "residual_rounding",
     "smooth_bounds",
     "surrogate_interval_bounds",
+    "within_cells_of",
 ]
 
 Bounds = Callable[[Joint, float], tuple[float, float]]
@@ -64,9 +64,9 @@ def around(value: float, bound: float) -> tuple[float, float]:
     return max(0.0, value - bound), value + bound
 
 
-def profile_of(joint: Joint) -> Profile | None:
+def within_cells_of(joint: Joint) -> WithinCells | None:
     """Return what is known inside the cells; None where that is not enough for second order."""
-    return None if joint.grid is None else joint.grid.profile
+    return None if joint.grid is None else joint.grid.within_cells
 
 
 def better_of(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
@@ -79,7 +79,7 @@ def smooth_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """Bound smCE: a 1-Lipschitz w changes by at most |v - v'| at a residual |e|."""
     moved = joint.radius if joint.grid is None else residual_moves(joint)
     bounds = around(value, moved + residual_rounding(joint))
-    profile = profile_of(joint)
+    profile = within_cells_of(joint)
     return bounds if profile is None else better_of(bounds, _second_order.smooth_ce(profile))
 
 
@@ -100,9 +100,9 @@ def kernel_bounds(joint: Joint, value: float) -> tuple[float, float]:
     size = (joint.mass0 * high + joint.mass1 * (1 - low)) / joint.total  # of |e|, from above
     moved = math.sqrt(2 * float((side * size) @ size))
     bounds = around(value, moved + residual_rounding(joint))
-    if grid.profile is None:
+    if grid.within_cells is None:
         return bounds
-    return better_of(bounds, _second_order.laplace(grid.profile, grid.width))
+    return better_of(bounds, _second_order.laplace(grid.within_cells, grid.width))
 
 
 def random_interval_range(joint: Joint, width: float) -> tuple[float, float]:
@@ -110,7 +110,7 @@ def random_interval_range(joint: Joint, width: float) -> tuple[float, float]:
     moved = joint.radius if joint.grid is None else residual_moves(joint)
     value = random_interval_ce_of(joint, width=width)
     bounds = around(value, 2 / width * moved + residual_rounding(joint))
-    profile = profile_of(joint)
+    profile = within_cells_of(joint)
     if profile is None:
         return bounds
     return better_of(bounds, _second_order.random_interval(profile, width))
@@ -134,7 +134,7 @@ def surrogate_interval_bounds(joint: Joint, _value: float) -> tuple[float, float
     RintCE(2^-k) does not decrease with k. So a lower bound at K also holds for all finer widths,
     and SintCE is at least the least of it and of the bounds on RintCE(2^-k) + 2^-k up to K.
     """
-    profile = profile_of(joint)
+    profile = within_cells_of(joint)
     floor = lower = 0.0
     coarser = math.inf
     sums = {}

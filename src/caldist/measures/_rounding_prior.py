@@ -13,16 +13,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._grid import PLACE_BITS, Grid
-from caldist.joint import Joint
+from caldist.data.grid import PLACE_BITS, Grid
+from caldist.data.joint import Joint
 from caldist.measures import _second_order
 from caldist.measures._reflected_gaussian import SmoothedNorm
 from caldist.measures._rounding import (
     around,
     better_of,
-    profile_of,
     residual_moves,
     residual_rounding,
+    within_cells_of,
 )
 
 __all__ = [
@@ -91,7 +91,7 @@ def averaged_two_bin_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """
     moved = joint.radius if joint.grid is None else residual_moves(joint)
     bounds = around(value, 2 * (moved + residual_rounding(joint)))
-    profile = profile_of(joint)
+    profile = within_cells_of(joint)
     return bounds if profile is None else better_of(bounds, _second_order.averaged_two_bin(profile))
 
 
@@ -106,7 +106,7 @@ def kernel_smoothed_bounds(joint: Joint, value: float) -> tuple[float, float]:
     moved = joint.radius if joint.grid is None else residual_moves(joint)
     change = residual_rounding(joint) + _TOLERANCE
     bounds = _around_fixed_point(value, 0.0, math.sqrt(2 / math.pi) * moved, change)
-    profile = profile_of(joint)
+    profile = within_cells_of(joint)
     if joint.grid is None or profile is None or value < joint.grid.width:
         return bounds
     low, high = max(bounds[0], value / 2), min(bounds[1], 2 * value)

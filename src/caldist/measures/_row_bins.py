@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.binned_ece import Strategy
 
 __all__ = ["bin_starts", "refuse_weights", "row_counts"]

@@ -1,7 +1,7 @@
 r"""Bounds of second order: what a grid with sums of squares leaves certain about each measure.
 
-Notation as in :mod:`caldist._profile`: the residuals of the rows are deposited linearly on the
-edges of their cells, and S is their running sum. Every function returns the two ends of an
+Notation as in :mod:`caldist.data.within_cells`: the residuals of the rows are deposited linearly on
+the edges of their cells, and S is their running sum. Every function returns the two ends of an
 interval that contains the value on the rows. Flooring of the sums is charged to it.
 """
 
@@ -12,10 +12,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._grid import PLACE_BITS, Grid
 from caldist._kernels import rkhs, shifts, smooth
-from caldist._profile import Profile, folding_excess
 from caldist.certificates import LowerCertificate
+from caldist.data.grid import PLACE_BITS, Grid
+from caldist.data.within_cells import WithinCells, folding_excess
 from caldist.measures._transport import transport_bound
 
 __all__ = [
@@ -36,7 +36,7 @@ _UNIT = 2.0**-PLACE_BITS
 _SECOND_DERIVATIVE = 4 / math.sqrt(2 * math.pi * math.e)  # of the normal density, its L1 norm
 
 
-def smooth_ce(profile: Profile) -> Interval:
+def smooth_ce(profile: WithinCells) -> Interval:
     r"""Enclose smCE.
 
     Below: a Lipschitz function on the edges, continued linearly, is one on the rows. Above: smCE is
@@ -50,7 +50,7 @@ def smooth_ce(profile: Profile) -> Interval:
     return value - profile.slack, value + excess + profile.slack
 
 
-def laplace(profile: Profile, width: float) -> Interval:
+def laplace(profile: WithinCells, width: float) -> Interval:
     r"""Enclose kCE of the Laplace kernel of bandwidth 1.
 
     With c the residuals, d their deposit and Δ = c - d, ‖c‖² = ‖d‖² + 2⟨Δ, h⟩ + ‖Δ‖², h being d
@@ -72,7 +72,7 @@ def laplace(profile: Profile, width: float) -> Interval:
     return lower - slack, upper + slack
 
 
-def random_interval(profile: Profile, width: float) -> Interval:
+def random_interval(profile: WithinCells, width: float) -> Interval:
     r"""Enclose RintCE: the integral of \|D\|/width, D(t) = S(t + width) - S(t).
 
     The deposit's D is constant on the pieces between edges and edges shifted by the width. With s
@@ -116,7 +116,7 @@ def random_interval(profile: Profile, width: float) -> Interval:
     return (error - turning) / width, (error + turning + float(crossing.sum())) / width
 
 
-def dyadic_interval(profile: Profile, width: float) -> Interval:
+def dyadic_interval(profile: WithinCells, width: float) -> Interval:
     """Bound RintCE from below by that of the deposit; the other end is the same without cells.
 
     For widths that are whole numbers of cells D has the deposit's D as its mean in every cell, and
@@ -126,7 +126,7 @@ def dyadic_interval(profile: Profile, width: float) -> Interval:
     return error - profile.slack / width, error
 
 
-def averaged_two_bin(profile: Profile) -> Interval:
+def averaged_two_bin(profile: WithinCells) -> Interval:
     """Enclose ATB: the integral of S² is that of the squared means plus the variance in cells."""
     node, mean = profile.node, profile.mean
     total = float(profile.deposit.sum())
@@ -135,7 +135,7 @@ def averaged_two_bin(profile: Profile) -> Interval:
     return value - profile.slack, value + 2 * float(profile.variance().sum()) + profile.slack
 
 
-def smoothing_change(profile: Profile, width: float) -> tuple[float, float]:
+def smoothing_change(profile: WithinCells, width: float) -> tuple[float, float]:
     """Bound how far the L1 norm of the deposit smoothed by a Gaussian is from that of the rows.
 
     Returns a and b, for at most a/σ² + b/σ at every width σ: a Gaussian differs from its chord over

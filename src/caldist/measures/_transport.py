@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._grid import PLACE_BITS, Grid
-from caldist._profile import folding_excess
+from caldist.data.grid import PLACE_BITS, Grid
+from caldist.data.within_cells import folding_excess
 
 __all__ = ["transport_bound"]
 

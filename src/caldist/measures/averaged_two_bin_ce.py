@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["averaged_two_bin_ce", "averaged_two_bin_ce_of"]
 

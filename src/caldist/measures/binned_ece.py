@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["binned_ece", "binned_ece_of"]
 

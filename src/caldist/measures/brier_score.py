@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["brier_score", "brier_score_of"]
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._kernels import smooth
 from caldist.certificates import Certificate, SmoothCertificate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.interval_ce import interval_ce_of
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.surrogate_interval_ce import surrogate_interval_ce_of

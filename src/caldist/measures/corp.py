@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.brier_score import brier_score_of
 from caldist.measures.log_loss import log_loss_of
 
@@ -137,7 +137,7 @@ def corp_of(joint: Joint, *, score: Score = "brier") -> Corp:
 
 def _blocks(mass0: Vector, mass1: Vector) -> NDArray[np.intp]:
     """Return where the blocks of the isotonic fit start."""
-    from scipy.optimize import isotonic_regression  # noqa: PLC0415 -- importing scipy is slow
+    from scipy.optimize import isotonic_regression  # importing scipy is slow
 
     mass = mass0 + mass1
     fit = isotonic_regression(mass1 / mass, weights=mass)

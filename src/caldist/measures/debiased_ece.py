@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures._row_bins import bin_starts, refuse_weights, row_counts
 from caldist.measures.binned_ece import Strategy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["ecce_mad", "ecce_mad_of"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["ece", "ece_of"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._kernels import interval
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["interval_ce", "interval_ce_of", "interval_groups_below", "optimal_partition"]
 

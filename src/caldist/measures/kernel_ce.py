@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import rkhs
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures import _kernel_estimators as estimators
 
 __all__ = ["kernel_ce", "kernel_ce_of"]

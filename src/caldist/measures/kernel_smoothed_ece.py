@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures._reflected_gaussian import SmoothedNorm
 
 __all__ = ["kernel_smoothed_ece", "kernel_smoothed_ece_of"]
@@ -81,7 +81,7 @@ def kernel_smoothed_ece_of(joint: Joint) -> float:
 
 def _fixed_point(norm: SmoothedNorm, low: float, high: float) -> float:
     """Return the σ in [low, high] with norm(σ) = σ."""
-    from scipy.optimize import brentq  # noqa: PLC0415 -- importing scipy is slow
+    from scipy.optimize import brentq  # importing scipy is slow
 
     if norm(high) >= high:
         return high

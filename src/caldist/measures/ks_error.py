@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.ecce_mad import ecce_mad, ecce_mad_of
 
 __all__ = ["ks_error", "ks_error_of"]

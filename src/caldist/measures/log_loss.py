@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["log_loss", "log_loss_of"]
 

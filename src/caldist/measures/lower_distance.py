@@ -5,10 +5,10 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist._errors import ToleranceError
-from caldist._progress import bounds_bar
+from caldist._util.errors import ToleranceError
+from caldist._util.progress import bounds_bar
 from caldist.certificates import LowerCertificate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures import _lower_solver
 
 __all__ = ["TOLERANCE", "certify_lower", "lower_distance", "lower_distance_of"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.kernel_ce import kernel_ce_of
 
 __all__ = ["mmce", "mmce_of"]

@@ -6,7 +6,7 @@ import math
 
 from numpy.typing import ArrayLike
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.log_loss import log_loss_of
 
 __all__ = ["normalized_cross_entropy", "normalized_cross_entropy_of"]

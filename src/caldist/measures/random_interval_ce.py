@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._kernels import shifts
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["DEFAULT_WIDTH", "random_interval_ce", "random_interval_ce_of"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures import _rounding, _rounding_prior
 from caldist.measures.averaged_two_bin_ce import averaged_two_bin_ce, averaged_two_bin_ce_of
 from caldist.measures.binned_ece import binned_ece, binned_ece_of

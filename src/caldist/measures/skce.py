@@ -7,7 +7,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures._row_bins import refuse_weights, row_counts
 from caldist.measures.kernel_ce import kernel_ce_of
 

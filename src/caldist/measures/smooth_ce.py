@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist._kernels import smooth
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["smooth_ce", "smooth_ce_of"]
 

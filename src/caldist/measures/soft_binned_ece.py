@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.binned_ece import MOST_BINS
 
 __all__ = ["soft_binned_ece", "soft_binned_ece_of"]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import shifts
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures.ece import ece_of
 
 __all__ = ["surrogate_interval_ce", "surrogate_interval_ce_of"]

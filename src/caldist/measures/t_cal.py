@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures._row_bins import bin_starts, refuse_weights, row_counts
 
 __all__ = ["TCal", "t_cal", "t_cal_of"]

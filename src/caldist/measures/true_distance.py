@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist._errors import ToleranceError
 from caldist._kernels import partition
-from caldist.joint import Joint
+from caldist._util.errors import ToleranceError
+from caldist.data.joint import Joint
 from caldist.measures import _partitions
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.upper_distance import best_map, upper_distance_of

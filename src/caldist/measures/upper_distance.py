@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import partition
-from caldist._progress import bounds_bar
+from caldist._util.progress import bounds_bar
 from caldist.certificates import UpperCertificate
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 from caldist.measures import _grouping_search, _partitions
 from caldist.measures.interval_ce import interval_groups_below
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
@@ -171,7 +171,7 @@ def _contiguous(
     intCE is larger than the value, by more than rounding can account for. What the search has after
     its first level is enough to see that, so a second core looks while the search goes on.
     """
-    from concurrent.futures import Future, ThreadPoolExecutor  # noqa: PLC0415 -- slow to import
+    from concurrent.futures import Future, ThreadPoolExecutor  # slow to import
 
     with (
         ThreadPoolExecutor(max_workers=1) as pool,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist.joint import Joint
+from caldist.data.joint import Joint
 
 __all__ = ["weighted_ce", "weighted_ce_of"]
 

@@ -10,7 +10,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from caldist._files import write_atomically
+from caldist._util.atomic_files import write_atomically
 from caldist.paper import errata, figure1, figure2, lemmas, sample_complexity
 from caldist.paper.common import Part
 
@@ -84,7 +84,7 @@ def _check_folder(folder: Path) -> None:
 
 def _make(parts: list[Part], *, quick: bool) -> dict[str, bytes]:
     """Return the content of every file, the page last."""
-    from caldist.paper import page, style  # noqa: PLC0415 -- not needed to compute
+    from caldist.paper import page, style  # not needed to compute
 
     files: dict[str, bytes] = {}
     shown = []

@@ -95,7 +95,7 @@ class Part:
 
 def bar(items: Sequence[Item], name: str) -> Iterator[Item]:
     """Go over the items with a progress bar on stderr, where that is a terminal."""
-    from tqdm import tqdm  # noqa: PLC0415 -- not needed otherwise
+    from tqdm import tqdm  # not needed otherwise
 
     yield from tqdm(items, desc=name, disable=None, leave=False)
 

@@ -112,7 +112,7 @@ def fourier_exponent(plan: lemmas.Plan) -> Values:
 
 def cauchy(_: lemmas.Plan) -> Values:
     """Integrate the density of the Cauchy distribution as it is printed."""
-    from scipy.integrate import quad  # noqa: PLC0415 -- slow to import
+    from scipy.integrate import quad  # slow to import
 
     total = quad(lambda w: 1 / (1 + w * w), -math.inf, math.inf)[0]
     return [("∫ 1/(1 + ω²) dω", total), ("with the factor 1/π", total / math.pi)]
@@ -129,7 +129,7 @@ def gamma(plan: lemmas.Plan) -> Values:
 
 def laplace_norm(_: lemmas.Plan) -> Values:
     """Take the norm of the Laplace kernel's own function."""
-    from scipy.integrate import quad  # noqa: PLC0415 -- slow to import
+    from scipy.integrate import quad  # slow to import
 
     # h = K(., 0) = exp(-|t|) has h² = h'² = exp(-2|t|).
     square = 2 * quad(lambda t: math.exp(-2 * t), 0, math.inf)[0]
@@ -218,7 +218,7 @@ def cutoff(_: lemmas.Plan) -> Values:
 
 def gaussian_weight(_: lemmas.Plan) -> Values:
     """Compute the kernels that belong to two weights."""
-    from scipy.integrate import quad  # noqa: PLC0415 -- slow to import
+    from scipy.integrate import quad  # slow to import
 
     def kernel(scale: float) -> float:  # at distance 1, of the weight exp(scale ω²)
         top = quad(lambda w: math.cos(w) * math.exp(-scale * w * w), 0, math.inf)[0]
@@ -233,7 +233,7 @@ def gaussian_weight(_: lemmas.Plan) -> Values:
 
 def roots(_: lemmas.Plan) -> Values:
     """Compare both forms of the inequality of Cauchy and Schwarz."""
-    from scipy.integrate import quad  # noqa: PLC0415 -- slow to import
+    from scipy.integrate import quad  # slow to import
 
     square = 2 * quad(lambda t: (0.1 * math.exp(-t * t)) ** 2, 0, math.inf)[0]
     return [

@@ -41,14 +41,14 @@ LINES: dict[str, dict[str, Any]] = {
 
 def figure(width: float, height: float) -> Figure:
     """Return an empty figure of that many inches."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 -- only drawing needs it
+    from matplotlib.figure import Figure  # only drawing needs it
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def style() -> Any:
     """Return a context in which all figures are drawn and saved."""
-    import matplotlib as mpl  # noqa: PLC0415 -- only drawing needs it
+    import matplotlib as mpl  # only drawing needs it
 
     return mpl.rc_context(_RC)
 

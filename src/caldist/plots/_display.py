@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist._frames import frame
+from caldist._util.frames import frame
 from caldist.plots import _data
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._optional import require
+from caldist._util.optional import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ def model_style(at: int) -> dict[str, Any]:
 def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     """Return the given axes, or new ones in a figure of that many inches."""
     if ax is not None:
-        from matplotlib.axes import Axes  # noqa: PLC0415 -- given axes, so it is loaded
+        from matplotlib.axes import Axes  # given axes, so it is loaded
 
         if not isinstance(ax, Axes):
             message = f"ax is of type {type(ax).__name__}; it must be matplotlib axes or None."
@@ -85,7 +85,7 @@ def halo(ax: Axes, x: Vector, y: Vector, where: NDArray[np.bool_], at: int) -> N
 
 def halo_sample(label: str) -> Line2D:
     """Return what stands in the legend for such shades."""
-    from matplotlib.lines import Line2D  # noqa: PLC0415 -- only drawing needs it
+    from matplotlib.lines import Line2D  # only drawing needs it
 
     return Line2D([], [], color=GREY, linewidth=6, alpha=0.4, solid_capstyle="butt", label=label)
 
@@ -136,7 +136,7 @@ def unmark(line: Any) -> str:
 
 def sample_of(line: Line2D, label: str, colour: str = GREY) -> Line2D:
     """Return a line that looks the same, to stand in the legend for all of its kind."""
-    from matplotlib.lines import Line2D  # noqa: PLC0415 -- only drawing needs it
+    from matplotlib.lines import Line2D  # only drawing needs it
 
     sample = Line2D([], [])
     sample.update_from(line)

@@ -125,7 +125,7 @@ class DistanceDisplay(Display[DistanceInterval]):
         ----------
         ax : matplotlib axes, optional
         """
-        from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 -- only drawing needs it
+        from matplotlib.ticker import MaxNLocator  # only drawing needs it
 
         inches = 0.9 + 0.4 * len(self.models)
         if any(model.population_lower is not None for model in self.models):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._validate import Rng
 from caldist.measures.corp import corp_of
-from caldist.plots import _data, _lanes, _style
+from caldist.plots import _data, _histograms, _style
 from caldist.plots._data import GRID, NEGLIGIBLE, Cells, Predictions
 from caldist.plots._display import Columns, Display
 
@@ -187,7 +187,7 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         if curve is not None:
             _validate.check_choice("curve", curve, ("smooth", "isotonic", "both"))
         density = _validate.check_flag("density", density)
-        ax = _style.axes_or_new(ax, 4.6, _lanes.figure_height(len(self.models)))
+        ax = _style.axes_or_new(ax, 4.6, _histograms.figure_height(len(self.models)))
         before = len(_style.drawn(ax))
         alone = before + len(self.models) == 1
         if curve is None:
@@ -199,7 +199,7 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         for at, model in enumerate(self.models, start=before):
             others |= self._draw(ax, at, model, curve, alone=alone)
             if density:
-                _lanes.draw(ax, at, model.mass1, model.mass0, ("y = 1", "y = 0"))
+                _histograms.draw(ax, at, model.mass1, model.mass0, ("y = 1", "y = 0"))
         _style.legend(ax, others.values())
         return self
 
@@ -306,8 +306,8 @@ def _curve(
         name=model.name,
         prediction=np.clip(prediction, 0, 1),
         frequency=np.clip(frequency, 0, 1),
-        mass0=_lanes.histogram(v, mass0),
-        mass1=_lanes.histogram(v, mass1),
+        mass0=_histograms.histogram(v, mass0),
+        mass1=_histograms.histogram(v, mass1),
         deciles=v[_data.quantile_places(mass0 + mass1)],
         band_lower=lower,
         band_upper=upper,

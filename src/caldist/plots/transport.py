@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.upper_distance import best_map
-from caldist.plots import _data, _lanes, _style
+from caldist.plots import _data, _histograms, _style
 from caldist.plots._data import Predictions
 from caldist.plots._display import Columns, Display
 
@@ -128,7 +128,7 @@ class TransportDisplay(Display[TransportPlan]):
         ----------
         ax : matplotlib axes, optional
         """
-        ax = _style.axes_or_new(ax, 4.6, _lanes.figure_height(len(self.models)))
+        ax = _style.axes_or_new(ax, 4.6, _histograms.figure_height(len(self.models)))
         before = len(_style.drawn(ax))
         self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
         if before == 0:
@@ -137,9 +137,9 @@ class TransportDisplay(Display[TransportPlan]):
         alone = before + len(self.models) == 1
         for at, model in enumerate(self.models, start=before):
             others |= self._draw(ax, at, model, alone=alone)
-            _lanes.draw(
-                ax, at, _lanes.histogram(model.source, model.mass),
-                _lanes.histogram(model.target, model.mass), ("before", "after"),
+            _histograms.draw(
+                ax, at, _histograms.histogram(model.source, model.mass),
+                _histograms.histogram(model.target, model.mass), ("before", "after"),
             )  # fmt: skip
         _style.legend(ax, others.values())
         return self

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._version import __version__
+from caldist.data.categories import group_codes
+from caldist.data.joint import Joint
 from caldist.inference import (
     calibration_test,
     compare_all,
@@ -23,8 +25,6 @@ from caldist.inference import (
     miscalibrated_regions,
 )
 from caldist.inference._paired import PARTS
-from caldist.inference._row_labels import group_codes
-from caldist.joint import Joint
 from caldist.measures.evaluation import evaluate
 from caldist.measures.registry import MEASURES
 from caldist.reporting.figures import figures
@@ -36,7 +36,7 @@ from caldist.reporting.model import (
     PairReport,
     Report,
 )
-from caldist.reporting.words import verdict
+from caldist.reporting.verdict import verdict
 
 __all__ = ["REPORTED", "report"]
 
@@ -310,7 +310,7 @@ def _data(
 
 
 def _versions() -> dict[str, str]:
-    import scipy  # noqa: PLC0415 -- only its version is wanted
+    import scipy  # only its version is wanted
 
     return {
         "caldist": __version__,

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist._optional import require
+from caldist._util.optional import require
 from caldist.reporting.model import Figure, ModelReport
-from caldist.reporting.words import down, percent, up
+from caldist.reporting.verdict import down, percent, up
 
 __all__ = ["figures"]
 
@@ -104,8 +104,8 @@ def _distance(models: Sequence[ModelReport], confidence_level: float) -> Figure:
     short = _short_names([model.name for model in models], 20)  # they stand beside the axes
 
     def draw(axes: Any) -> None:  # ends as the text has them: rounded outwards
-        from caldist.plots import DistanceDisplay  # noqa: PLC0415 -- matplotlib is optional
-        from caldist.plots.distance import DistanceInterval  # noqa: PLC0415
+        from caldist.plots import DistanceDisplay  # matplotlib is optional
+        from caldist.plots.distance import DistanceInterval
 
         DistanceDisplay(
             [
@@ -129,7 +129,7 @@ def _drawn(
     display: str, caption: str, data: tuple[Any, Any], options: dict[str, Any], height: float
 ) -> Figure:
     def draw(axes: Any) -> None:
-        from caldist import plots  # noqa: PLC0415 -- matplotlib is optional
+        from caldist import plots  # matplotlib is optional
 
         getattr(plots, display).from_predictions(*data, ax=axes, **options)
 

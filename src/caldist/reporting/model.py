@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
-from caldist._files import write_atomically
+from caldist._util.atomic_files import write_atomically
 from caldist.inference.regions import Region
 
 __all__ = [
@@ -123,13 +123,13 @@ class Report:
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
 
     def __str__(self) -> str:
-        from caldist.reporting.text import plain  # noqa: PLC0415 -- text imports this module
+        from caldist.reporting.text import plain  # text imports this module
 
         return plain(self)
 
     def _repr_html_(self) -> str:
         """Show the whole page inside a frame, where its style touches nothing else."""
-        from html import escape  # noqa: PLC0415 -- for notebooks only
+        from html import escape  # for notebooks only
 
         page = escape(self.to_html(), quote=True)
         return (
@@ -142,13 +142,13 @@ class Report:
 
         The figures are drawn now. A report read from JSON has none: it does not carry the rows.
         """
-        from caldist.reporting.page import page  # noqa: PLC0415 -- needs jinja2 and matplotlib
+        from caldist.reporting.page import page  # needs jinja2 and matplotlib
 
         return _written(page(self), path)
 
     def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the report as Markdown; also write it if a path is given."""
-        from caldist.reporting.text import markdown  # noqa: PLC0415 -- text imports this module
+        from caldist.reporting.text import markdown  # text imports this module
 
         return _written(markdown(self), path)
 

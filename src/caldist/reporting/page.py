@@ -5,10 +5,10 @@ from __future__ import annotations
 from base64 import b64encode
 from importlib.resources import files
 
-from caldist._optional import require
+from caldist._util.optional import require
 from caldist.reporting.model import Report
 from caldist.reporting.text import ROWS_OF_A_PAGE, interval, shortened
-from caldist.reporting.words import down, percent, probability, up
+from caldist.reporting.verdict import down, percent, probability, up
 
 __all__ = ["page"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from caldist._text_tables import aligned, escaped
-from caldist._text_tables import markdown as table
+from caldist._util.text_tables import aligned, escaped
+from caldist._util.text_tables import markdown as table
 from caldist.reporting.model import GroupReport, MeasureReport, PairReport, Report
-from caldist.reporting.words import down, percent, probability, up
+from caldist.reporting.verdict import down, percent, probability, up
 
 __all__ = ["ROWS_OF_A_PAGE", "interval", "markdown", "plain", "shortened"]
 

@@ -32,7 +32,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load the metric when it is asked for: torchmetrics, its base, is slow to import."""
     if name == "CalibrationDistance":
-        from caldist.torch._metric import CalibrationDistance  # noqa: PLC0415
+        from caldist.torch._metric import CalibrationDistance
 
         return CalibrationDistance
     message = f"module {__name__!r} has no attribute {name!r}"

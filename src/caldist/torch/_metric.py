@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caldist import _grid, _validate
-from caldist.joint import Joint
+from caldist import _validate
+from caldist.data import grid as _grid
+from caldist.data.joint import Joint
 from caldist.measures.evaluation import evaluate, measure_names
 from caldist.torch import _checks
 from caldist.torch._multiclass import _problems

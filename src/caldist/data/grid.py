@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
-from caldist._profile import Profile
+from caldist.data.within_cells import WithinCells
 
 __all__ = ["MAX_BITS", "ROWS_PER_CELL", "Grid", "empty", "from_masses", "from_rows", "from_sums"]
 
@@ -135,7 +135,7 @@ class Grid:
         return bounds[0], bounds[1]
 
     @cached_property
-    def profile(self) -> Profile | None:
+    def within_cells(self) -> WithinCells | None:
         """What is known of the residuals inside the cells; None without squares."""
         if self.square0 is None or self.square1 is None:
             return None
@@ -165,7 +165,9 @@ class Grid:
         high[filled] = np.maximum(mean[filled], (before + rise)[inside]) + error[inside]
         spread = (1 - start) * (f1 - q1) + (start + width) * (f0 - q0)
         bend[filled] = (np.maximum(spread, 0.0) + unit * (n0 + n1))[inside]
-        return Profile(node, deposit, np.diff(node), mean, low, high, bend, 20 * self.resolution)
+        return WithinCells(
+            node, deposit, np.diff(node), mean, low, high, bend, 20 * self.resolution
+        )
 
     def __add__(self, other: Grid) -> Grid:
         """Merge two summaries of the same grid; squares stay where both have them."""

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist import _grid, _joint_files, _validate
-from caldist._grid import Grid
+from caldist import _validate
 from caldist._kernels import support
-from caldist._support import sort_masses, sort_rows
+from caldist.data import files
+from caldist.data import grid as _grid
+from caldist.data.grid import Grid
+from caldist.data.sorting import sort_masses, sort_rows
 
 __all__ = ["INVALID", "Joint"]
 
@@ -314,12 +316,12 @@ class Joint:
         else:
             content = {**grid.arrays(), "bits": np.int64(grid.bits)}
         content["invalid"] = np.array([self.invalid.get(reason, 0) for reason in INVALID])
-        _joint_files.write(path, content)
+        files.write(path, content)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Joint:
         """Read what :meth:`save` wrote; a damaged or foreign file is a ``ValueError``."""
-        content = _joint_files.read(path)
+        content = files.read(path)
         try:
             counts = content.pop("invalid", np.zeros(len(INVALID), np.int64))
             invalid = dict(zip(INVALID, counts.tolist(), strict=True))

@@ -27,7 +27,7 @@ def frame(columns: Mapping[str, NDArray[Any] | Sequence[Any]]) -> Any:
 
     Examples
     --------
-    >>> from caldist._frames import frame
+    >>> from caldist._util.frames import frame
     >>> frame({"model": ["a", "b"], "value": [0.25, 0.5]}).shape
     (2, 2)
     """

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Profile", "folding_excess"]
+__all__ = ["WithinCells", "folding_excess"]
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
+class WithinCells:
     r"""The deposited residuals and the range of S, on the stretches between the edges.
 
     A stretch is a cell with rows or a gap between such cells, where S is constant.

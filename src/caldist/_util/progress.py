@@ -16,7 +16,7 @@ def bounds_bar(name: str, *, show: bool) -> Iterator[Report | None]:
     if not show:
         yield None
         return
-    from tqdm.auto import tqdm  # noqa: PLC0415 -- not needed otherwise
+    from tqdm.auto import tqdm  # not needed otherwise
 
     with tqdm(desc=name, unit=" levels", delay=2) as bar:
 

@@ -13,7 +13,7 @@ def require(module: str, *, extra: str) -> ModuleType:
 
     Examples
     --------
-    >>> from caldist._optional import require
+    >>> from caldist._util.optional import require
     >>> require("no_such_package", extra="report")
     Traceback (most recent call last):
         ...

@@ -8,8 +8,8 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._text_tables import aligned
-from caldist.joint import Joint
+from caldist._util.text_tables import aligned
+from caldist.data.joint import Joint
 from caldist.measures.evaluation import evaluate
 from caldist.measures.registry import MEASURES
 
@@ -41,7 +41,7 @@ def load_demo() -> tuple[NDArray[np.int64], dict[str, Vector]]:
     >>> label.size, len(predictions)
     (1797, 6)
     """
-    text = files("caldist").joinpath("data", "demo.csv").read_text(encoding="ascii")
+    text = files("caldist._demo").joinpath("demo.csv").read_text(encoding="ascii")
     header, *rows = text.splitlines()
     columns = np.loadtxt(rows, delimiter=",").T.copy()  # contiguous columns
     names = header.split(",")[1:]

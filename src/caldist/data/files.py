@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from caldist._files import write_atomically
+from caldist._util.atomic_files import write_atomically
 
 __all__ = ["read", "write"]
 
