@@ -40,9 +40,10 @@ HEAD = """\
 
 Every display of `caldist.plots`, on the predictions of `caldist demo`: `label` is an array of 0 and
 1, `predictions` a dict from the names of six models to their predicted probabilities. All take
-`sample_weight`, an `ax` of your own, and have `from_estimator` for scikit-learn's classifiers;
-`.frame()` gives the numbers. Lines differ by dash and marker too, so that nothing is lost in grey.
-The legend stands above the axes. `python scripts/make_gallery.py` draws this page.
+`sample_weight`, an `ax` of your own, or a `Joint` in place of labels and predictions, and have
+`from_estimator` for scikit-learn's classifiers; `.to_frame()` gives the numbers. Lines differ by
+dash and marker too, so that nothing is lost in grey. The legend stands above the axes.
+`python scripts/make_gallery.py` draws this page.
 """
 
 REPORT = """\
@@ -104,10 +105,13 @@ def witness(label: Labels, predictions: Models) -> Any:
 def witness_calibrated(label: Labels, predictions: Models) -> Any:
     """Witness: nothing to see. A well calibrated model has residuals, and a witness, by chance.
 
-    They are grey, and the legend says that no region stands out.
+    They are grey, and the legend says that no region stands out, at 99% confidence here.
     """
     return WitnessDisplay.from_predictions(
-        label, predictions["logistic regression"], name="logistic regression"
+        label,
+        predictions["logistic regression"],
+        name="logistic regression",
+        confidence_level=0.99,
     )
 
 

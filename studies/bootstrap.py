@@ -27,11 +27,11 @@ def percentile_bootstrap(
 
     With a second model it is the difference of the two on the same resampled rows.
     """
-    value = STUDIED[measure].value
+    value = STUDIED[measure]
     joints = [_resampled(sample.y_true, sample.y_prob)]
     if sample.y_other is not None:
         joints.append(_resampled(sample.y_true, sample.y_other))
-    unit = np.arange(sample.y_true.size) if sample.groups is None else sample.groups
+    unit = np.arange(sample.y_true.size) if sample.clusters is None else sample.clusters
     n_units = int(unit[-1]) + 1
     draws = np.empty(n_resamples)
     for at in range(n_resamples):

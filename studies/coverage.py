@@ -202,10 +202,10 @@ def _interval(
     measure: str, n_resamples: int, sample: Sample, level: float, rng: np.random.Generator
 ) -> Ends:
     found = confidence_interval(
-        sample.y_true, sample.y_prob, measure=measure, confidence_level=level,
-        n_resamples=n_resamples, groups=sample.groups, rng=rng, **STUDIED[measure].options,
+        sample.y_true, sample.y_prob, measure=STUDIED[measure], confidence_level=level,
+        n_resamples=n_resamples, clusters=sample.clusters, rng=rng,
     )  # fmt: skip
-    return found.low, found.high
+    return found.lower, found.upper
 
 
 def _difference(
@@ -213,15 +213,15 @@ def _difference(
 ) -> Ends:
     assert sample.y_other is not None
     found = compare(
-        sample.y_true, sample.y_prob, sample.y_other, measure=measure, confidence_level=level,
-        n_resamples=n_resamples, groups=sample.groups, rng=rng, **STUDIED[measure].options,
+        sample.y_true, sample.y_prob, sample.y_other, measure=STUDIED[measure],
+        confidence_level=level, n_resamples=n_resamples, clusters=sample.clusters, rng=rng,
     )  # fmt: skip
-    return found.low, found.high
+    return found.lower, found.upper
 
 
 def _bracket(n_resamples: int, sample: Sample, level: float, rng: np.random.Generator) -> Ends:
     found = distance_bracket(
         sample.y_true, sample.y_prob, confidence_level=level, n_resamples=n_resamples,
-        groups=sample.groups, rng=rng,
+        clusters=sample.clusters, rng=rng,
     )  # fmt: skip
     return found.lower, found.upper

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +40,12 @@ def coverage_figure(rows: Sequence[Row]) -> bytes:
     measures = (*STUDIED, BRACKET)
     chosen = [row for row in rows if row["law"] in LAWS and float(row["level"]) == _LEVEL]
     with style():
-        drawn = figure(7.2, 8.4)
-        panels = np.ravel(drawn.subplots(3, 3, sharex=True, sharey=True))
-        for axes, measure in zip(panels, measures, strict=True):
+        lines = math.ceil(len(measures) / 3)
+        drawn = figure(7.2, 2.8 * lines)
+        panels = np.ravel(drawn.subplots(lines, 3, sharex=True, sharey=True))
+        for axes in panels[len(measures) :]:
+            axes.set_visible(False)
+        for axes, measure in zip(panels, measures, strict=False):
             _draw_misses(axes, [row for row in chosen if row["measure"] == measure])
             axes.set_title(measure)
         panels[0].set_yticks(range(len(LAWS)), list(LAWS))

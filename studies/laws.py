@@ -31,7 +31,7 @@ class Sample:
 
     y_true: NDArray[np.int64]
     y_prob: Vector
-    groups: NDArray[np.int64] | None
+    clusters: NDArray[np.int64] | None
     y_other: Vector | None = None
 
 
@@ -71,8 +71,8 @@ class Law:
 
     def draw(self, n: int, rng: np.random.Generator) -> Sample:
         """Draw n rows."""
-        u, y_true, groups = _rows(self.frequency, n, rng, clustered=self.clustered)
-        return Sample(y_true, self.prediction(u), groups)
+        u, y_true, clusters = _rows(self.frequency, n, rng, clustered=self.clustered)
+        return Sample(y_true, self.prediction(u), clusters)
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ class Pair:
 
     def draw(self, n: int, rng: np.random.Generator) -> Sample:
         """Draw n rows."""
-        u, y_true, groups = _rows(self.frequency, n, rng, clustered=self.clustered)
-        return Sample(y_true, self.first(u), groups, self.second(u))
+        u, y_true, clusters = _rows(self.frequency, n, rng, clustered=self.clustered)
+        return Sample(y_true, self.first(u), clusters, self.second(u))
 
 
 def stream(seed: int, *words: str | int) -> np.random.Generator:
@@ -124,12 +124,12 @@ def _rows(
     frequency: Function, n: int, rng: np.random.Generator, *, clustered: bool
 ) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64] | None]:
     u, threshold = rng.random(n), rng.random(n)
-    groups = None
+    clusters = None
     if clustered:
-        groups = np.arange(n) // CLUSTER_ROWS
-        common = rng.random(groups[-1] + 1)[groups]
+        clusters = np.arange(n) // CLUSTER_ROWS
+        common = rng.random(clusters[-1] + 1)[clusters]
         threshold = np.where(rng.random(n) < _SHARED, common, threshold)
-    return u, (threshold < frequency(u)).astype(np.int64), groups
+    return u, (threshold < frequency(u)).astype(np.int64), clusters
 
 
 # -- functions of u ----------------------------------------------------------------------------

@@ -145,7 +145,7 @@ def _pvalues(sample: Sample, n_resamples: int, rng: np.random.Generator) -> dict
     for name in ("auto", "kernel_ce", "ecce_mad", "hosmer_lemeshow"):
         result = calibration_test(
             sample.y_true, sample.y_prob, measure=name, n_resamples=n_resamples,
-            groups=sample.groups, rng=rng,
+            clusters=sample.clusters, rng=rng,
         )  # fmt: skip
         for part in (result, *result.components):
             pvalues[part.measure] = part.pvalue

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from caldist import Joint
-from caldist.measures.upper_distance import upper_distance_of
+from caldist import Joint, upper_distance
 from studies.laws import ATOMS, LAWS, PAIRS
 from studies.measures import STUDIED
 
@@ -27,7 +26,7 @@ def _population(law: str, atoms: int) -> Joint:
 @cache
 def truth(law: str, measure: str, atoms: int = ATOMS) -> float:
     """Return the population's value of a measure."""
-    return STUDIED[measure].value(_population(law, atoms))
+    return STUDIED[measure](_population(law, atoms))
 
 
 def truth_error(law: str, measure: str) -> float:
@@ -39,7 +38,7 @@ def truth_error(law: str, measure: str) -> float:
 def difference_truth(pair: str, measure: str, atoms: int = ATOMS) -> float:
     """Return the population's difference of a measure between two models."""
     first, second = PAIRS[pair].populations(atoms)
-    return STUDIED[measure].value(first) - STUDIED[measure].value(second)
+    return STUDIED[measure](first) - STUDIED[measure](second)
 
 
 @cache
@@ -48,4 +47,4 @@ def bracket_truth(law: str) -> tuple[float, float]:
 
     The bound is the cost of an explicit map, so a bracket that reaches it holds the upper distance.
     """
-    return truth(law, "lower_distance"), upper_distance_of(_population(law, ATOMS))
+    return truth(law, "lower_distance"), upper_distance(_population(law, ATOMS))

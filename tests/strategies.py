@@ -1,7 +1,11 @@
 """Instances for all tests: hypothesis strategies, and seeded families that a solver can fear."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
+
+# For tests whose examples are slow.
+fewer = settings(max_examples=max(8, settings().max_examples * 4 // 15))
 
 EXTREMES = (0.0, 1.0, 0.5, 1e-300, 5e-324, 1 - 2**-53, 2**-53, 0.5 + 2**-53, 1e-16)
 
@@ -71,3 +75,13 @@ FAMILIES = (
     "extreme",
     "alternating",
 )
+
+
+def instances(n, rounds):
+    """Yield (y_true, y_prob, sample_weight or None) of every family, from one row on."""
+    for name in FAMILIES:
+        for seed in range(rounds):
+            rng = np.random.default_rng([seed, len(name)])
+            size = 1 if seed == 0 else int(rng.integers(2, n))
+            y, p = family(name, size, rng)
+            yield y, p, rng.exponential(size=size) ** 3 if seed % 2 else None

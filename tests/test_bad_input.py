@@ -1,10 +1,13 @@
 """Bad input is always an error that names the argument, the value and its first position.
 
-Every case runs on every public function that takes labels and predictions.
+Every case runs on two functions, a few telling ones on every other public function that takes
+labels and predictions: they share one validator.
 """
 
 import inspect
+import math
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,29 +17,44 @@ import pytest
 from scipy import sparse
 
 import caldist
-from caldist import inference, weights
-from caldist.measures.registry import MEASURES
+from caldist import inference, plots, weights
+from caldist.measures._measure import Measure
+from caldist.measures.registry import all_measures
+from measure_cases import complete, counts_rows
 
-# A matrix, an option that is required, or a mapping: the last have tests of their own.
-OTHERWISE = {"top_label", "one_vs_rest", "weighted_ce", "evaluate_groups", "compare_all", "report"}
+# Options without which a function cannot be called.
+NEEDED = {"evaluate_groups": {"by": ["a", "b", "b"]}}
+# A matrix in place of a column, or several columns of predictions: these have tests of their own.
+OTHERWISE = {"top_label", "one_vs_rest", "compare", "compare_all"}
+
+
+def takes_rows(function):
+    return next(iter(inspect.signature(function).parameters), None) == "y_true"
+
+
+def callable_form(function):
+    """Bind the options without which it cannot be called."""
+    if isinstance(function, Measure):
+        return complete(function)
+    return partial(function, **NEEDED.get(function.__name__, {}))
+
+
 FUNCTIONS = {
-    name: getattr(caldist, name)
-    for name in caldist.__all__
-    if name not in OTHERWISE
-    and inspect.isfunction(getattr(caldist, name))
-    and list(inspect.signature(getattr(caldist, name)).parameters)[:2] == ["y_true", "y_prob"]
+    name: callable_form(getattr(place, name))
+    for place in (caldist, inference)
+    for name in place.__all__
+    if name[0].islower() and name not in OTHERWISE and takes_rows(getattr(place, name))
 } | {
-    "weighted_ce": lambda y, p, **options: caldist.weighted_ce(
-        y, p, functions=weights.polynomials(1), **options
-    ),
-    "evaluate_groups": lambda y, p, **options: caldist.evaluate_groups(
-        y, p, by=["a", "b", "b"], n_resamples=19, **options
-    ),
-    "miscalibrated_regions": inference.miscalibrated_regions,
-    "Joint.from_arrays": caldist.Joint.from_arrays,
+    f"{name}.from_predictions": getattr(plots, name).from_predictions
+    for name in plots.__all__
+    if name.endswith("Display")
 }
-UNWEIGHTED = {"debiased_ece", "sweep_ece", "t_cal", "skce"}  # as their default options are
-WEIGHTED = {name: function for name, function in FUNCTIONS.items() if name not in UNWEIGHTED}
+FUNCTIONS |= {
+    "Joint.from_arrays": caldist.Joint.from_arrays,
+    "Accumulator.update": caldist.Accumulator().update,
+}
+WHOLE = ("smooth_ce", "Joint.from_arrays")
+OTHERS = [name for name in FUNCTIONS if name not in WHOLE]
 NAN, INF = float("nan"), float("inf")
 Y, P = [0, 1, 1], [0.2, 0.5, 0.9]
 
@@ -126,31 +144,43 @@ def check(function, arguments, options, expected, parts):
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("case", CASES)
-def test_bad_labels_and_predictions(function, case):
+def test_bad_labels_and_predictions(name, case):
     y, p, expected, parts = CASES[case]
     if case == "generator":
         p = (value for value in P)
-    check(function, (y, p), {}, expected, parts)
+    check(FUNCTIONS[name], (y, p), {}, expected, parts)
 
 
-def test_every_measure_is_among_the_functions():
-    assert set(MEASURES) < set(FUNCTIONS)
-    assert UNWEIGHTED < set(FUNCTIONS)
-
-
-@pytest.mark.parametrize("name", sorted(UNWEIGHTED))
-def test_a_weight_raises_where_there_is_no_weighted_form(name):
-    with pytest.raises(ValueError, match="sample_weight"):
-        FUNCTIONS[name](Y, P, sample_weight=[1, 1, 1])
-
-
-@pytest.mark.parametrize("function", WEIGHTED.values(), ids=WEIGHTED)
+@pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("case", WEIGHTS)
-def test_bad_weights(function, case):
+def test_bad_weights(name, case):
     weight, expected, parts = WEIGHTS[case]
-    check(function, (Y, P), {"sample_weight": weight}, expected, parts)
+    check(FUNCTIONS[name], (Y, P), {"sample_weight": weight}, expected, parts)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_other_function_validates_too(name):
+    function = FUNCTIONS[name]
+    for case in ("nan prediction", "label 2", "swapped", "shorter labels", "empty", "None"):
+        y, p, expected, parts = CASES[case]
+        check(function, (y, p), {}, expected, parts)
+    for case in ("short", "negative"):
+        weight, expected, parts = WEIGHTS[case]
+        if counts_rows(function):
+            expected, parts = (
+                ValueError,
+                ["sample_weight was given, but ", "leave sample_weight out"],
+            )
+        check(function, (Y, P), {"sample_weight": weight}, expected, parts)
+
+
+def test_no_function_is_left_out():
+    assert set(all_measures()) < set(FUNCTIONS)
+    assert {"miscalibrated_regions", "report", "WitnessDisplay.from_predictions"} < set(FUNCTIONS)
+    counted = {name for name, function in FUNCTIONS.items() if counts_rows(function)}
+    assert counted == {"debiased_ece", "skce", "sweep_ece", "t_cal"}
 
 
 OPTIONS = {
@@ -189,8 +219,14 @@ OPTIONS = {
         {"squared": "yes"},
         {"unbiased": None},
         {"n_terms": 0},
+        {"n_terms": 0, "method": "subsample"},
+        {"n_terms": 3},
+        {"n_terms": 3, "method": "fourier"},
         {"n_features": 0},
+        {"n_features": 0, "method": "fourier"},
         {"n_features": 1.0},
+        {"n_features": 1},
+        {"n_features": 2, "method": "subsample"},
         {"rng": "seed"},
         {"rng": -1},
         {"rng": 1.5},
@@ -208,9 +244,26 @@ OPTIONS = {
         {"precision": 1},
         {"precision": "fine"},
         {"precision": 1e-12},
+        {"precision": 1e-12, "method": "monte_carlo"},
+        {"precision": 0.01},
         {"n_shifts": 0},
+        {"n_shifts": 0, "method": "monte_carlo"},
+        {"n_shifts": 3},
         {"rng": object()},
     ],
+    "mmce": [{"bandwidth": 0}, {"bandwidth": "1"}],
+    "debiased_ece": [{"n_bins": 0}, {"n_bins": 2.5}, {"strategy": "equal"}, {"squared": 1}],
+    "sweep_ece": [{"norm": 3}, {"norm": math.inf}],
+    "soft_binned_ece": [
+        {"n_bins": 0},
+        {"temperature": 0.0},
+        {"temperature": math.inf},
+        {"norm": 3},
+    ],
+    "t_cal": [{"n_bins": 0}, {"n_resamples": 0}, {"n_resamples": 9.0}, {"rng": "seed"}],
+    "skce": [{"kernel": "rbf"}, {"kernel": np.minimum}, {"bandwidth": -1.0}, {"unbiased": 1}],
+    "lower_distance": [{"tol": 0}, {"tol": "fine"}, {"progress": 1}],
+    "upper_distance": [{"progress": None}],
 }
 BAD_OPTIONS = [
     pytest.param(name, options, id=f"{name}-{'-'.join(options)}-{k}")
@@ -222,9 +275,31 @@ BAD_OPTIONS = [
 @pytest.mark.parametrize(("name", "options"), BAD_OPTIONS)
 def test_bad_options_are_named(name, options):
     with pytest.raises((TypeError, ValueError)) as caught:
-        MEASURES[name].function(Y, P, **options)
+        getattr(caldist, name)(Y, P, **options)
     message = str(caught.value)
     assert any(re.search(rf"\b{key}\b", message) for key in options), message
+
+
+@pytest.mark.parametrize(
+    ("measure", "options", "allowed"),
+    [
+        (caldist.kernel_ce, {"n_terms": 3}, "method='subsample'"),
+        (caldist.kernel_ce, {"n_terms": 3, "method": "fourier"}, "method='subsample'"),
+        (caldist.kernel_ce, {"n_features": 2}, "method='fourier' or method='binning'"),
+        (caldist.kernel_ce, {"unbiased": True, "method": "binning"}, "method='exact'"),
+        (caldist.surrogate_interval_ce, {"precision": 0.1}, "method='monte_carlo'"),
+        (caldist.surrogate_interval_ce, {"n_shifts": 5}, "method='monte_carlo'"),
+    ],
+)
+def test_an_option_that_does_not_apply_is_refused(measure, options, allowed):
+    name, value = next(iter(options.items()))
+    method = options.get("method", "exact")
+    message = f"{name} is {value}, which goes with {allowed} only; method is {method!r}: "
+    message = re.escape(f"{message}leave {name} out.")
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        measure(Y, P, **options)
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        measure.using(**options)(caldist.Joint.from_arrays(Y, P))
 
 
 @pytest.mark.parametrize(

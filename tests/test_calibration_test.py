@@ -11,10 +11,17 @@ from scipy import stats
 import caldist
 from caldist import _kernels
 from caldist.inference import _resampling, confidence_interval
-from caldist.inference._null import CLUSTERED, NAMES, ranks
+from caldist.inference._classical import CLASSICAL
+from caldist.inference._null import ranks
 from caldist.inference.testing import TestResult, calibration_test
+from caldist.measures.registry import shown_in
 
 FAST = _kernels.COMPILED
+NAMES = [*(measure.name for measure in shown_in("evaluate")), *CLASSICAL]
+CLUSTERED = [
+    *(m.name for m in shown_in("evaluate") if m.takes_clusters),
+    *CLASSICAL,
+]
 SLOW_MEASURES = {"kernel_smoothed_ece", "lower_distance", "upper_distance"}
 
 
@@ -182,7 +189,7 @@ def test_clusters_need_the_sign_flips():
     times = 300 if FAST else 20
     bound = 4 * math.sqrt(0.1 * 0.9 / times)
     options = {"measure": "smooth_ce", "n_resamples": 39}
-    (right,) = rejection_rates(clustered, times, [0.1], groups=group, **options)
+    (right,) = rejection_rates(clustered, times, [0.1], clusters=group, **options)
     assert right <= 0.1 + bound
     if FAST:
         (wrong,) = rejection_rates(clustered, times, [0.1], **options)
@@ -194,7 +201,7 @@ def test_cluster_pvalues_agree_with_all_sign_patterns(name):
     rng = np.random.default_rng(8)
     v = np.round(rng.random(18), 1)
     y, group = labels(rng, v), np.repeat(list("abcdef"), 3)
-    result = calibration_test(y, v, measure=name, groups=group, n_resamples=1999, rng=1)
+    result = calibration_test(y, v, measure=name, clusters=group, n_resamples=1999, rng=1)
     assert result.asymptotic_pvalue is None
     if name not in {"smooth_ce", "kernel_ce"}:
         return
@@ -251,9 +258,9 @@ def test_a_tolerance_inverts_the_interval(name, clusters):
     y = labels(rng, np.clip(v + 0.2, 0, 1))
     options = {"measure": name, "n_resamples": 99, "rng": 9}
     if clusters:
-        options["groups"] = np.arange(120) // 3
+        options["clusters"] = np.arange(120) // 3
     for level in (0.05, 0.2):
-        low = confidence_interval(y, v, confidence_level=1 - 2 * level, **options).low
+        low = confidence_interval(y, v, confidence_level=1 - 2 * level, **options).lower
         assert low > 0
         assert calibration_test(y, v, tolerance=low * 0.9999, **options).pvalue <= level
         assert calibration_test(y, v, tolerance=low * 1.0001, **options).pvalue > level
@@ -330,7 +337,7 @@ def test_the_same_seed_gives_the_same_result(monkeypatch):
     y = labels(rng, v)
     results = []
     for cores in (1, 2, 3):
-        monkeypatch.setattr(_resampling, "_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(_resampling, "thread_count", lambda cores=cores: cores)
         results.append(calibration_test(y, v, n_resamples=39, rng=5))
     results.append(calibration_test(y, v, n_resamples=39, rng=np.random.default_rng(5)))
     assert all(result == results[0] for result in results)
@@ -366,10 +373,10 @@ def test_results_are_frozen_and_no_test_case():
         ({"tolerance": "small"}, TypeError, ["tolerance", "'small'"]),
         ({"tolerance": float("nan")}, ValueError, ["tolerance", "nan"]),
         ({"tolerance": 0.1, "measure": "ece"}, ValueError, ["tolerance", "'ece'", "smooth_ce"]),
-        ({"groups": [0, 0, 1], "measure": "ece"}, ValueError, ["groups", "'ece'", "smooth_ce"]),
-        ({"groups": [0, 1]}, ValueError, ["groups", "2", "3"]),
-        ({"groups": [0, None, 1]}, ValueError, ["groups[1]", "None"]),
-        ({"groups": 3}, TypeError, ["groups", "3"]),
+        ({"clusters": [0, 0, 1], "measure": "ece"}, ValueError, ["clusters", "'ece'", "smooth_ce"]),
+        ({"clusters": [0, 1]}, ValueError, ["clusters", "2", "3"]),
+        ({"clusters": [0, None, 1]}, ValueError, ["clusters[1]", "None"]),
+        ({"clusters": 3}, TypeError, ["clusters", "3"]),
         ({"rng": "seed"}, TypeError, ["rng", "'seed'"]),
         ({"progress": "yes"}, TypeError, ["progress", "'yes'"]),
         ({"sample_weight": [1, -1, 1]}, ValueError, ["sample_weight[1]", "-1"]),

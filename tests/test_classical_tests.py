@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from caldist.inference import _classical
 from caldist.inference.testing import calibration_test
+from caldist.measures.ecce_mad import largest_tail
+from caldist.measures.ecce_range import range_tail
 from test_calibration_test import labels, spiegelhalter_z
 
 
@@ -24,19 +25,42 @@ def test_spiegelhalter_by_its_formula(weighted):
     assert result.pvalue == pytest.approx(result.asymptotic_pvalue, abs=0.07)
 
 
+def textbook_hosmer_lemeshow(y, v):
+    """Sum (O - E)² / (E (1 - E/n)) over ten groups of equally many of the sorted rows."""
+    total = 0.0
+    for part in np.split(np.argsort(v), 10):
+        n, observed, expected = part.size, y[part].sum(), v[part].sum()
+        total += (observed - expected) ** 2 / (expected * (1 - expected / n))
+    return total
+
+
 def test_hosmer_lemeshow_by_its_formula():
     rng = np.random.default_rng(3)
     v = np.sort(rng.random(500))
     y = labels(rng, np.clip(v + 0.05, 0, 1))
-    total = 0.0
-    for part in np.split(np.arange(500), 10):
-        n, observed, expected = part.size, y[part].sum(), v[part].sum()
-        total += (observed - expected) ** 2 / (expected * (1 - expected / n))
+    total = textbook_hosmer_lemeshow(y, v)
     order = rng.permutation(500)
     result = calibration_test(y[order], v[order], measure="hosmer_lemeshow", rng=0)
     assert result.statistic == pytest.approx(total)
     assert result.asymptotic_pvalue == pytest.approx(stats.chi2.sf(total, 10))
     assert result.pvalue == pytest.approx(result.asymptotic_pvalue, abs=0.06)
+
+
+@pytest.mark.parametrize("n", [50, 70, 300, 1230])
+@pytest.mark.parametrize("seed", range(5))
+def test_hosmer_lemeshow_groups_hold_equally_many_rows(n, seed):
+    """Shares such as 3/10 of 50 rows are whole numbers of rows, whatever their quotients are."""
+    rng = np.random.default_rng(seed)
+    v = rng.random(n)
+    y = labels(rng, np.clip(v + 0.1, 0, 1))
+    expected = pytest.approx(textbook_hosmer_lemeshow(y, v))
+    options = {"measure": "hosmer_lemeshow", "n_resamples": 19, "rng": 0}
+    assert calibration_test(y, v, **options).statistic == expected
+    for weight in (0.1, 3e9):
+        equal = np.full(n, weight)
+        assert calibration_test(y, v, sample_weight=equal, **options).statistic == expected
+    clusters = calibration_test(y, v, clusters=np.arange(n), **options)
+    assert clusters.statistic == expected
 
 
 def test_hosmer_lemeshow_with_fewer_groups():
@@ -51,16 +75,16 @@ def test_hosmer_lemeshow_with_fewer_groups():
 def test_the_law_of_the_largest_value():
     # Tables of sup |W|: 1.960, 2.241 and 2.807 at 10, 5 and 1 per cent.
     for x, p in ((1.960, 0.1), (2.2414, 0.05), (2.8070, 0.01)):
-        assert _classical.largest_tail(x) == pytest.approx(p, rel=1e-3)
-    assert _classical.largest_tail(0) == 1
+        assert largest_tail(x) == pytest.approx(p, rel=1e-3)
+    assert largest_tail(0) == 1
     for x in (0.4, 0.8, 0.999, 1.0, 1.5, 3.0):
         by_eigenfunctions = 1 - 4 / math.pi * sum(
             (-1) ** k / (2 * k + 1) * math.exp(-((2 * k + 1) ** 2) * math.pi**2 / (8 * x * x))
             for k in range(40)
         )
         by_reflections = 4 * sum((-1) ** k * stats.norm.sf((2 * k + 1) * x) for k in range(40))
-        assert _classical.largest_tail(x) == pytest.approx(by_eigenfunctions, abs=1e-12)
-        assert _classical.largest_tail(x) == pytest.approx(by_reflections, abs=1e-12)
+        assert largest_tail(x) == pytest.approx(by_eigenfunctions, abs=1e-12)
+        assert largest_tail(x) == pytest.approx(by_reflections, abs=1e-12)
 
 
 def test_the_law_of_the_range():
@@ -73,10 +97,10 @@ def test_the_law_of_the_range():
 
     for x in (1.0, 1.5, 1.999, 2.0, 2.5, 4.0):
         tail = integrate.quad(density, x, 9, epsabs=1e-12)[0]
-        assert _classical.range_tail(x) == pytest.approx(tail, abs=1e-9)
-    assert _classical.range_tail(0) == 1
-    assert _classical.range_tail(0.3) == pytest.approx(1, abs=1e-12)
-    mean = integrate.quad(_classical.range_tail, 0, 20)[0]
+        assert range_tail(x) == pytest.approx(tail, abs=1e-9)
+    assert range_tail(0) == 1
+    assert range_tail(0.3) == pytest.approx(1, abs=1e-12)
+    mean = integrate.quad(range_tail, 0, 20)[0]
     assert mean == pytest.approx(math.sqrt(8 / math.pi), abs=1e-6)
 
 
@@ -89,8 +113,8 @@ def test_the_laws_by_simulation():
     high, low = np.maximum(walk.max(axis=1), 0) + missed, np.minimum(walk.min(axis=1), 0) - missed
     for x in (1.0, 1.5, 2.0, 2.5, 3.0):
         for tail, drawn in (
-            (_classical.largest_tail(x), np.maximum(high, -low)),
-            (_classical.range_tail(x), high - low),
+            (largest_tail(x), np.maximum(high, -low)),
+            (range_tail(x), high - low),
         ):
             assert (
                 abs(np.mean(drawn >= x) - tail) < 4 * math.sqrt(tail * (1 - tail) / times) + 0.005

@@ -5,14 +5,24 @@ import io
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import caldist
+from caldist import _validate
 from caldist.cli import _source, main
-from caldist.measures.registry import MEASURES
-from command_lines import HAS_DUCKDB, run, sample_rows, write_csv, write_json_lines
+from caldist.data import joint as data_joint
+from caldist.data import rows as data_rows
+from caldist.measures.registry import shown_in
+from command_lines import (
+    HAS_DUCKDB,
+    run,
+    sample_rows,
+    write_csv,
+    write_json_lines,
+)
 
 
 @pytest.fixture(params=["duckdb", "standard library"])
@@ -60,10 +70,40 @@ def test_csv_reads_back_to_the_same_numbers(file, rows):
     lines = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [line["score"] for line in lines] == ["first", "second"]
     expected = caldist.evaluate(caldist.Joint.from_arrays(rows["won"], rows["second"]))
-    assert {name: float(lines[1][name]) for name in MEASURES} == {
+    assert list(lines[1]) == ["score", "rows", *expected]
+    assert {name: float(lines[1][name]) for name in expected} == {
         name: found.value for name, found in expected.items()
     }
     assert result.stderr == ""
+
+
+def test_the_measures_are_those_that_say_so(file):
+    command = ("measure", file, "--label", "won", "--score", "first", "--format", "json")
+    for options, expected in (
+        ((), shown_in("measure")),
+        (("--measures", "all"), shown_in("evaluate")),
+        (("--measures", "ece,  log_loss,ece"), [caldist.ece, caldist.log_loss]),
+    ):
+        [line] = json.loads(run(*command, *options).stdout)["results"]
+        assert list(line) == ["score", "rows", *map(str, expected)]
+
+
+def test_a_value_that_is_not_finite(tmp_path):
+    path = write_csv(tmp_path / "certain.csv", {"y": [1, 0], "p": [0.0, 0.5]})
+    options = ("--label", "y", "--score", "p", "--measures", "log_loss,normalized_cross_entropy")
+    [line] = json.loads(run("measure", path, *options, "--format", "json").stdout)["results"]
+    assert (line["log_loss"], line["normalized_cross_entropy"]) == ("Infinity", "-Infinity")
+    assert "p,2,inf,-inf" in run("measure", path, *options, "--format", "csv").stdout
+    assert run("measure", path, *options, "--fail-above", "1e300").exit_code == 1
+
+
+def test_a_value_that_is_no_number_does_not_pass(monkeypatch, file):
+    nothing = {"smooth_ce": caldist.Evaluation(float("nan"), 0.0, 1.0)}
+    monkeypatch.setattr("caldist.measures.evaluation.evaluate", lambda *_, **__: nothing)
+    options = ("--label", "won", "--score", "first", "--fail-above", "1", "--format", "json")
+    result = run("measure", file, *options)
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["results"][0]["smooth_ce"] == "NaN"
 
 
 def test_weights_and_groups(reader, file, rows):
@@ -154,6 +194,14 @@ def test_columns_are_not_guessed_where_ambiguous(reader, file):
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize("limit", ["nan", "inf", "-inf", "-0.1", "1e999"])
+def test_a_limit_that_limits_nothing_is_refused(file, limit):
+    result = run("measure", file, "--label", "won", "--score", "first", "--fail-above", limit)
+    assert result.exit_code == 2
+    assert "it must be finite and not negative" in result.stderr
+    assert result.stdout == ""
+
+
 @pytest.mark.parametrize("limit", ["0", "0.9"])
 def test_fail_above_gives_exit_code_1(file, limit):
     result = run(
@@ -205,7 +253,18 @@ def test_a_bad_value_is_an_error_with_its_place(reader, tmp_path, rows, change, 
         (["measure", "absent.csv"], "no such file"),
         (["measure", "FILE", "--label", "wom", "--score", "first"], "Did you mean 'won'"),
         (["measure", "FILE", "--label", "site", "--score", "first"], "not text"),
-        (["measure", "FILE", "--label", "won", "--score", "first", "--measures", "x"], "known are"),
+        (
+            ["measure", "FILE", "--label", "won", "--score", "first", "--measures", "x"],
+            "smooth_ce, ",
+        ),
+        (["measure", "FILE", "--measures", " ,"], "--measures names no measure"),
+        (
+            ["measure", "FILE", "--measures", "weighted_ce"],
+            "--measures is weighted_ce, which needs",
+        ),
+        (["measure", "FILE", "--groups", "site"], "--groups"),
+        (["test", "FILE", "--by", "site"], "--by"),
+        (["test", "FILE", "--groups", "site"], "--groups"),
         (["measure", "FILE", "-"], "cannot be combined"),
         (["measure", "FILE", "--label", "first", "--score", "won"], "Exchange --label and --score"),
         (["measure", "FILE", "--format", "xml"], "xml"),
@@ -224,6 +283,56 @@ def test_wrong_usage_ends_with_exit_code_2_and_a_line(file, arguments, message):
     assert "Traceback" not in result.output
 
 
+BREAKDOWNS = [
+    (MemoryError, "", "Error: not enough memory."),
+    (MemoryError, "8 bits would fit", "Error: not enough memory: 8 bits would fit"),
+    (KeyError, "cell", "Error: KeyError: 'cell'. This is a bug in caldist: please report it"),
+    (AssertionError, "", "Error: AssertionError. This is a bug in caldist: please report it"),
+    (RecursionError, "too deep.\nmore", "Error: RecursionError: too deep. This is a bug"),
+    (EOFError, "", "Error: EOFError. This is a bug"),
+]
+
+
+@pytest.mark.parametrize(("error", "text", "message"), BREAKDOWNS)
+def test_what_is_no_fault_of_the_input_ends_with_exit_code_70(
+    monkeypatch, file, error, text, message
+):
+    def fail(*_, **__):
+        raise error(text)
+
+    monkeypatch.setattr("caldist.measures.evaluation.evaluate", fail)
+    command = ("measure", file, "--label", "won", "--score", "first")
+    result = run(*command)
+    assert result.exit_code == 70
+    assert result.stderr.startswith(message)
+    assert ("caldist --debug measure" in result.stderr) == (error is not MemoryError)
+    assert len(result.stderr.splitlines()) == 1
+    traced = run("--debug", *command)
+    assert traced.exit_code == 70
+    assert traced.stderr.startswith("Traceback")
+    assert traced.stderr.rstrip().splitlines()[-1].startswith((error.__name__, "more"))
+
+
+def test_debug_shows_where_input_was_refused_and_changes_no_exit_code(file):
+    wrong = ("measure", file, "--label", "first", "--score", "won")
+    traced = run("--debug", *wrong)
+    assert traced.exit_code == run(*wrong).exit_code == 2
+    assert "Traceback" in traced.stderr
+    right = ("measure", file, "--label", "won", "--score", "first", "--fail-above")
+    for limit, code in (("0", 1), ("1", 0)):
+        result = run("--debug", *right, limit)
+        assert result.exit_code == code
+        assert "Traceback" not in result.output
+    assert run("--debug", "measure", "--nonsense").exit_code == 2
+
+
+def test_the_help_lists_the_exit_codes():
+    page = (Path(__file__).parent.parent / "docs" / "command-line.md").read_text("utf-8")
+    for code in (0, 1, 2, 3, 70, 130, 141):
+        assert f"\n    {code} " in run("--help").stdout
+        assert f"\n| {code} |" in page
+
+
 def test_an_empty_file_is_an_error(reader, tmp_path):
     (tmp_path / "empty.csv").write_text("won,first\n")
     result = run("measure", tmp_path / "empty.csv", "--label", "won", "--score", "first")
@@ -232,39 +341,94 @@ def test_an_empty_file_is_an_error(reader, tmp_path):
     assert run("measure", "-", stdin=b"").exit_code == 2
 
 
-def test_test_and_compare_agree_with_the_library(file, rows):
-    options = ("--label", "won", "--resamples", "99", "--seed", "3", "--format", "json")
-    tested = json.loads(run("test", file, "--score", "second", *options).stdout)
-    expected = caldist.calibration_test(rows["won"], rows["second"], n_resamples=99, rng=3)
-    assert tested["results"][0]["pvalue"] == expected.pvalue
-    assert tested["seed"] == 3
+@pytest.mark.parametrize("options", [(), ("--weight", "weight"), ("--clusters", "player")])
+def test_test_and_compare_agree_with_the_library(reader, file, rows, options):
+    names = {"--weight": "sample_weight", "--clusters": "clusters"}
+    given = {names[options[0]]: rows[options[1]]} if options else {}
+    shared = ("--label", "won", "--resamples", "99", "--seed", "3", "--format", "json", *options)
+    draws = {"n_resamples": 99, "rng": 3, **given}
+    found = json.loads(run("test", file, "--score", "second", *shared).stdout)
+    expected = caldist.calibration_test(rows["won"], rows["second"], **draws)
+    assert found["results"][0] == {
+        "score": "second",
+        "rows": 200,
+        "measure": "auto",
+        "statistic": expected.statistic,
+        "pvalue": expected.pvalue,
+    }
+    assert (found["seed"], found["notes"]) == (3, [])
+    assert found["clusters"] == ("player" if options[:1] == ("--clusters",) else None)
     scores = ("--score", "first", "--score", "second")
-    compared = json.loads(run("compare", file, *scores, *options).stdout)["results"][0]
+    [compared] = json.loads(run("compare", file, *scores, *shared).stdout)["results"]
     pair = caldist.compare_all(
-        rows["won"], {name: rows[name] for name in ("first", "second")}, n_resamples=99, rng=3
+        rows["won"], {name: rows[name] for name in ("first", "second")}, **draws
     ).pairs["first", "second"]
-    assert compared["difference"] == pair.difference
-    assert (compared["low"], compared["high"]) == (pair.low, pair.high)
+    assert compared == {
+        "score_a": "first",
+        "score_b": "second",
+        "smooth_ce_a": pair.value_a,
+        "smooth_ce_b": pair.value_b,
+        **{key: getattr(pair, key) for key in ("difference", "lower", "upper", "pvalue")},
+    }
 
 
-@pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
-def test_summaries_merge_to_what_one_pass_gives(tmp_path, rows):
-    halves = [{name: column[part::2] for name, column in rows.items()} for part in (0, 1)]
-    names = ("--label", "won", "--score", "first")
-    for at, half in enumerate(halves):
-        path = write_csv(tmp_path / f"{at}.csv", half)
-        result = run("summarize", path, *names, "-o", tmp_path / f"{at}.npz")
-        assert result.exit_code == 0, result.stderr
-    merged = tmp_path / "all.npz"
-    parts = (tmp_path / "1.npz", tmp_path / "0.npz")
-    assert run("merge", *parts, "-o", merged).exit_code == 0
-    whole = caldist.Joint.from_arrays(rows["won"], rows["first"]).coarsen(16)
-    assert caldist.Joint.load(merged) == whole
-    found = json.loads(run("measure", merged, "--format", "json").stdout)["results"]
-    smooth = next(line for line in found if line["measure"] == "smooth_ce")
-    assert smooth["lower"] <= caldist.smooth_ce(rows["won"], rows["first"]) <= smooth["upper"]
-    assert run("measure", merged, "--fail-above", "0").exit_code == 1
-    assert run("measure", merged, "--label", "won").exit_code == 2
+def test_a_tolerance_is_tested(file, rows):
+    options = ("--label", "won", "--score", "second", "--tolerance", "0.01", "--resamples", "99")
+    found = json.loads(run("test", file, *options, "--format", "json").stdout)
+    expected = caldist.calibration_test(
+        rows["won"], rows["second"], tolerance=0.01, n_resamples=99, rng=0
+    )
+    assert (found["tolerance"], found["results"][0]["pvalue"]) == (0.01, expected.pvalue)
+
+
+def test_a_warning_about_the_data_is_a_note(tmp_path, rows):
+    few = {name: column[:12] for name, column in rows.items()}
+    command = ("compare", write_csv(tmp_path / "few.csv", few), "--label", "won")
+    command += ("--score", "first", "--score", "second", "--format")
+    [note] = json.loads(run(*command, "json").stdout)["notes"]
+    assert note.startswith("only ")
+    for style in ("csv", "markdown"):
+        assert run(*command, style).stderr == f"{note}\n"
+    assert run(*command, "table").stdout.endswith(f"\n\n{note}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("measure", ()),
+        ("measure", ("--by", "site")),
+        ("measure", ("--weight", "weight", "--by", "site")),
+        ("test", ()),
+        ("test", ("--weight", "weight", "--clusters", "player")),
+        ("compare", ()),
+        ("compare", ("--weight", "weight", "--clusters", "player")),
+        pytest.param("report", ("--by", "site")),
+        pytest.param("report", ("--weight", "weight", "--clusters", "player")),
+    ],
+)
+def test_rows_are_checked_once_and_sorted_once(monkeypatch, tmp_path, file, command, more):
+    if command == "report":
+        more += ("--resamples", "199", "-o", tmp_path / "report.json")
+    calls = Counter()
+
+    def counted(module, name):
+        function = getattr(module, name)
+
+        def count(*args, **kwargs):
+            calls[name] += 1
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, count)
+
+    for name in ("labels", "probabilities", "weights"):
+        counted(_validate, name)
+    counted(data_rows, "sorting_order")
+    counted(data_joint, "sort_rows")
+    scores = ("--score", "first", "--score", "second")
+    assert run(command, file, "--label", "won", *scores, *more).exit_code == 0
+    assert (calls["labels"], calls["probabilities"]) == (1, 2)
+    assert calls["weights"] == ("--weight" in more)
+    assert calls["sorting_order"] + calls["sort_rows"] == 2
 
 
 def test_nothing_is_written_when_the_input_is_bad(tmp_path, rows):
@@ -281,11 +445,12 @@ def test_nothing_is_written_when_the_input_is_bad(tmp_path, rows):
 @pytest.mark.parametrize("ending", ["html", "json", "md"])
 def test_a_report_is_written_in_the_format_of_its_name(file, tmp_path, ending):
     path = tmp_path / f"report.{ending}"
-    options = ("--label", "won", "--score", "first", "--by", "site", "--resamples", "99")
+    options = ("--label", "won", "--score", "first", "--by", "site", "--clusters", "player")
+    options += ("--weight", "weight", "--resamples", "99")
     result = run("report", file, *options, "-o", path)
     assert result.exit_code == 0, result.stderr
     content = path.read_text(encoding="utf-8")
-    assert {"html": "<!DOCTYPE html>", "json": "caldist-report-1", "md": "# Calibration"}[
+    assert {"html": "<!DOCTYPE html>", "json": "caldist-report-2", "md": "# Calibration"}[
         ending
     ] in content
     assert "confidence this model is at most" in result.stdout

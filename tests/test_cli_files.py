@@ -50,7 +50,12 @@ def test_fail_above_names_what_exceeds_it(file):
 
 
 @pytest.mark.parametrize(
-    "command", [["report", "FILE", "-o", "OUT.html"], ["merge", "FILE", "-o", "OUT.npz"]]
+    "command",
+    [
+        ["report", "FILE", "-o", "OUT.html"],
+        ["summarize", "FILE", "-o", "OUT.npz"],
+        ["merge", "FILE", "-o", "OUT.npz"],
+    ],
 )
 def test_a_missing_folder_is_said_before_anything_is_computed(file, tmp_path, command):
     away = str(tmp_path / "away" / "x")
@@ -177,3 +182,45 @@ def test_whole_numbers_stay_whole_as_names_of_groups(reader, tmp_path):
     options = ("--label", "won", "--score", "p", "--by", "season", "--format", "json")
     found = json.loads(run("measure", path, *options).stdout)["results"]
     assert [line["group"] for line in found] == ["2020", "2021"]
+
+
+def test_sub_groups_come_in_their_order(reader, tmp_path):
+    rows = {"won": [0, 1] * 20, "p": [0.25, 0.75] * 20, "team": [10] * 20 + [9] * 20}
+    for column, expected in (
+        ([10] * 20 + [9] * 20, ["9", "10"]),
+        (["b", "a"] * 20, ["a", "b"]),
+        ([2.0, 1.5] * 20, ["1.5", "2.0"]),
+    ):
+        path = write_csv(tmp_path / "teams.csv", rows | {"team": column})
+        options = ("--label", "won", "--score", "p", "--by", "team", "--format", "json")
+        found = json.loads(run("measure", path, *options).stdout)["results"]
+        assert [line["group"] for line in found] == expected
+
+
+@pytest.mark.parametrize("command", ["measure", "report"])
+def test_a_measurement_makes_no_sub_groups(reader, tmp_path, command):
+    ages = [20.0, 30.0, *(30 + at / 8 for at in range(1, 39))]
+    rows = {"won": [0, 1] * 20, "p": [0.25, 0.75] * 20, "age": ages}
+    path = write_csv(tmp_path / "ages.csv", rows)
+    result = run(command, path, "--label", "won", "--score", "p", "--by", "age")
+    assert result.exit_code == 2
+    assert "column 'age'[2] is 30.125, one of 40 different measurements" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("option", ["--by", "--clusters"])
+def test_a_row_without_its_group_is_an_error(reader, tmp_path, rows, option):
+    sites = ["" if at == 7 else site for at, site in enumerate(rows["site"])]
+    path = write_csv(tmp_path / "sites.csv", rows | {"site": sites})
+    command = "measure" if option == "--by" else "test"
+    result = run(command, path, "--label", "won", "--score", "first", option, "site")
+    assert result.exit_code == 2
+    assert "column 'site'[7] is None" in result.stderr
+
+
+def test_a_sub_group_without_weight_is_an_error(reader, tmp_path):
+    rows = {"won": [0, 1] * 2, "p": [0.25, 0.75] * 2, "w": [1, 1, 0, 0], "s": list("aabb")}
+    path = write_csv(tmp_path / "rows.csv", rows)
+    result = run("measure", path, "--label", "won", "--score", "p", "--weight", "w", "--by", "s")
+    assert result.exit_code == 2
+    assert "--weight is 0 in all rows of group b" in result.stderr

@@ -1,5 +1,6 @@
 """Comparisons of models: against dense sums over all signs, and the promised properties."""
 
+import dataclasses
 import itertools
 import math
 from functools import partial
@@ -10,23 +11,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import caldist
 import oracles
 from caldist import _kernels, random_interval_ce
-from caldist.inference import _paired
-from caldist.inference._norms import SmoothNorm
+from caldist.inference import _differences
 from caldist.inference.comparison import Comparisons, compare, compare_all
-from caldist.measures.registry import MEASURES
+from caldist.measures.registry import all_measures, find
+from caldist.measures.smooth_ce import SmoothNorm
 from caldist.weights import polynomials
 
 NORMS = ("smooth_ce", "kernel_ce", "random_interval_ce", "weighted_ce")
 COMPARED = (*NORMS, "brier_score")
-OPTIONS = {"weighted_ce": {"functions": polynomials(2)}}
+WEIGHTED = caldist.weighted_ce.using(functions=polynomials(2))
 
 few_rows = pytest.mark.filterwarnings("ignore:only .* fewer than 10:UserWarning")
 
 
 def call(y, a, b, measure="smooth_ce", **options):
-    return compare(y, a, b, measure=measure, **OPTIONS.get(measure, {}), **options)
+    bound = find(measure) if measure != "weighted_ce" else WEIGHTED
+    return compare(y, a, b, measure=bound, **options)
 
 
 def two_models(rng, n, kind="noise"):
@@ -121,14 +124,16 @@ def test_against_dense_sums_over_all_signs(monkeypatch, measure, kind, clustered
         signs = [[1 if bits >> g & 1 else -1 for g in range(parts)] for bits in patterns]
         source = iter(patterns)
         monkeypatch.setattr(
-            _paired, "random_bits", lambda rng, size, s=source: np.array([next(s)], dtype=np.uint8)
+            _differences,
+            "random_bits",
+            lambda rng, size, s=source: np.array([next(s)], dtype=np.uint8),
         )
         found = call(
             y, a, b, measure, confidence_level=level, n_resamples=len(patterns),
-            sample_weight=weight, groups=part if clustered else None,
+            sample_weight=weight, clusters=part if clustered else None,
         )  # fmt: skip
         expected = naive(y, a, b, share, part, measure, level, signs)
-        got = (found.difference, found.low, found.high, found.pvalue)
+        got = (found.difference, found.lower, found.upper, found.pvalue)
         assert got == pytest.approx(expected, abs=1e-12)
 
 
@@ -149,10 +154,11 @@ def test_smooth_ce_against_linear_programs_over_all_signs(monkeypatch):
             used[v.tobytes()] = w
             return w
 
-    monkeypatch.setattr(_paired, "make_norm", lambda measure, v: Checked(v))
+    checked = dataclasses.replace(caldist.smooth_ce.facts, norm=Checked)
+    monkeypatch.setattr(caldist.smooth_ce, "facts", checked)
     patterns = iter([sum((s > 0) << g for g, s in enumerate(sign)) for sign in signs])
     monkeypatch.setattr(
-        _paired, "random_bits", lambda rng, size: np.array([next(patterns)], dtype=np.uint8)
+        _differences, "random_bits", lambda rng, size: np.array([next(patterns)], dtype=np.uint8)
     )
     found = compare(y, a, b, confidence_level=0.8, n_resamples=64)
 
@@ -162,7 +168,7 @@ def test_smooth_ce_against_linear_programs_over_all_signs(monkeypatch):
 
     monkeypatch.setitem(globals(), "dense_witness", known)
     expected = naive(y, a, b, np.full(6, 1 / 6), np.arange(6), "smooth_ce", 0.8, signs)
-    got = (found.difference, found.low, found.high, found.pvalue)
+    got = (found.difference, found.lower, found.upper, found.pvalue)
     assert got == pytest.approx(expected, abs=1e-10)
 
 
@@ -173,7 +179,7 @@ def test_brier_against_paired_losses(clustered):
     y, a, b = two_models(rng, 60)
     groups = np.arange(60) // 3 if clustered else np.arange(60)
     found = compare(
-        y, a, b, measure="brier_score", confidence_level=0.9, groups=groups if clustered else None
+        y, a, b, measure="brier_score", confidence_level=0.9, clusters=groups if clustered else None
     )
     loss = (y - a) ** 2 - (y - b) ** 2
     sums = np.array([(loss - loss.mean())[groups == g].sum() for g in np.unique(groups)])
@@ -181,12 +187,12 @@ def test_brier_against_paired_losses(clustered):
     largest = max(abs(loss[groups == g].sum()) for g in np.unique(groups)) / 60
     margin = NormalDist().inv_cdf(0.95) * error + math.log(2 / 0.1) * largest / 3
     ends = (loss.mean(), loss.mean() - margin, loss.mean() + margin)
-    assert (found.difference, found.low, found.high) == pytest.approx(ends, abs=1e-14)
+    assert (found.difference, found.lower, found.upper) == pytest.approx(ends, abs=1e-14)
     touching = compare(
         y, a, b, measure="brier_score", confidence_level=1 - found.pvalue,
-        groups=groups if clustered else None,
+        clusters=groups if clustered else None,
     )  # fmt: skip
-    assert min(abs(touching.low), abs(touching.high)) == pytest.approx(0, abs=1e-9)
+    assert min(abs(touching.lower), abs(touching.upper)) == pytest.approx(0, abs=1e-9)
 
 
 # -- what is promised --------------------------------------------------------------------------
@@ -201,9 +207,9 @@ def test_zero_is_outside_if_and_only_if_the_pvalue_is_small(measure):
         y, other = rng.random(120) < f, f**power
         for level in (0.5, 0.7, 0.8, 0.9, 0.94, 0.95, 0.97):
             found = call(y, f, other, measure, confidence_level=level, n_resamples=99, rng=seed)
-            outside = not found.low <= 0 <= found.high
+            outside = not found.lower <= 0 <= found.upper
             assert outside == (found.pvalue <= 1 - level + 1e-12)
-            assert found.low <= found.difference <= found.high
+            assert found.lower <= found.difference <= found.upper
             seen.add(outside)
     assert seen == {True, False}
 
@@ -217,7 +223,7 @@ def test_the_interval_grows_with_the_level():
         ]
         assert len({result.pvalue for result in found}) == 1
         for narrow, wide in itertools.pairwise(found):
-            assert wide.low <= narrow.low <= narrow.high <= wide.high
+            assert wide.lower <= narrow.lower <= narrow.upper <= wide.upper
 
 
 predictions = st.lists(
@@ -232,14 +238,14 @@ predictions = st.lists(
 def test_exchanging_the_models_mirrors_the_result(y, a, b, measure, seed):
     options = {"confidence_level": 0.8, "n_resamples": 29, "rng": seed}
     found, swapped = call(y, a, b, measure, **options), call(y, b, a, measure, **options)
-    assert (swapped.difference, swapped.low, swapped.high) == (
+    assert (swapped.difference, swapped.lower, swapped.upper) == (
         -found.difference,
-        -found.high,
-        -found.low,
+        -found.upper,
+        -found.lower,
     )
     assert swapped.pvalue == found.pvalue
     assert (swapped.value_a, swapped.value_b) == (found.value_b, found.value_a)
-    assert found.low <= found.difference <= found.high
+    assert found.lower <= found.difference <= found.upper
 
 
 @few_rows
@@ -249,7 +255,7 @@ def test_equal_models_do_not_differ(measure):
     for n in (1, 2, 50):
         y, a, _ = two_models(rng, n)
         found = call(y, a, list(a), measure, n_resamples=99, rng=0)
-        assert (found.difference, found.low, found.high, found.pvalue) == (0, 0, 0, 1)
+        assert (found.difference, found.lower, found.upper, found.pvalue) == (0, 0, 0, 1)
 
 
 @few_rows
@@ -259,7 +265,7 @@ def test_different_models_with_equal_residuals_are_not_called_equal():
     for measure in NORMS:
         found = call(y, a, b, measure, n_resamples=99, rng=0)
         assert found.difference == 0
-        assert found.low < 0 < found.high
+        assert found.lower < 0 < found.upper
 
 
 @pytest.mark.parametrize("measure", COMPARED)
@@ -270,10 +276,10 @@ def test_values_are_those_of_the_measures(measure):
     found = call(y, a, b, measure, sample_weight=weight, n_resamples=99)
     assert found.difference == found.value_a - found.value_b
     if measure != "weighted_ce":
-        function = MEASURES[measure].function
-        values = [function(y, v, sample_weight=weight) for v in (a, b)]
+        values = [find(measure)(y, v, sample_weight=weight) for v in (a, b)]
         assert [found.value_a, found.value_b] == pytest.approx(values, abs=1e-14)
-    assert (found.measure, found.confidence_level) == (measure, 0.95)
+    assert found.measure.partition("(")[0] == measure
+    assert found.confidence_level == 0.95
     assert found.n_resamples == (0 if measure == "brier_score" else 99)
 
 
@@ -294,10 +300,10 @@ def test_equal_weights_are_none_and_repeated_rows_are_a_cluster(measure):
         call(y, a, b, measure, n_resamples=99, rng=1, sample_weight=np.full(40, 2.5)),
         call(
             *(np.repeat(x, 3) for x in (y, a, b)), measure, n_resamples=99, rng=1,
-            groups=np.repeat([f"patient {k}" for k in range(40)], 3),
+            clusters=np.repeat([f"patient {k}" for k in range(40)], 3),
         ),
     ):  # fmt: skip
-        for name in ("difference", "low", "high", "pvalue"):
+        for name in ("difference", "lower", "upper", "pvalue"):
             assert getattr(other, name) == pytest.approx(getattr(found, name), abs=1e-12)
 
 
@@ -305,18 +311,21 @@ def test_clusters_widen_the_interval():
     rng = np.random.default_rng(9)
     y, a, b = (np.repeat(x, 10) for x in two_models(rng, 60))
     alone = compare(y, a, b, n_resamples=99, rng=1)
-    clustered = compare(y, a, b, n_resamples=99, rng=1, groups=np.arange(600) // 10)
-    assert clustered.high - clustered.low > 1.5 * (alone.high - alone.low)
+    clustered = compare(y, a, b, n_resamples=99, rng=1, clusters=np.arange(600) // 10)
+    assert clustered.upper - clustered.lower > 1.5 * (alone.upper - alone.lower)
 
 
 def test_options_reach_the_measure():
     y, a, b = two_models(np.random.default_rng(10), 60)
-    found = compare(y, a, b, measure="random_interval_ce", width=0.3, n_resamples=59)
+    measure = random_interval_ce.using(width=0.3)
+    found = compare(y, a, b, measure=measure, n_resamples=59)
     assert found.value_a == pytest.approx(random_interval_ce(y, a, width=0.3))
-    compare(y, a, b, measure="kernel_ce", kernel="gaussian", bandwidth=0.5, n_resamples=59)
-    functions = iter(polynomials(2))  # gone through more than once
-    found = compare(y, a, b, measure="weighted_ce", functions=functions, n_resamples=59, rng=0)
-    assert found == call(y, a, b, "weighted_ce", n_resamples=59, rng=0)
+    gaussian = caldist.kernel_ce.using(kernel="gaussian", bandwidth=0.5)
+    assert compare(y, a, b, measure=gaussian, n_resamples=59).value_a == gaussian(y, a)
+    weighted = caldist.weighted_ce.using(functions=iter(polynomials(2)))  # gone through twice
+    found = compare(y, a, b, measure=weighted, n_resamples=59, rng=0)
+    expected = call(y, a, b, "weighted_ce", n_resamples=59, rng=0)
+    assert (found.lower, found.upper) == (expected.lower, expected.upper)
 
 
 def test_misses_near_zero_are_as_rare_as_promised():
@@ -330,7 +339,7 @@ def test_misses_near_zero_are_as_rare_as_promised():
         found = call(
             y, a, half, "random_interval_ce", confidence_level=level, n_resamples=59, rng=seed
         )
-        missed += not found.low <= 0 <= found.high
+        missed += not found.lower <= 0 <= found.upper
         draws = []
         for _ in range(39):
             row = rng.integers(0, 200, 200)
@@ -348,13 +357,14 @@ def test_all_pairs_are_single_comparisons_at_a_higher_level(measure):
     rng = np.random.default_rng(12)
     y, a, b = two_models(rng, 120)
     models = {"first": a, "second": b, "third": a**2}
-    options = OPTIONS.get(measure, {}) | {"measure": measure, "n_resamples": 199, "rng": 3}
+    bound = find(measure) if measure != "weighted_ce" else WEIGHTED
+    options = {"measure": bound, "n_resamples": 199, "rng": 3}
     found = compare_all(y, models, confidence_level=0.94, **options)
     assert list(found.pairs) == [("first", "second"), ("first", "third"), ("second", "third")]
     for (one, two), pair in found.pairs.items():
         single = compare(y, models[one], models[two], confidence_level=0.98, **options)
-        ends = (single.difference, single.low, single.high)
-        assert (pair.difference, pair.low, pair.high) == pytest.approx(ends, abs=1e-12)
+        ends = (single.difference, single.lower, single.upper)
+        assert (pair.difference, pair.lower, pair.upper) == pytest.approx(ends, abs=1e-12)
         assert pair.pvalue == pytest.approx(min(1.0, 3 * single.pvalue))
         assert (pair.value_a, pair.value_b) == (found.values[one], found.values[two])
         assert pair.confidence_level == found.confidence_level == 0.94
@@ -367,13 +377,14 @@ def test_the_table_is_aligned_and_the_rows_are_flat():
     found = compare_all(y, {"net": a, "a longer name": b, "half": a / 2}, n_resamples=199, rng=0)
     assert isinstance(found, Comparisons)
     lines = str(found).splitlines()
-    assert lines[0].split() == ["smooth_ce", "difference", "low", "high", "p"]
+    assert lines[0].split() == ["smooth_ce", "difference", "lower", "upper", "p"]
     assert lines[-1] == "All intervals hold together with 95% confidence."
     assert len({len(line) for line in lines[4:-1]}) == 1
-    assert len(found.rows) == 3
-    names = ["model_a", "model_b", "difference", "low", "high", "pvalue"]
-    assert list(found.rows[0]) == names
-    assert found.rows[1]["model_b"] == "half"
+    frame = found.to_frame("polars")
+    assert len(frame) == 3
+    names = ["model_a", "model_b", "difference", "lower", "upper", "pvalue"]
+    assert frame.columns == names
+    assert frame["model_b"][1] == "half"
 
 
 def test_all_intervals_hold_together():
@@ -385,7 +396,7 @@ def test_all_intervals_hold_together():
         y, a, b = two_models(rng, 150, "coarse")
         models = {"a": a, "b": b, "c": np.full(150, 0.5)}
         found = compare_all(y, models, confidence_level=level, n_resamples=99, rng=seed)
-        missed += any(not pair.low <= 0 <= pair.high for pair in found.pairs.values())
+        missed += any(not pair.lower <= 0 <= pair.upper for pair in found.pairs.values())
     assert missed / sets <= 1 - level + 3 * math.sqrt(level * (1 - level) / sets)
 
 
@@ -394,7 +405,7 @@ def test_all_intervals_hold_together():
 Y, A, B = [0, 1] * 10, [0.25, 0.75] * 10, [0.5, 0.25] * 10
 
 
-@pytest.mark.parametrize("measure", sorted(set(MEASURES) - set(COMPARED)))
+@pytest.mark.parametrize("measure", sorted(set(all_measures()) - set(COMPARED)))
 def test_measures_without_a_valid_comparison_are_refused(measure):
     with pytest.raises(ValueError, match=f"measure is '{measure}', which .*Use 'smooth_ce'"):
         compare(Y, A, B, measure=measure)
@@ -403,9 +414,7 @@ def test_measures_without_a_valid_comparison_are_refused(measure):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"measure": "nothing"}, ValueError, "measure is 'nothing'; it must be one of"),
-        ({"measure": "brier_score", "width": 1}, TypeError, "width is not an option"),
-        ({"width": 0.1}, TypeError, "width is not an option of smooth_ce"),
+        ({"measure": "nothing"}, ValueError, "measure is 'nothing'; it must be a measure"),
         ({"confidence_level": 95}, ValueError, "confidence_level is 95"),
         ({"n_resamples": 20}, ValueError, "n_resamples is 20; .* at least 59"),
         ({"rng": "seed"}, TypeError, "rng is 'seed'"),
@@ -414,7 +423,7 @@ def test_measures_without_a_valid_comparison_are_refused(measure):
         ({"y_prob_b": B[:-1]}, ValueError, "y_true has 20 values and y_prob_b has 19"),
         ({"y_true": [2, *Y[1:]]}, ValueError, r"y_true\[0\] is 2"),
         ({"sample_weight": [-1.0] * 20}, ValueError, r"sample_weight\[0\] is -1.0"),
-        ({"groups": [1, 2]}, ValueError, "groups has 2 values"),
+        ({"clusters": [1, 2]}, ValueError, "clusters has 2 values"),
     ],
 )
 def test_bad_input(arguments, error, message):
@@ -442,7 +451,7 @@ def test_few_rows_of_a_label_are_a_warning():
         compare([0] * 20 + [1] * 9, [0.3] * 29, [0.2] * 29, n_resamples=59)
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match="only 4 clusters"):
-        compare(Y, A, B, n_resamples=59, groups=np.arange(20) // 5)
+        compare(Y, A, B, n_resamples=59, clusters=np.arange(20) // 5)
 
 
 def test_residuals_that_add_up_to_0_do_not_hide_the_error_of_the_mean():
@@ -451,14 +460,14 @@ def test_residuals_that_add_up_to_0_do_not_hide_the_error_of_the_mean():
     a, b = np.full(100, 0.4), np.full(100, 0.5)
     b[::2] = 0.3
     found = compare(y, a, b, n_resamples=199, rng=0)
-    assert found.high - found.low > 0.05
+    assert found.upper - found.lower > 0.05
 
 
 def test_ends_stay_where_differences_can_be():
     y = np.zeros(30, int)
     with pytest.warns(UserWarning, match="only 0 of 30 rows have label 1"):
         found = compare(y, np.zeros(30), np.ones(30), n_resamples=199, rng=0)
-    assert found.low >= -1
+    assert found.lower >= -1
     assert found.difference == -1
 
 

@@ -1,30 +1,28 @@
 """Lower, upper and true distance against linear programs, brute force and closed forms."""
 
+import concurrent.futures
 import math
 import pickle
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import caldist
 import oracles
-from caldist import _kernels
-from caldist.data.joint import Joint
-from caldist.measures import _lower_solver, _partitions
+from caldist import Joint, _kernels
+from caldist.measures import _grouping_search, _lower_solver, _partitions
 from caldist.measures import lower_distance as lower_module
-from caldist.measures.lower_distance import certify_lower, lower_distance_of
-from caldist.measures.smooth_ce import smooth_ce_of
-from caldist.measures.upper_distance import upper_distance_of
+from caldist.measures.lower_distance import certify_lower
 from strategies import FAMILIES, family, probability, samples
 
 TOL = 1e-6 if _kernels.COMPILED else 1e-4  # plain kernels need seconds for 1e-6
 FEW = 6 if not _kernels.COMPILED else 9
 
 
-def lower_distance(y, p, **options):
-    return caldist.lower_distance(y, p, tol=TOL, **options)
+lower_distance = caldist.lower_distance.using(tol=TOL)
 
 
 # -- lower distance ------------------------------------------------------------------------------
@@ -86,9 +84,9 @@ def test_quadratic_gap(alpha):
         joint = Joint.from_masses(
             f, np.multiply(mass, np.subtract(1, mean)), np.multiply(mass, mean)
         )
-        lower = lower_distance_of(joint, tol=TOL)
+        lower = lower_distance(joint)
         assert lower == pytest.approx(4 * alpha**2 / (1 + 2 * alpha), abs=TOL)
-        assert upper_distance_of(joint) == pytest.approx(alpha)
+        assert caldist.upper_distance(joint) == pytest.approx(alpha)
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.2])
@@ -98,18 +96,20 @@ def test_tight_gap(alpha):
     mass = np.array([alpha, 0.5 - alpha, 0.5 - alpha, alpha])
     mean = np.array([0.0, 0.5, 0.5, 1.0])
     joint = Joint.from_masses(f, mass * (1 - mean), mass * mean)
-    assert upper_distance_of(joint) <= 5 * alpha**2 + 1e-15
+    assert caldist.upper_distance(joint) <= 5 * alpha**2 + 1e-15
     assert caldist.true_distance(mean, f, mass=mass) <= 5 * alpha**2 + 1e-15
     if alpha == 0.05:
-        assert upper_distance_of(joint) == pytest.approx(0.0125)
+        assert caldist.upper_distance(joint) == pytest.approx(0.0125)
 
 
 @pytest.mark.parametrize(("delta", "gap"), [(0.1, 0.1), (0.01, 0.02), (0.3, 0.5)])
 def test_ratio_two(delta, gap):
     """SmCE/ldCE = 2 - δ - Δ: the constant 2 is tight."""
     joint = Joint.from_masses([delta, delta + gap], [1 - delta, 0.0], [0.0, delta])
-    lower = lower_distance_of(joint, tol=TOL / 100)
-    assert smooth_ce_of(joint) / lower == pytest.approx(2 - delta - gap, rel=TOL / (delta * gap))
+    lower = lower_distance(joint, tol=TOL / 100)
+    assert caldist.smooth_ce(joint) / lower == pytest.approx(
+        2 - delta - gap, rel=TOL / (delta * gap)
+    )
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-5, 1e-7, 1e-8] if _kernels.COMPILED else [1e-3])
@@ -221,6 +221,7 @@ def test_up_to_twenty_predictions_are_exact(kind):
 
 def test_an_integer_program_that_is_too_large_keeps_a_valid_bound(monkeypatch):
     monkeypatch.setattr(_partitions, "_MOST_COLUMNS", 0)
+    monkeypatch.setattr(_partitions, "_PROVED", -1.0)  # nor is the bound enough
     monkeypatch.setattr(_partitions, "DYNAMIC", 3)
     y, p = family("beta3", 8, np.random.default_rng(1))
     proof = caldist.certify(y, p, measure="upper_distance")
@@ -228,6 +229,28 @@ def test_an_integer_program_that_is_too_large_keeps_a_valid_bound(monkeypatch):
     proof.verify()
     v, g0, g1 = oracles.distribution(y, p)
     assert proof.value >= oracles.partition_brute(v, g0 + g1, g1, order=1) - 1e-14
+
+
+def test_masses_below_every_tolerance_do_not_keep_the_integer_program_busy(monkeypatch):
+    """The linear program went on for 137 rounds on these, and on others without end."""
+    programs = []
+    linprog = scipy.optimize.linprog
+
+    def counted(*arguments, **options):
+        programs.append(1)
+        return linprog(*arguments, **options)
+
+    monkeypatch.setattr(scipy.optimize, "linprog", counted)
+    rng = np.random.default_rng(5)
+    k = rng.integers(18, 21)
+    p, y = np.sort(rng.random(k)), rng.integers(0, 2, k)
+    weight = 10.0 ** rng.uniform(-6, 6, k)
+    weight = np.where(rng.random(k) < 0.5, rng.integers(1, 6, k).astype(float), weight)
+    proof = caldist.certify(y, p, measure="upper_distance", sample_weight=weight, tol=TOL)
+    assert 17 < k < 21
+    assert 1 < len(programs) <= _partitions._ROUNDS
+    assert proof.lower <= proof.value
+    proof.verify()
 
 
 @given(st.lists(st.tuples(probability, st.integers(0, 1)), min_size=1, max_size=8))
@@ -405,9 +428,9 @@ def test_a_complete_lipschitz_measure_is_at_most_its_constant_times_the_distance
     mean, value, mass = domain
     joint = Joint.from_masses(value, mass * (1 - mean), mass * mean)
     distance = caldist.true_distance(mean, value, mass=mass)
-    assert smooth_ce_of(joint) <= 2 * distance + 1e-9
-    assert lower_distance_of(joint, tol=TOL) <= distance + 1e-9
-    assert distance <= upper_distance_of(joint) + 1e-9
+    assert caldist.smooth_ce(joint) <= 2 * distance + 1e-9
+    assert lower_distance(joint) <= distance + 1e-9
+    assert distance <= caldist.upper_distance(joint) + 1e-9
 
 
 @given(samples(max_size=10), st.data())
@@ -443,24 +466,73 @@ def test_large_upper_distance_is_between_its_bounds():
     assert lower <= upper <= caldist.interval_ce(y, p)
 
 
-def test_the_local_search_improves_on_contiguous_groups():
+def tight_gaps(slope, filler):
     """Four tight-gap instances side by side: 16 distinct predictions, more than contiguous groups
-    can repair. The same with a hundred harmless ones beside them goes through the local search."""
-    alpha = 0.02
-    centre = np.array([0.2, 0.4, 0.6, 0.8])
-    offset = np.array([1.5, 1, -1, -1.5]) * alpha
-    v = (centre[:, None] + offset).ravel()
+    can repair, since an extreme one belongs to the far one of the two in the middle. As many others
+    as wanted, which are calibrated, stand beside them. Return the joint and the cost of that map.
+    """
+    alpha, centre = 0.02, np.array([0.2, 0.4, 0.6, 0.8])
+    v = (centre[:, None] + np.array([1.5, 1, -1, -1.5]) * alpha).ravel()
     mass = np.tile([alpha, 0.5 - alpha, 0.5 - alpha, alpha], 4)
-    slope = np.array([-1.0, 0, 0, 1.0]) * 0.2
-    mean = (centre[:, None] + slope).ravel()
-    filler = np.linspace(0.9, 1, 60)
-    v, mass = np.concatenate((v, filler)), np.concatenate((mass, np.full(60, 1e-3)))
-    mean = np.concatenate((mean, filler))
-    joint = Joint.from_masses(v, mass * (1 - mean), mass * mean)
-    from caldist.measures import _grouping_search
+    mean = (centre[:, None] + np.array([-1.0, 0, 0, 1.0]) * slope).ravel()
+    group = np.tile([1, 0, 1, 0], 4) + np.repeat(np.arange(4), 4) * 2
+    target = (np.bincount(group, mass * mean) / np.bincount(group, mass))[group]
+    cost = float(mass @ np.abs(v - target)) / (mass.sum() + 1e-3 * filler)
+    rest = np.linspace(0.9, 1, filler)
+    v, mean = np.concatenate((v, rest)), np.concatenate((mean, rest))
+    mass = np.concatenate((mass, np.full(filler, 1e-3)))
+    return Joint.from_masses(v, mass * (1 - mean), mass * mean), cost
 
+
+def test_the_local_search_improves_on_contiguous_groups():
+    joint, _ = tight_gaps(0.2, 60)
     contiguous, _ = _grouping_search.search(joint.prediction, *joint.normalized())
-    assert upper_distance_of(joint) < contiguous - 1e-4
+    assert caldist.upper_distance(joint) < contiguous - 1e-4
+
+
+@pytest.mark.skipif(not _kernels.COMPILED, reason="too slow as plain Python")
+def test_a_bound_from_above_is_not_shown_as_certain():
+    """Beyond 300 predictions none is moved between groups: a cheaper map exists."""
+    joint, cheaper = tight_gaps(0.1, 320)
+    found = caldist.evaluate(joint, measures=["upper_distance"])["upper_distance"]
+    assert found.value == found.upper == caldist.upper_distance(joint)
+    assert found.lower <= cheaper < found.upper - 1e-3
+    assert found.lower == pytest.approx(caldist.lower_distance(joint), abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["beta1", "beta3"])
+def test_what_is_certain_of_the_upper_distance(kind):
+    """The lower distance bounds it from below, and it is certain itself where it is exact."""
+    y, p = family(kind, 30, np.random.default_rng(2))
+    found = caldist.evaluate(y, p, measures=["upper_distance"])["upper_distance"]
+    proof = caldist.certify(y, p, measure="upper_distance")
+    assert not proof.exact
+    assert (found.value, found.lower, found.upper) == (proof.value, proof.lower, proof.upper)
+    assert found.lower < found.upper
+    few = caldist.evaluate(y[:9], p[:9], measures=["upper_distance"])["upper_distance"]
+    assert few.lower == few.value == few.upper
+
+
+def test_few_predictions_need_no_threads(monkeypatch):
+    """They would take many times as long as the search itself."""
+
+    def refuse(*arguments, **options):
+        raise AssertionError
+
+    many = 300 if _kernels.COMPILED else 60
+    y, p = family("beta3", many, np.random.default_rng(0))
+    samples = [(y[:n], p[:n]) for n in (1, 4, 30, many)]
+    with monkeypatch.context() as patch:
+        patch.setattr(concurrent.futures, "ThreadPoolExecutor", refuse)
+        in_line = [caldist.nearest_calibrated(*sample).tolist() for sample in samples]
+        values = [caldist.upper_distance(*sample) for sample in samples]
+    # The same through a second core, to the bit.
+    monkeypatch.setattr(_grouping_search, "ALL_CUTS", 0)
+    monkeypatch.setattr(
+        _grouping_search, "_nested_cuts", lambda weight, _: [np.arange(weight.size + 1)]
+    )
+    assert [caldist.nearest_calibrated(*sample).tolist() for sample in samples] == in_line
+    assert [caldist.upper_distance(*sample) for sample in samples] == values
 
 
 def test_certify_lower_of_a_joint():

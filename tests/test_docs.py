@@ -93,8 +93,8 @@ def reference(monkeypatch):
 def test_the_page_of_a_measure_says_where_it_is_found(reference):
     import measure_pages
 
-    assert "and reports" in measure_pages._facts("smooth_ce")[0]
-    assert "--measures mmce" in measure_pages._facts("mmce")[0]
+    assert "and reports" in measure_pages._facts(caldist.smooth_ce)[0]
+    assert "--measures mmce" in measure_pages._facts(caldist.mmce)[0]
     sys.modules.pop("measure_pages")
 
 

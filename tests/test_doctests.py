@@ -7,6 +7,7 @@ import pkgutil
 import pytest
 
 import caldist
+from caldist.measures.registry import all_measures
 
 MODULES = sorted(
     module.name
@@ -22,6 +23,14 @@ def test_examples(name):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     result = doctest.testmod(importlib.import_module(name), optionflags=flags)
     assert result.failed == 0
+
+
+@pytest.mark.parametrize("measure", all_measures().values(), ids=str)
+def test_the_examples_of_a_measure_are_among_them(measure):
+    """A measure is an object; doctest looks at what it wraps, or would pass it over in silence."""
+    module = importlib.import_module(measure.__module__)
+    found = {test.name: test.examples for test in doctest.DocTestFinder().find(module)}
+    assert found[f"{module.__name__}.{measure.name}"]
 
 
 def test_every_public_function_has_an_example():

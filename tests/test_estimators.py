@@ -94,13 +94,29 @@ def test_the_default_is_ten_pairs_a_row(monkeypatch):
 def test_the_promised_number_of_draws_reaches_the_precision(method):
     y, p = data()
     draws = caldist.kernel_ce_draws(precision=0.05, confidence_level=0.9)
-    options = {"n_terms": draws.n_terms, "n_features": draws.n_features}
+    name = "n_terms" if method == "subsample" else "n_features"
+    options = {name: getattr(draws, name)}
     exact = caldist.kernel_ce(y, p, squared=True)
     misses = 0
     for seed in range(40):
         value = caldist.kernel_ce(y, p, method=method, squared=True, rng=seed, **options)
         misses += abs(value - exact) > 0.05
     assert misses <= 4
+
+
+@pytest.mark.parametrize("method", ["fourier", "binning"])
+def test_the_default_is_one_draw_of_features(method):
+    y, p = data()
+    one = caldist.kernel_ce(y, p, method=method, n_features=1, rng=5)
+    assert caldist.kernel_ce(y, p, method=method, rng=5) == one
+    assert caldist.kernel_ce(y, p, method=method, n_features=2, rng=5) != one
+
+
+def test_the_default_precision_is_one_percent():
+    y, p = data()
+    options = {"method": "monte_carlo", "n_shifts": 5, "rng": 5}
+    one = caldist.surrogate_interval_ce(y, p, precision=0.01, **options)
+    assert caldist.surrogate_interval_ce(y, p, **options) == one
 
 
 @pytest.mark.parametrize("kind", ["beta3", "beta1", "tied", "extreme"])

@@ -8,8 +8,8 @@ import pytest
 from caldist._kernels import COMPILED, grouping, interval
 from caldist.data.joint import Joint
 from caldist.measures import _grouping_search
-from caldist.measures.interval_ce import interval_ce_of, interval_groups_below
-from caldist.measures.upper_distance import upper_distance_of
+from caldist.measures.interval_ce import interval_ce, interval_groups_below
+from caldist.measures.upper_distance import upper_distance
 
 TOLERANCE = 1e-12
 REPEATS = 12 if COMPILED else 2
@@ -226,14 +226,14 @@ def test_the_upper_distance_is_at_most_the_interval_calibration_error(name, monk
     for size in (320, 500, 800) if COMPILED else (320,):
         v, mass, mass1 = INSTANCES[name](size, rng)
         joint = Joint.from_masses(v, mass - mass1, mass1)
-        value, interval_ce = upper_distance_of(joint), interval_ce_of(joint)
-        assert value <= interval_ce + TOLERANCE
+        value = upper_distance(joint)
+        assert value <= interval_ce(joint) + TOLERANCE
         mass0, mass1 = joint.normalized()
         assert value <= searched((joint.prediction, mass0 + mass1, mass1)) + TOLERANCE
-        assert interval_groups_below(joint, 2 * interval_ce + TOLERANCE) is not None
+        assert interval_groups_below(joint, 2 * interval_ce(joint) + TOLERANCE) is not None
 
 
 def test_the_partition_of_a_clearly_larger_interval_calibration_error_is_left_out():
     v, mass, mass1 = INSTANCES["calibrated"](1000, np.random.default_rng(13))
     joint = Joint.from_masses(v, mass - mass1, mass1)
-    assert interval_groups_below(joint, interval_ce_of(joint) / 2) is None
+    assert interval_groups_below(joint, interval_ce(joint) / 2) is None

@@ -13,8 +13,15 @@ import pytest
 
 import caldist
 from caldist import _kernels
+from caldist.data.rows import Rows
 from caldist.inference import _resampling, confidence_interval
-from caldist.inference.groups import Group, GroupEvaluation, _simultaneous, evaluate_groups
+from caldist.inference.groups import (
+    Group,
+    GroupEvaluation,
+    _divided,
+    _simultaneous,
+    evaluate_groups,
+)
 
 FAST = _kernels.COMPILED
 QUICK = {"measures": ["brier_score"], "n_resamples": 19, "rng": 0}
@@ -54,7 +61,7 @@ def test_intervals_are_those_of_the_rows_alone():
     y, v, by = example()
     weight = np.random.default_rng(1).random(y.size)
     cluster = np.arange(y.size) // 3
-    for options in ({}, {"sample_weight": weight}, {"groups": cluster}):
+    for options in ({}, {"sample_weight": weight}, {"clusters": cluster}):
         measures = ["smooth_ce", "random_interval_ce", *(["lower_distance"] if FAST else [])]
         result = evaluate_groups(
             y, v, by=by, measures=measures, n_resamples=99, confidence_level=0.9, rng=7, **options
@@ -74,6 +81,11 @@ def test_intervals_are_those_of_the_rows_alone():
                 )
 
 
+def simultaneous(code, y, v, resampler, clusters=None):
+    _, parts, units = _divided(Rows.of(y, v, clusters=clusters), code)
+    return _simultaneous(parts, units, resampler)
+
+
 def test_adjusted_pvalues_agree_with_all_label_patterns():
     v = np.array([0.2, 0.5, 0.9, 0.3, 0.3, 0.7, 0.95])
     code = np.array([0, 0, 0, 1, 1, 1, 1])
@@ -88,7 +100,7 @@ def test_adjusted_pvalues_agree_with_all_label_patterns():
     for at in (3, 40, 77, 100, 127):
         y = patterns[at].astype(np.uint8)
         resampler = _resampling.Resampler.of(at, n_resamples=9999 if FAST else 999)
-        found, pvalue = _simultaneous(code, y, v, None, None, resampler)
+        found, pvalue = simultaneous(code, y, v, resampler)
         assert found == pytest.approx(score[at], abs=0.2 if FAST else 0.5)
         for g in (0, 1):
             # The scores' scale is itself estimated from the draws.
@@ -107,7 +119,7 @@ def test_the_family_wise_error_is_nominal():
         v = rng.beta(0.5, 0.5, rows)
         y = labels(rng, v).astype(np.uint8)
         resampler = _resampling.Resampler.of(rng, n_resamples=39)
-        any_adjusted.append(_simultaneous(code, y, v, None, None, resampler)[1].min() <= level)
+        any_adjusted.append(simultaneous(code, y, v, resampler)[1].min() <= level)
         alone = [
             caldist.inference.testing.calibration_test(
                 y[code == g], v[code == g], measure="smooth_ce", n_resamples=19, rng=rng
@@ -133,7 +145,8 @@ def test_clusters_may_reach_across_groups():
         y = (np.repeat(rng.random(50), 8) < v).astype(np.uint8)
         for flips in rejected:
             resampler = _resampling.Resampler.of(rng, n_resamples=39)
-            pvalue = _simultaneous(code, y, v, None, cluster if flips else None, resampler)[1]
+            clusters = cluster if flips else None
+            pvalue = simultaneous(code, y, v, resampler, clusters=clusters)[1]
             rejected[flips] += pvalue.min() <= 0.1
     assert rejected[True] <= 100 * (0.1 + 4 * math.sqrt(0.09 / 100)) < rejected[False]
 
@@ -192,7 +205,7 @@ def test_labels_of_other_types(by):
     assert sum(group.n_rows for group in result.groups) == 4
     assert len(result.groups) == (2 if by[0] is True else 3)
     assert "group" in str(result)
-    assert len(result.frame()) == len(result.groups)
+    assert len(result.to_frame()) == len(result.groups)
 
 
 NAN = float("nan")
@@ -236,7 +249,7 @@ def test_bad_labels_are_named(by, expected, parts):
         ({"measures": [None]}, ValueError, ["measures[0]", "None"]),
         ({"confidence_level": 95}, ValueError, ["confidence_level", "95"]),
         ({"n_resamples": -1}, ValueError, ["n_resamples", "-1"]),
-        ({"groups": [1, 2]}, ValueError, ["groups", "2", "3"]),
+        ({"clusters": [1, 2]}, ValueError, ["clusters", "2", "3"]),
         ({"rng": "x"}, TypeError, ["rng", "'x'"]),
         ({"progress": 1}, TypeError, ["progress", "1"]),
         ({"sample_weight": [1, 0, 0]}, ValueError, ["sample_weight[2]", "'b'", "leave"]),
@@ -257,9 +270,9 @@ def test_small_groups_are_noted_and_not_warned_of():
     assert result["enough"].note == ""
     assert result["no positives"].note == "only 0 positives"
     assert result["three"].note == "only 1 positive and 2 negatives"
-    clustered = evaluate_groups(y, v, by=by, n_resamples=39, rng=0, groups=np.arange(93) // 15)
+    clustered = evaluate_groups(y, v, by=by, n_resamples=39, rng=0, clusters=np.arange(93) // 15)
     assert clustered["enough"].note == "only 4 clusters"
-    by_fives = evaluate_groups(y, v, by=by, n_resamples=39, rng=0, groups=np.arange(93) // 5)
+    by_fives = evaluate_groups(y, v, by=by, n_resamples=39, rng=0, clusters=np.arange(93) // 5)
     assert by_fives["enough"].note == "only 6 positive clusters and 6 negative clusters"
 
 
@@ -309,7 +322,7 @@ def test_the_same_seed_gives_the_same_result(monkeypatch):
     y, v, by = example(n=2400 if FAST else 60)
     results = []
     for cores in (1, 3):
-        monkeypatch.setattr(_resampling, "_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(_resampling, "thread_count", lambda cores=cores: cores)
         results.append(evaluate_groups(y, v, by=by, measures=["smooth_ce"], n_resamples=39, rng=5))
     assert results[0] == results[1]
     order = np.random.default_rng(0).permutation(y.size)
@@ -336,21 +349,20 @@ def test_many_groups():
 def test_the_table(result, monkeypatch):
     columns = ["group", "n_rows", "n_positives"]
     for name in ("smooth_ce", "lower_distance", "brier_score"):
-        columns += [name, f"{name}_low", f"{name}_high"]
+        columns += [name, f"{name}_lower", f"{name}_upper"]
     columns += ["score", "pvalue", "note"]
-    assert list(result.columns()) == columns
     frames = {}
     for module in ("pandas", "polars", "pyarrow"):
-        frames[module] = result.frame()
+        frames[module] = result.to_frame()
         assert type(frames[module]).__module__.startswith(module)
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match="pandas"):
-        result.frame()
+        result.to_frame()
     assert list(frames["pandas"].columns) == columns
     assert frames["polars"].columns == columns
     assert frames["pyarrow"].column_names == columns
     assert frames["pyarrow"].to_pylist() == frames["polars"].to_dicts()
-    assert frames["pandas"]["pvalue"].tolist() == result.columns()["pvalue"]
+    assert frames["pandas"]["pvalue"].tolist() == [group.pvalue for group in result.groups]
 
 
 def test_printing_is_aligned(result):

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist.data.joint import Joint
-from caldist.measures.interval_ce import interval_ce_of
-from caldist.measures.kernel_ce import kernel_ce_of
-from caldist.measures.smooth_ce import smooth_ce_of
+from caldist import Joint
 
 
 @pytest.mark.parametrize("eps", [0.1, 1e-3, 1e-9])
@@ -41,7 +38,7 @@ def tight_gap(alpha):
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.2])
 def test_tight_gap(alpha):
     """ "udCE ≤ 5α² and intCE ≥ α"; at α = .05 intCE is .1025."""
-    value = interval_ce_of(tight_gap(alpha))
+    value = caldist.interval_ce(tight_gap(alpha))
     assert value >= alpha
     if alpha == 0.05:
         assert value == pytest.approx(0.1025)
@@ -56,8 +53,8 @@ def test_quadratic_gap(alpha):
         [0.5 * (0.5 + alpha), 0.5 * (0.5 - alpha)],
     )
     lower_distance = 4 * alpha**2 / (1 + 2 * alpha)
-    assert lower_distance / 2 <= smooth_ce_of(joint) <= 2 * lower_distance
-    assert smooth_ce_of(joint) == pytest.approx(2 * alpha**2)
+    assert lower_distance / 2 <= caldist.smooth_ce(joint) <= 2 * lower_distance
+    assert caldist.smooth_ce(joint) == pytest.approx(2 * alpha**2)
 
 
 def discontinuity(eps):
@@ -71,8 +68,8 @@ def discontinuity(eps):
 def test_interval_ce_is_discontinuous():
     """ "intCE(f₂) ≤ β" and "intCE(f₁) ≥ 2β", though f₂ converges to f₁."""
     for eps in (1e-3, 1e-6, 1e-12):
-        assert interval_ce_of(discontinuity(eps)) <= 1 / 48 + 1e-12
-    assert interval_ce_of(discontinuity(0.0)) >= 2 / 48 - 1e-12
+        assert caldist.interval_ce(discontinuity(eps)) <= 1 / 48 + 1e-12
+    assert caldist.interval_ce(discontinuity(0.0)) >= 2 / 48 - 1e-12
 
 
 @pytest.mark.parametrize(("delta", "gap"), [(0.1, 0.1), (0.01, 0.01), (1e-3, 1e-4)])
@@ -80,7 +77,7 @@ def test_ratio_two(delta, gap):
     """Mass 1-δ at (δ, y=0) and δ at (δ+Δ, y=1): smCE/ldCE = 2 - δ - Δ, so [½, 2] is tight."""
     joint = Joint.from_masses([delta, delta + gap], [1 - delta, 0.0], [0.0, delta])
     mean = -(1 - delta) * delta + delta * (1 - delta - gap)
-    value = smooth_ce_of(joint)
+    value = caldist.smooth_ce(joint)
     # |T| = δΔ and the one prefix sum is -(1-δ)δ, on a gap of Δ.
     assert value == pytest.approx(abs(mean) + gap * (1 - delta) * delta - gap * abs(mean))
     assert value / (delta * gap) == pytest.approx(2 - delta - gap)
@@ -98,10 +95,10 @@ def test_the_gaussian_kernel_is_not_sound():
     """Theorem: the Gaussian kCE can be exponentially small where smCE is polynomially large."""
     for eps in (0.02, 0.01, 0.005, 0.003):
         joint = gaussian_instance(eps)
-        assert smooth_ce_of(joint) > eps**1.5 / 2
+        assert caldist.smooth_ce(joint) > eps**1.5 / 2
         # The tails that are cut off at ±¼ alone leave about exp(-1/(16ε)).
-        assert kernel_ce_of(joint, kernel="gaussian") < math.exp(-1 / (16 * eps)) / 50
-        assert kernel_ce_of(joint) > smooth_ce_of(joint)  # the Laplace kernel sees it
+        assert caldist.kernel_ce(joint, kernel="gaussian") < math.exp(-1 / (16 * eps)) / 50
+        assert caldist.kernel_ce(joint) > caldist.smooth_ce(joint)  # the Laplace kernel sees it
 
 
 @pytest.mark.parametrize("beta", [0.3, 1.0, 3.0])
@@ -109,7 +106,7 @@ def test_temperature_family_on_a_fine_grid(beta):
     """D_β: calibrated at β = 1 only; all consistent measures see the rest."""
     f = (np.arange(4000) + 0.5) / 4000
     joint = Joint.from_masses(f**beta / (f**beta + (1 - f) ** beta), 1 - f, f)
-    value = smooth_ce_of(joint)
+    value = caldist.smooth_ce(joint)
     if beta == 1:
         assert value == pytest.approx(0, abs=1e-12)
     else:

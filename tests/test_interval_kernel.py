@@ -11,7 +11,8 @@ TOLERANCE = 1e-12
 REPEATS = 25 if COMPILED else 5
 SIZES = (1, 2, 3, 7, 31, 32, 33, 64, 65, 97, 128, 200, 333) if COMPILED else (1, 2, 7, 33, 70)
 LARGE = 1500 if COMPILED else 300
-METHODS = ("interval_partition", "fast_partition", "safe_partition")
+# By how many evaluations of the cost a point the search may take: its share, all, its first block.
+METHODS = (300.0, np.inf, -1.0)
 
 
 def best_by_program(v, mass, residual):
@@ -157,11 +158,11 @@ INSTANCES = {
 }
 
 
-def partition(method, instance, *options, limit=np.inf):
-    """Run a kernel; check that value and groups agree; return the value."""
+def partition(allowance, instance, *, limit=np.inf):
+    """Run the kernel; check that value and groups agree; return the value."""
     v, mass, residual = instance
     first = np.full(v.size, -1, dtype=np.int64)
-    value, groups = getattr(interval, method)(v, mass, residual, *options, limit, first)
+    value, groups = interval._partition(v, mass, residual, allowance, limit, first)
     if value == np.inf:
         assert groups == 0
         return value
@@ -171,6 +172,13 @@ def partition(method, instance, *options, limit=np.inf):
     assert starts[-1] < v.size
     assert value == pytest.approx(cost_of(v, mass, residual, starts), abs=TOLERANCE)
     return value
+
+
+def test_the_kernel_is_called_with_the_first_method():
+    v, mass, residual = INSTANCES["calibrated"](LARGE, np.random.default_rng(8))
+    first = np.empty(v.size, dtype=np.int64)
+    value, _ = interval.interval_partition(v, mass, residual, np.inf, first)
+    assert value == partition(METHODS[0], (v, mass, residual))
 
 
 @pytest.mark.parametrize("name", INSTANCES)
@@ -209,7 +217,7 @@ def test_the_methods_agree_on_many_points(name):
 @pytest.mark.parametrize("name", ["calibrated", "very narrow", "zigzag", "any residual"])
 def test_the_search_may_hand_over_anywhere(name, allowance):
     instance = INSTANCES[name](LARGE, np.random.default_rng(4))
-    value = partition("_partition", instance, allowance)
+    value = partition(allowance, instance)
     assert value == pytest.approx(best_by_program(*instance), abs=TOLERANCE)
 
 

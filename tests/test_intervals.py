@@ -9,26 +9,26 @@ import pytest
 
 import caldist
 from caldist import _kernels
+from caldist.data.rows import Rows
 from caldist.inference import (
     Interval,
     confidence_interval,
 )
-from caldist.inference._norms import make_norm
-from caldist.inference._resampling import Resampler, Sample, order_statistic
+from caldist.inference._resampling import Resampler, order_statistic
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.weights import polynomials
 
 FUNCTIONS = polynomials(2)
 MEASURES = [
-    ("smooth_ce", {}),
-    ("kernel_ce", {}),
-    ("kernel_ce", {"kernel": "gaussian", "bandwidth": 0.5}),
-    ("random_interval_ce", {"width": 0.2}),
-    ("weighted_ce", {"functions": FUNCTIONS}),
-    ("surrogate_interval_ce", {}),
-    ("lower_distance", {"tol": 1e-5 if _kernels.COMPILED else 1e-3}),
-    ("interval_ce", {}),
-    ("brier_score", {}),
+    caldist.smooth_ce,
+    caldist.kernel_ce,
+    caldist.kernel_ce.using(kernel="gaussian", bandwidth=0.5),
+    caldist.random_interval_ce.using(width=0.2),
+    caldist.weighted_ce.using(functions=FUNCTIONS),
+    caldist.surrogate_interval_ce,
+    caldist.lower_distance.using(tol=1e-5 if _kernels.COMPILED else 1e-3),
+    caldist.interval_ce,
+    caldist.brier_score,
 ]
 METHODS = ["resampling", "finite_sample"]
 few_rows = pytest.mark.filterwarnings("ignore:only .* fewer than 10:UserWarning")
@@ -48,24 +48,22 @@ def interval(y, p, measure="smooth_ce", **options):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("measure", "options"), MEASURES)
-def test_value_is_the_public_measures_and_ends_are_in_order(measure, options, method):
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_value_is_the_public_measures_and_ends_are_in_order(measure, method):
     rng = np.random.default_rng(1)
     y, p = rows(60)
     for weight in (None, rng.random(60) + 0.1):
         for predictions in (p, np.round(p, 1), p**3):
-            found = interval(
-                y, predictions, measure, method=method, sample_weight=weight, **options
-            )
-            public = getattr(caldist, measure)(y, predictions, sample_weight=weight, **options)
+            found = interval(y, predictions, measure, method=method, sample_weight=weight)
+            public = measure(y, predictions, sample_weight=weight)
             assert found.value == public
-            assert 0 <= found.low <= found.high <= 1
+            assert 0 <= found.lower <= found.upper <= 1
             assert found.confidence_level == 0.95
-            if measure not in {"surrogate_interval_ce", "interval_ce"}:
-                assert found.low <= found.value <= found.high
+            if measure.name not in {"surrogate_interval_ce", "interval_ce"}:
+                assert found.lower <= found.value <= found.upper
             if method == "finite_sample":
                 assert (found.method, found.n_resamples) == ("finite_sample", 0)
-            elif measure == "brier_score":
+            elif measure.name == "brier_score":
                 assert (found.method, found.n_resamples) == ("normal", 0)
             else:
                 assert (found.method, found.n_resamples) == ("resampling", 99)
@@ -75,18 +73,24 @@ def test_auto_is_resampling():
     assert interval(*rows(), method="auto") == interval(*rows(), method="resampling")
     assert dataclasses.is_dataclass(Interval)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        interval(*rows()).low = 0
+        interval(*rows()).lower = 0
 
 
 def test_an_interval_in_words():
-    assert str(Interval(0.12345678, 0.1, 0.2, 0.9, "resampling", 99)) == (
-        "0.1235, 90% confidence interval 0.1 to 0.2"
-    )
+    found = Interval(0.12345678, 0.1, 0.2, 0.9, "resampling", 99, "smooth_ce")
+    text = "0.1235, 90% confidence interval 0.1 to 0.2"
+    assert str(found) == text
+    rounded = dataclasses.replace(found, rounding=0.00012)
+    moved = "moved outwards for the rounding of the predictions"
+    assert str(rounded) == f"{text}, {moved}, by at most 0.00012"
+    assert str(dataclasses.replace(found, rounding=None)) == f"{text}, {moved}"
+    assert found.to_dict()["upper"] == 0.2
+    assert found.to_frame("polars").columns[:3] == ["value", "lower", "upper"]
 
 
 @few_rows
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("measure", "options"), MEASURES)
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
 @pytest.mark.parametrize(
     ("y", "p"),
     [
@@ -98,22 +102,22 @@ def test_an_interval_in_words():
         ([0] * 30, [0.0] * 30),
     ],
 )
-def test_degenerate_samples(measure, options, method, y, p):
-    found = interval(y, p, measure, method=method, **options)
-    assert all(math.isfinite(x) for x in (found.value, found.low, found.high))
-    assert 0 <= found.low <= found.high <= (math.inf if measure == "weighted_ce" else 1)
+def test_degenerate_samples(measure, method, y, p):
+    found = interval(y, p, measure, method=method)
+    assert all(math.isfinite(x) for x in (found.value, found.lower, found.upper))
+    assert 0 <= found.lower <= found.upper <= (math.inf if measure.name == "weighted_ce" else 1)
 
 
 def test_higher_levels_are_wider():
     y, p = rows(200, power=2.0)
-    for measure, options in MEASURES:
+    for measure in MEASURES:
         for method in METHODS:
             narrow, wide = (
-                interval(y, p, measure, method=method, confidence_level=level, **options)
+                interval(y, p, measure, method=method, confidence_level=level)
                 for level in (0.8, 0.97)
             )
-            assert wide.low <= narrow.low
-            assert wide.high >= narrow.high
+            assert wide.lower <= narrow.lower
+            assert wide.upper >= narrow.upper
 
 
 # -- the recipes -----------------------------------------------------------------------------------
@@ -125,18 +129,18 @@ def test_the_recipe_for_smooth_ce_step_by_step():
     found = interval(y, p, confidence_level=0.9, n_resamples=199)
     order = np.argsort(p)
     v, e = p[order], (y - p)[order]
-    norm = make_norm("smooth_ce", v)
+    norm = caldist.smooth_ce.norm(v)
     w = norm.witness(e / n)
-    resampler, sample = Resampler.of(0, n_resamples=199), Sample.from_arrays(y, p)
+    resampler, sample = Resampler.of(0, n_resamples=199), Rows.of(y, p).units
     q, m = (
         order_statistic(
             resampler.run(lambda rng, draw=draw: norm(draw(rng)), family=at, size=n), 0.95
         )
         for at, draw in enumerate((sample.flip, sample.draw))
     )
-    assert found.low == pytest.approx(max(0, found.value - max(q, m)), abs=1e-15)
+    assert found.lower == pytest.approx(max(0, found.value - max(q, m)), abs=1e-15)
     s = max(np.std(e * w) / math.sqrt(n), math.sqrt((v * (1 - v) * w**2).sum()) / n)
-    assert found.high == pytest.approx(found.value + z * s + math.log(2 / delta) / (3 * n))
+    assert found.upper == pytest.approx(found.value + z * s + math.log(2 / delta) / (3 * n))
 
 
 def test_the_upper_ends_that_use_the_standard_deviation_of_residuals():
@@ -150,7 +154,7 @@ def test_the_upper_ends_that_use_the_standard_deviation_of_residuals():
         ("lower_distance", TOLERANCE),
     ):
         found = interval(y, p, measure, confidence_level=0.9)
-        assert found.high == pytest.approx(found.value + tolerance + z * sigma + extra, abs=1e-12)
+        assert found.upper == pytest.approx(found.value + tolerance + z * sigma + extra, abs=1e-12)
     finest = math.ceil(math.log2(n) / 2)
     widths = [2.0**-k for k in range(finest + 1)]
     z = NormalDist().inv_cdf(1 - delta / 12)
@@ -158,10 +162,10 @@ def test_the_upper_ends_that_use_the_standard_deviation_of_residuals():
     expected = min(a + b for a, b in zip(values, widths, strict=True)) + z * sigma
     assert len(widths) == 6
     found = interval(y, p, "surrogate_interval_ce", confidence_level=0.9)
-    assert found.high == pytest.approx(expected, rel=1e-12)
-    assert interval(y, p, "interval_ce", confidence_level=0.9).high == found.high
+    assert found.upper == pytest.approx(expected, rel=1e-12)
+    assert interval(y, p, "interval_ce", confidence_level=0.9).upper == found.upper
     lower = interval(y, p, "lower_distance", confidence_level=0.9)
-    assert interval(y, p, "interval_ce", confidence_level=0.9).low == lower.low
+    assert interval(y, p, "interval_ce", confidence_level=0.9).lower == lower.lower
 
 
 def test_the_brier_score_is_a_mean():
@@ -169,10 +173,10 @@ def test_the_brier_score_is_a_mean():
     terms = (y - p) ** 2
     half = 1.959963984540054 * np.std(terms) / math.sqrt(250) + math.log(40) / 750
     found = interval(y, p, "brier_score")
-    assert found.low == pytest.approx(terms.mean() - half)
-    assert found.high == pytest.approx(terms.mean() + half)
+    assert found.lower == pytest.approx(terms.mean() - half)
+    assert found.upper == pytest.approx(terms.mean() + half)
     half = math.sqrt(math.log(40) / 500)
-    assert interval(y, p, "brier_score", method="finite_sample").high == pytest.approx(
+    assert interval(y, p, "brier_score", method="finite_sample").upper == pytest.approx(
         terms.mean() + half
     )
 
@@ -184,21 +188,21 @@ def test_the_finite_sample_bounds():
     for measure, factor in noise.items():
         found = interval(y, p**4, measure, method="finite_sample")
         below = factor / math.sqrt(n) + math.sqrt(2 * log / n)
-        assert found.low == pytest.approx(found.value - below, abs=1e-12)
+        assert found.lower == pytest.approx(found.value - below, abs=1e-12)
         above = found.value + math.sqrt(2 * log / n)
-        assert found.high == pytest.approx(above, abs=2 * TOLERANCE)
+        assert found.upper == pytest.approx(above, abs=2 * TOLERANCE)
     widths = [2.0**-k for k in range(math.ceil(math.log2(n) / 2) + 1)]
     best = min(caldist.random_interval_ce(y, p**4, width=width) + width for width in widths)
     found = interval(y, p**4, "surrogate_interval_ce", method="finite_sample")
     above = math.sqrt(2 * (log + math.log(len(widths))) / n)
-    assert found.high == pytest.approx(best + above)
+    assert found.upper == pytest.approx(best + above)
 
 
 def test_resampling_is_narrower_than_what_is_proved():
     y, p = rows(400, power=1.5)
-    for measure, options in MEASURES:
-        sharp, proved = (interval(y, p, measure, method=method, **options) for method in METHODS)
-        assert sharp.high - sharp.low < proved.high - proved.low
+    for measure in MEASURES:
+        sharp, proved = (interval(y, p, measure, method=method) for method in METHODS)
+        assert sharp.upper - sharp.lower < proved.upper - proved.lower
 
 
 # -- coverage --------------------------------------------------------------------------------------
@@ -221,7 +225,7 @@ def test_coverage_at_perfect_calibration(law):
         y = (rng.random(n) < v).astype(int)
         for measure in missed:
             found = interval(y, v, measure, confidence_level=0.9, n_resamples=59, rng=trial)
-            missed[measure] += found.low > 0
+            missed[measure] += found.lower > 0
         if law != "constant":
             again = [caldist.smooth_ce(y[k], v[k]) for k in rng.integers(0, n, (19, n))]
             bootstrap += min(again) <= 1e-9
@@ -236,7 +240,7 @@ def test_the_upper_end_where_the_residuals_add_up_to_0():
     """One prediction 0.5: the misses of the upper end are sums of binomial probabilities."""
     n, k = 20, np.arange(21)
     high = np.array(
-        [interval(np.arange(n) < ones, np.full(n, 0.5), n_resamples=39).high for ones in k]
+        [interval(np.arange(n) < ones, np.full(n, 0.5), n_resamples=39).upper for ones in k]
     )
     ways = np.array([math.comb(n, ones) for ones in k])
     for p in np.linspace(0.5, 0.95, 19):
@@ -245,7 +249,7 @@ def test_the_upper_end_where_the_residuals_add_up_to_0():
     y, p = np.tile([0, 1, 1, 0], 25), np.tile([0.4, 0.4, 0.6, 0.6], 25)
     found = interval(y, p)
     moved = interval(np.append(y, 1), np.append(p, 0.6))
-    assert found.high - found.value == pytest.approx(moved.high - moved.value, rel=0.1)
+    assert found.upper - found.value == pytest.approx(moved.upper - moved.value, rel=0.1)
 
 
 @few_rows
@@ -257,8 +261,8 @@ def test_coverage_of_a_known_distance():
     for trial in range(trials):
         f = rng.uniform(0.2, 0.8, n)
         found = interval((rng.random(n) < f).astype(int), f + 0.1, confidence_level=0.9, rng=trial)
-        low += found.low > 0.1
-        high += found.high < 0.1
+        low += found.lower > 0.1
+        high += found.upper < 0.1
     assert low + high <= trials * (0.1 + 3 * math.sqrt(0.09 / trials))
 
 
@@ -267,26 +271,26 @@ def test_clusters_that_repeat_rows_are_no_more_rows():
     y, p = rows(150, power=1.6)
     once = interval(y, p, n_resamples=399)
     groups = np.repeat(np.arange(150), 10)
-    copies = interval(np.repeat(y, 10), np.repeat(p, 10), groups=groups, n_resamples=399)
+    copies = interval(np.repeat(y, 10), np.repeat(p, 10), clusters=groups, n_resamples=399)
     naive = interval(np.repeat(y, 10), np.repeat(p, 10), n_resamples=399)
-    width = once.high - once.low
+    width = once.upper - once.lower
     assert copies.value == pytest.approx(once.value)
-    assert copies.high - copies.low == pytest.approx(width, rel=0.12)
-    assert naive.high - naive.low < 0.5 * width
-    for measure, options in MEASURES:
+    assert copies.upper - copies.lower == pytest.approx(width, rel=0.12)
+    assert naive.upper - naive.lower < 0.5 * width
+    for measure in MEASURES:
         for method in METHODS:
             found = interval(
-                np.repeat(y, 10), np.repeat(p, 10), measure, groups=groups, method=method, **options
+                np.repeat(y, 10), np.repeat(p, 10), measure, clusters=groups, method=method
             )
-            single = interval(y, p, measure, method=method, **options)
-            assert found.high - found.low == pytest.approx(single.high - single.low, rel=0.35)
+            single = interval(y, p, measure, method=method)
+            assert found.upper - found.lower == pytest.approx(single.upper - single.lower, rel=0.35)
 
 
 def test_clusters_of_one_row_are_rows_without_the_label_draws():
     y, p = rows(200, power=2.0)
-    found = interval(y, p, groups=[f"row {k}" for k in range(200)])
-    assert found.high == pytest.approx(interval(y, p).high, abs=2e-4)
-    assert found.low == pytest.approx(interval(y, p).low, abs=0.02)
+    found = interval(y, p, clusters=[f"row {k}" for k in range(200)])
+    assert found.upper == pytest.approx(interval(y, p).upper, abs=2e-4)
+    assert found.lower == pytest.approx(interval(y, p).lower, abs=0.02)
 
 
 def test_equal_weights_change_nothing_and_rows_without_weight_do_not_count():
@@ -294,12 +298,12 @@ def test_equal_weights_change_nothing_and_rows_without_weight_do_not_count():
     plain = interval(y, p)
     seven = interval(y, p, sample_weight=np.full(80, 7.0))
     assert seven.value == pytest.approx(plain.value, rel=1e-12)
-    assert seven.high == pytest.approx(plain.high, rel=1e-9)
+    assert seven.upper == pytest.approx(plain.upper, rel=1e-9)
     padded = interval(
         np.append(y, [1, 0]), np.append(p, [0.1, 0.9]), sample_weight=[1.0] * 80 + [0.0] * 2
     )
     once = interval(y, p, sample_weight=np.ones(80))
-    assert (padded.low, padded.high) == pytest.approx((once.low, once.high), rel=1e-12)
+    assert (padded.lower, padded.upper) == pytest.approx((once.lower, once.upper), rel=1e-12)
 
 
 def test_weights_are_repetitions_for_the_value_and_not_for_the_uncertainty():
@@ -308,4 +312,4 @@ def test_weights_are_repetitions_for_the_value_and_not_for_the_uncertainty():
     weighted = interval(y, p, sample_weight=weight)
     repeated = interval(np.repeat(y, weight), np.repeat(p, weight))
     assert weighted.value == pytest.approx(repeated.value, rel=1e-12)
-    assert weighted.high > repeated.high
+    assert weighted.upper > repeated.upper

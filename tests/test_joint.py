@@ -1,15 +1,20 @@
 """Joint: making, merging, rounding, saving."""
 
+import copy
+import dataclasses
 import itertools
+import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import caldist
 from caldist import Joint
-from caldist.data import sorting as _support
+from caldist.data import sorting
 from caldist.data.grid import ROWS_PER_CELL
+from caldist.data.rows import Rows
 from strategies import family, samples
 
 
@@ -30,23 +35,233 @@ def test_from_arrays_collects_equal_predictions(sample):
 def test_large_inputs_are_sorted_in_two_threads_to_the_same_joint(monkeypatch):
     y, p = family("beta3", 2000, np.random.default_rng(0))
     small = Joint.from_arrays(y, p)
-    monkeypatch.setattr(_support, "_THREADED_SORT", 10)
+    monkeypatch.setattr(sorting, "_THREADED_SORT", 10)
     assert Joint.from_arrays(y, p) == small
 
 
-@given(samples())
-def test_weight_one_is_no_weight(sample):
+# -- rows and mass are two facts -------------------------------------------------------------
+
+
+@given(samples(), st.sampled_from([None, 1, 8, 30]))
+def test_weight_one_is_no_weight(sample, bits):
+    """Σw = n = Σw² says that every weight is 1."""
     y, p, _ = sample
-    assert Joint.from_arrays(y, p, sample_weight=np.ones(y.size)) == Joint.from_arrays(y, p)
+    bare, weighted = (
+        Joint.from_arrays(y, p, sample_weight=weight) for weight in (None, np.ones(y.size))
+    )
+    if bits is not None:
+        bare, weighted = bare.coarsen(bits), weighted.coarsen(bits)
+    assert bare.counts_rows
+    assert weighted.counts_rows
+    assert weighted == bare
+    one, other = Rows.of(bare).units, Rows.of(weighted).units
+    for name in ("place", "label", "count", "mass"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    assert other.share == pytest.approx(one.share, rel=1e-15)
 
 
-def test_arrays_cannot_be_changed():
-    joint = Joint.from_arrays([0, 1], [0.2, 0.7])
-    for array in (joint.prediction, joint.mass0, joint.mass1):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 0.5
+@given(
+    samples(weighted=True), st.sampled_from([None, 1, 8, 30]), st.sampled_from([2.0**-40, 1024.0])
+)
+def test_the_number_of_rows_is_not_that_of_their_weights(sample, bits, scale):
+    y, p, weight = sample
+    one, other = (Joint.from_arrays(y, p, sample_weight=weight * factor) for factor in (1, scale))
+    if bits is not None:
+        one, other = one.coarsen(bits), other.coarsen(bits)
+    assert one.n_rows == other.n_rows == y.size
+    for label, square in enumerate(one._weight_squares()):
+        assert square.sum() == pytest.approx((weight[y == label] ** 2).sum())
+    mine, others = Rows.of(one).units, Rows.of(other).units
+    assert mine.count.tolist() == others.count.tolist()
+    assert others.share == pytest.approx(mine.share)
+    assert mine.n_rows <= y.size
+
+
+@pytest.mark.parametrize("weight", [1.0, 1000.0, 0.5, 3e9, 3e9 + 0.5])
+def test_ten_rows_of_one_weight_are_ten_rows(weight):
+    """Whole weights were taken for numbers of rows: 10,000 of them, or too many for a cell."""
+    y, p = [0, 1] * 5, np.linspace(0.05, 0.95, 10)
+    exact = Joint.from_arrays(y, p, sample_weight=np.full(10, weight))
+    for joint in (exact, exact.coarsen(16), exact.coarsen(16).coarsen(2)):
+        assert joint.n_rows == 10
+        assert joint.total == 10 * weight
+        units = Rows.of(joint).units
+        assert units.n_rows == 10
+        assert units.share == pytest.approx(np.full(units.share.size, 0.1))
+        assert units.standard_error(units.label.astype(float)) == pytest.approx(0.5 / 10**0.5)
+
+
+def test_unequal_weights_have_the_standard_error_of_their_rows():
+    rng = np.random.default_rng(0)
+    y, p, weight = rng.integers(0, 2, 400), rng.integers(0, 8, 400) / 8, rng.gamma(0.5, size=400)
+    rows = Rows.of(y, p, sample_weight=weight).units
+    found = Rows.of(Joint.from_arrays(y, p, sample_weight=weight).coarsen(3)).units
+    assert found.n_rows < 200
+    function = rng.random(8)
+    truth, close = (
+        units.standard_error(function[units.place] + 0.3 * units.label) for units in (rows, found)
+    )
+    assert close == pytest.approx(truth, rel=1e-9)
+
+
+def test_weights_whose_squares_are_no_numbers():
+    y, p = [0, 1, 1, 0], [0.2, 0.2, 0.2, 0.9]
+    huge = Joint.from_arrays(y, p, sample_weight=[1e200] * 4)
+    assert caldist.smooth_ce(huge) == pytest.approx(caldist.smooth_ce(y, p))
+    with pytest.raises(ValueError, match="divide the weights by their maximum"):
+        Rows.of(huge).units  # noqa: B018 -- made when it is asked for
+    tiny = Rows.of(Joint.from_arrays(y, p, sample_weight=[1e-200] * 4)).units
+    assert tiny.count.tolist() == [1, 1, 1]  # too few is on the safe side
+    assert tiny.share == pytest.approx([0.5, 0.25, 0.25])
+
+
+@given(samples(weighted=True), st.integers(1, 30))
+def test_rows_of_weight_zero_count_as_rows(sample, bits):
+    y, p, weight = sample
+    none = np.zeros(3)
+    joint = Joint.from_arrays(y, p, sample_weight=weight)
+    longer = Joint.from_arrays(
+        np.r_[y, 0, 1, 1], np.r_[p, p[0], 0.123, 1.0], sample_weight=np.r_[weight, none]
+    )
+    for one, other in ((joint, longer), (joint.coarsen(bits), longer.coarsen(bits))):
+        assert other.n_rows == one.n_rows + 3
+        for name in ("prediction", "mass0", "mass1"):
+            assert np.array_equal(getattr(one, name), getattr(other, name))
+        for mine, others in zip(one._weight_squares(), other._weight_squares(), strict=True):
+            assert np.array_equal(mine, others)
+
+
+# -- a value ---------------------------------------------------------------------------------
+
+WEIGHT = [0.5, 2, 3]
+VALUES = {
+    "exact": Joint.from_arrays([0, 1, 1], [0.2, 0.2, 0.9]),
+    "weighted": Joint.from_arrays([0, 1, 1], [0.2, 0.2, 0.9], sample_weight=WEIGHT),
+    "weight one": Joint.from_arrays([0, 1, 1], [0.2, 0.2, 0.9], sample_weight=[1, 1, 1]),
+    "masses": Joint.from_masses([0.2, 0.9], [1, 0], [1, 1]),
+    "masses of rows": Joint.from_masses([0.2, 0.9], [1, 0], [1, 1], n_rows=3),
+    "radius": Joint.from_masses([0.2, 0.9], [1, 0], [1, 1], n_rows=3, radius=0.1),
+}
+VALUES |= {f"gridded {name}": VALUES[name].coarsen(8) for name in list(VALUES)[:5]}
+VALUES |= {
+    "without squares": Joint.from_cells([3, 7], [2, 0], [1, 1], [5, 0], [7, 9], bits=3),
+    "with squares": Joint.from_cells(
+        [3, 7], [2, 0], [1, 1], [5, 0], [7, 9], [0, 0], [0, 0], bits=3
+    ),
+    "other squares": Joint.from_cells(
+        [3, 7], [2, 0], [1, 1], [5, 0], [7, 9], [1, 0], [2, 0], bits=3
+    ),
+    "floats": Joint.from_cells([3, 7], [2.0, 0], [1, 1], [5, 0], [7, 9], bits=3, n_rows=4),
+    "unknown weights": Joint.from_cells([3, 7], [2.0, 0], [1, 1], [5, 0], [7, 9], bits=3),
+    "no rows": Joint.empty(8),
+    "no rows again": Joint.empty(8) + Joint.empty(8),
+    "rows left out": dataclasses.replace(Joint.empty(8), invalid={"bad label": 1}),
+}
+each_value = pytest.mark.parametrize("joint", VALUES.values(), ids=VALUES)
+
+
+def arrays_of(joint):
+    names = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
+    found = {name: getattr(joint, name) for name in names}
+    found |= {} if joint.grid is None else joint.grid.arrays()
+    return {name: array for name, array in found.items() if array is not None}
+
+
+@each_value
+def test_nothing_changes_a_joint(joint):
+    for part in (joint, copy.copy(joint), copy.deepcopy(joint), pickle.loads(pickle.dumps(joint))):
+        for array in arrays_of(part).values():
+            with pytest.raises(ValueError, match="read-only"):
+                array[:] = 0
     with pytest.raises(AttributeError):
         joint.radius = 1.0
+    assert not hasattr(joint, "update")
+    before = copy.deepcopy(joint)
+    same = joint
+    if joint.grid is not None:
+        same += joint
+        assert same is not joint
+    assert joint == before
+
+
+@each_value
+def test_copies_are_equal_and_keep_everything(joint):
+    for other in (copy.copy(joint), copy.deepcopy(joint), pickle.loads(pickle.dumps(joint))):
+        assert other == joint
+        mine, others = arrays_of(joint), arrays_of(other)
+        assert mine.keys() == others.keys()
+        for name, array in mine.items():
+            assert np.array_equal(array, others[name])
+            assert array.dtype == others[name].dtype
+        assert other.counts_rows == joint.counts_rows
+
+
+def test_equality_is_an_equivalence():
+    joints = list(VALUES.values())
+    equal = np.array([[one == other for other in joints] for one in joints])
+    assert equal.diagonal().all()
+    assert np.array_equal(equal, equal.T)
+    assert np.array_equal(equal @ equal, equal)  # transitive
+    # Squares of places alone do not tell joints apart.
+    classes = [
+        sorted(name for name, row in zip(VALUES, equal[at], strict=True) if row)
+        for at in range(len(joints))
+    ]
+    assert {tuple(c) for c in classes if len(c) > 1} == {
+        ("other squares", "with squares", "without squares"),
+        ("no rows", "no rows again"),
+        ("exact", "masses of rows", "weight one"),  # no weights are weights of 1
+        ("gridded exact", "gridded masses of rows", "gridded weight one"),
+    }
+    # Equal joints say the same of the rows behind them.
+    for one, other in itertools.product(joints, joints):
+        if one == other:
+            assert one.counts_rows == other.counts_rows
+            assert one + one == other + other
+
+
+@given(samples(min_size=4), st.data())
+def test_a_sum_is_the_joint_of_all_rows(sample, data):
+    y, p, weight = sample
+    weight = None if weight is None else np.minimum(np.ceil(weight), 100)  # whose sums are exact
+    part = np.array(data.draw(st.lists(st.integers(0, 2), min_size=y.size, max_size=y.size)))
+    bits = data.draw(st.sampled_from([None, 4]))
+
+    def joint(rows):
+        w = None if weight is None else weight[rows]
+        made = Joint.from_arrays(y[rows], p[rows], sample_weight=w)
+        return made if bits is None else made.coarsen(bits)
+
+    parts = [part == number for number in set(part.tolist())]
+    if weight is not None:
+        parts = [rows for rows in parts if weight[rows].sum() > 0]
+    whole = joint(np.any(parts, axis=0))
+    assert sum(joint(rows) for rows in parts) == whole
+    assert sum([whole]) is whole
+
+
+def test_rows_with_and_without_weights_add_up():
+    y, p = [0, 1, 1], [0.2, 0.2, 0.9]
+    bare, weighted = Joint.from_arrays(y, p), Joint.from_arrays(y, p, sample_weight=WEIGHT)
+    rows = Joint.from_arrays(y + y, p + p, sample_weight=[1, 1, 1, *WEIGHT])
+    for one, other, both in (
+        (bare, weighted, rows),
+        (bare.coarsen(8), weighted.coarsen(8), rows.coarsen(8)),
+    ):
+        assert one + other == other + one == both
+        assert (one + other).n_rows == 6
+    unknown = Joint.from_masses(p[1:], [1, 0], [1, 1.5])
+    for one, other in ((bare, unknown), (weighted, unknown)):
+        assert (one + other).n_rows is None
+        assert (one + other).weight_square0 is None
+        assert (one.coarsen(8) + other.coarsen(8)).n_rows is None
+
+
+def test_a_sum_starts_at_zero_only():
+    joint = Joint.from_arrays([0, 1], [0.2, 0.7])
+    for other in (1, 0.5, "a", None):
+        with pytest.raises(TypeError):
+            other + joint
 
 
 def test_the_input_is_not_changed():

@@ -1,4 +1,4 @@
-"""The sums of a gridded joint: places and squares, batches, no rows, rows left out."""
+"""The sums of a gridded joint: places, squares and weights; no rows, rows left out, files."""
 
 import copy
 import dataclasses
@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 import caldist
 from caldist import Joint
-from caldist.data.grid import ROWS_PER_CELL
-from caldist.measures.registry import MEASURES
+from caldist.data import grid
+from caldist.data.accumulator import Accumulator
+from caldist.data.rows import Rows
+from caldist.measures.registry import all_measures
 from strategies import samples
 
 
@@ -34,16 +36,16 @@ def sums_of(y, p, weight, bits):
 @given(samples(weighted=False), st.integers(1, 30))
 def test_cells_hold_integer_sums_of_places_and_squares(sample, bits):
     y, p, _ = sample
-    grid = Joint.empty(bits).update(y, p).grid
+    sums = Accumulator(bits).update(y, p).joint.grid
     found = {
         (cell, label): (int(count[at]), int(place[at]), int(square[at]))
         for label, (count, place, square) in enumerate(
             (
-                (grid.count0, grid.place0, grid.square0),
-                (grid.count1, grid.place1, grid.square1),
+                (sums.count0, sums.place0, sums.square0),
+                (sums.count1, sums.place1, sums.square1),
             )
         )
-        for at, cell in enumerate(grid.cell.tolist())
+        for at, cell in enumerate(sums.cell.tolist())
         if count[at]
     }
     assert found == sums_of(y, p, [1] * y.size, bits)
@@ -62,7 +64,8 @@ def test_coarsened_squares_are_too_small_by_at_most_two_units_a_row(sample, bits
             slack = 1e-5 * count + 1e-9 * want  # of the product, and of sums of weights
             assert (got <= want + count + slack).all()
             assert (got >= want - units * count - slack).all()
-    Joint.from_cells(*mine.arrays().values(), bits=fewer)  # the sums still belong together
+    # The sums still belong together.
+    assert Joint.from_cells(**mine.arrays(), bits=fewer, n_rows=mine.n_rows).grid == mine
 
 
 def test_squares_stay_only_where_both_have_them():
@@ -92,86 +95,113 @@ def test_bad_squares_are_refused(squares, part):
     assert part in str(caught.value)
 
 
-@given(samples(min_size=4, weighted=False), st.integers(1, 30), st.data())
-def test_batches_in_any_order_give_the_bits_of_one_pass(sample, bits, data):
-    y, p, _ = sample
-    whole = Joint.from_arrays(y, p).coarsen(bits)
-    batch = np.array(data.draw(st.lists(st.integers(0, 4), min_size=y.size, max_size=y.size)))
-    order = data.draw(st.permutations(sorted(set(batch.tolist()))))
-    running = Joint.empty(bits)
-    parts = []
-    for number in order:
-        rows = batch == number
-        assert running.update(y[rows], p[rows]) is running
-        parts.append(Joint.empty(bits).update(y[rows], p[rows]))
-    assert running == whole
-    while len(parts) > 1:  # merge neighbours in a drawn order
-        at = data.draw(st.integers(0, len(parts) - 2))
-        parts[at : at + 2] = [parts[at + 1] + parts[at]]
-    assert parts[0] == whole
+# -- weights ---------------------------------------------------------------------------------
 
 
-@given(samples(min_size=2, weighted=True), st.integers(1, 20))
-def test_weighted_batches_agree_to_rounding(sample, bits):
+def weighted_sums(y, p, weight, bits):
+    """Return what a GROUP BY would, row by row."""
+    scaled = p * 2.0**bits
+    cell = np.floor(scaled)
+    f = scaled - cell
+    values = {
+        "count": weight,
+        "place": weight * np.floor(f * 2.0**31),
+        "square": weight * np.floor(f * f * 2.0**31),
+        "weight_square": weight**2,
+    }
+    sums = {"cell": cell.astype(int)}
+    for name, value in values.items():
+        sums |= {f"{name}0": (1 - y) * value, f"{name}1": y * value}
+    return sums
+
+
+@given(samples(weighted=True), st.integers(1, 30), st.randoms())
+def test_weighted_cells_made_elsewhere_are_read(sample, bits, random):
     y, p, weight = sample
-    weight = weight + 0.3
-    whole = Joint.from_arrays(y, p, sample_weight=weight).coarsen(bits).grid.arrays()
-    running = Joint.empty(bits)
-    for at in range(y.size):
-        running.update(y[at : at + 1], p[at : at + 1], sample_weight=weight[at : at + 1])
-    for name, array in running.grid.arrays().items():
-        assert array == pytest.approx(whole[name], rel=1e-12)
+    weight = np.array([random.choice([0, 0.5, 1, 2, 1000]) for _ in weight])
+    weight[0] = 1.0
+    sums = weighted_sums(y, p, weight, bits)
+    joint = Joint.from_cells(**sums, bits=bits, n_rows=y.size)
+    assert joint == Joint.from_arrays(y, p, sample_weight=weight).coarsen(bits)
+    whole = {name: np.ceil(part).astype(int) for name, part in sums.items()}
+    if all(np.array_equal(whole[name], part) for name, part in sums.items()):
+        assert Joint.from_cells(**whole, bits=bits, n_rows=y.size) == joint  # as SQL has them
 
 
-@given(samples(min_size=2), st.data())
-def test_an_exact_joint_takes_batches_too(sample, data):
-    y, p, weight = sample
-    cut = data.draw(st.integers(1, y.size - 1))
-    parts = [slice(cut), slice(cut, None)]
-    weights = [None if weight is None else weight[rows] + 0.5 for rows in parts]
-    joint, other = (
-        Joint.from_arrays(y[rows], p[rows], sample_weight=w)
-        for rows, w in zip(parts, weights, strict=True)
-    )
-    whole = joint + other
-    assert joint.update(y[parts[1]], p[parts[1]], sample_weight=weights[1]) is joint
-    assert joint == whole
-
-
-@pytest.mark.parametrize("bits", [None, 8])
-def test_an_update_leaves_what_was_handed_out(bits):
-    joint = Joint.from_arrays([0, 1], [0.2, 0.7])
-    joint = joint if bits is None else joint.coarsen(bits)
-    handed_out = joint.prediction, joint.mass0, joint.mass1
-    before = copy.deepcopy(joint)
-    joint.update([1, 1], [0.7, 0.9])
-    assert joint.n_rows == 4
-    assert joint != before
-    for mine, theirs in zip(
-        handed_out, (before.prediction, before.mass0, before.mass1), strict=True
-    ):
-        assert np.array_equal(mine, theirs)
-    with pytest.raises(AttributeError):
-        joint.n_rows = 5
+def test_whole_weights_may_add_up_to_more_than_a_cell_has_rows():
+    sums = {"count0": [9 * 10**9], "count1": [0], "place0": [0], "place1": [0]}
+    squares = {"weight_square0": [27e18], "weight_square1": [0]}
+    joint = Joint.from_cells([3], **sums, **squares, n_rows=3, bits=8)
+    assert (joint.n_rows, joint.total) == (3, 9e9)
+    assert joint.grid.weight_square0.tolist() == [27e18]
+    with pytest.raises(ValueError, match=r"count0\[0\] is 9000000000.*at most 4294967296 rows"):
+        Joint.from_cells([3], **sums, bits=8)
 
 
 @pytest.mark.parametrize(
-    ("y", "p", "weight"),
+    ("options", "part"),
     [
-        ([0, 2], [0.1, 0.2], None),
-        ([0, 1], [0.1, np.nan], None),
-        ([0, 1], [0.1, 0.2], [1, -1]),
-        ([0, 1], [0.1, 0.2], [1e308, 1e308]),
-        ([0], [0.2], [ROWS_PER_CELL]),
-        ([], [], None),
+        ({"weight_square0": [9]}, "weight_square0 and weight_square1 go together"),
+        ({"weight_square0": [101], "weight_square1": [0]}, "weight_square0[0] is 101"),
+        ({"weight_square0": [100], "weight_square1": [1]}, "weight_square1[0] is 1"),
+        ({"weight_square0": [49], "weight_square1": [0], "n_rows": 2}, "weight_square0[0] is 49"),
+        ({"weight_square0": [0], "weight_square1": [0], "n_rows": 9}, "weight_square0[0] is 0"),
+        ({"weight_square0": [-1], "weight_square1": [0]}, "weight_square0[0] is -1"),
+        ({"weight_square0": [np.inf], "weight_square1": [0]}, "weight_square0[0] is inf"),
+        ({"weight_square0": [50, 1], "weight_square1": [0]}, "weight_square0"),
+        ({"n_rows": 9}, "n_rows is 9, but count0 and count1 add up to 10 rows"),
+        ({"n_rows": 0}, "n_rows is 0"),
     ],
 )
-def test_a_failed_update_changes_nothing(y, p, weight):
-    joint = Joint.empty(8).update([0, 1], [0.2, 0.7])
-    before = copy.deepcopy(joint)
-    with pytest.raises(ValueError):
-        joint.update(y, p, sample_weight=weight)
-    assert joint == before
+def test_bad_sums_of_weights_are_refused(options, part):
+    with pytest.raises(ValueError) as caught:
+        Joint.from_cells([3], [10], [0], [100], [0], bits=8, **options)
+    assert part in str(caught.value)
+
+
+def test_what_is_said_of_the_rows_behind_cells():
+    counted = Joint.from_cells([3], [10], [0], [100], [0], bits=8)
+    assert counted == Joint.from_cells([3], [10], [0], [100], [0], bits=8, n_rows=10)
+    assert counted.counts_rows
+    weights = Joint.from_cells([3], [10.0], [0], [100], [0], bits=8)
+    assert weights.n_rows is None
+    assert not weights.counts_rows
+    rows = Joint.from_cells([3], [10.0], [0], [100], [0], bits=8, n_rows=10)
+    assert rows.n_rows == 10
+    assert rows != counted  # rows of unknown weights
+    with pytest.raises(ValueError, match="weight_square0, weight_square1 where rows have weights"):
+        Rows.of(rows).units  # noqa: B018 -- made when it is asked for
+
+
+def test_tiny_weights_keep_their_rows():
+    y, p, weight = np.array([0, 1, 1]), np.array([0.2, 0.2, 0.9]), np.array([1e-170, 2e-170, 1e-9])
+    joint = Joint.from_arrays(y, p, sample_weight=weight).coarsen(8)
+    sums = joint.grid.arrays()
+    assert Joint.from_cells(**sums, bits=8, n_rows=3) == joint
+    assert joint.weight_square0.tolist() == [0, 0]
+
+
+def test_a_joint_whose_rows_have_no_weight(tmp_path):
+    some = Joint.from_arrays([0, 1], [0.2, 0.7], sample_weight=[0.5, 1.5]).coarsen(8)
+    none = Joint._from_grid(grid.empty(8, 3))
+    assert (none.total, none.n_rows, none.prediction.size, none.counts_rows) == (0, 3, 0, False)
+    assert none != Joint.empty(8)
+    assert none + none == Joint._from_grid(grid.empty(8, 6))
+    assert none.coarsen(4) == Joint._from_grid(grid.empty(4, 3))
+    both = none + some
+    assert both == some + none == dataclasses.replace(both, n_rows=5)
+    assert both.grid.square0 is not None
+    for name, array in some.grid.arrays().items():
+        assert np.array_equal(both.grid.arrays()[name], array)
+    none.save(tmp_path / "none")
+    assert Joint.load(tmp_path / "none") == none
+    assert copy.deepcopy(none) == none
+    for read in (none.residual, none.normalized, none.prefix_sums):
+        with pytest.raises(ValueError, match="the 3 rows of the joint all have weight 0"):
+            read()
+
+
+# -- no rows, rows left out ------------------------------------------------------------------
 
 
 def test_a_joint_without_rows(tmp_path):
@@ -188,11 +218,12 @@ def test_a_joint_without_rows(tmp_path):
     for read in (none.residual, none.normalized, none.prefix_sums):
         with pytest.raises(ValueError, match="the joint has no rows"):
             read()
-    for name, measure in MEASURES.items():
-        with pytest.raises(ValueError, match="the joint has no rows"):
-            caldist.evaluate(none, measures=[name])
-        with pytest.raises(ValueError, match=r"no rows|empty"):
-            measure.of_joint(none)
+    for name, measure in all_measures().items():
+        if measure.missing_option is None:
+            with pytest.raises(ValueError, match="the joint has no rows"):
+                caldist.evaluate(none, measures=[name])
+            with pytest.raises(ValueError, match="the joint has no rows"):
+                measure(none)
     with pytest.raises(ValueError, match="bits"):
         Joint.empty(31)
 
@@ -211,7 +242,7 @@ def test_rows_left_out_are_counted_through_everything(tmp_path):
     a.save(tmp_path / "a")
     assert Joint.load(tmp_path / "a") == a
     assert copy.deepcopy(a) == pickle.loads(pickle.dumps(a)) == a
-    assert a.update([1], [0.3]).invalid == {"bad label": 2}
+    assert Accumulator(8).update([1], [0.3]).update(a).joint.invalid == {"bad label": 2}
     exact = dataclasses.replace(Joint.from_arrays([0, 1], [0.2, 0.7]), invalid={"bad label": 1})
     assert dict((exact + exact).invalid) == {"bad label": 2}
     assert exact.coarsen(8).invalid == exact.invalid
@@ -235,13 +266,88 @@ def test_files_of_the_first_format_are_read(tmp_path):
     np.savez(tmp_path / "old.npz", format="caldist-joint-1", bits=8, **old)
     loaded = Joint.load(tmp_path / "old.npz")
     assert loaded == Joint.from_cells(*old.values(), bits=8)
-    np.savez(tmp_path / "new.npz", format="caldist-joint-3", bits=8, **old)
-    with pytest.raises(ValueError, match="caldist-joint-3"):
+    np.savez(tmp_path / "new.npz", format="caldist-joint-4", bits=8, **old)
+    with pytest.raises(ValueError, match="caldist-joint-4"):
         Joint.load(tmp_path / "new.npz")
+
+
+def old_file(path, version, joint, **others):
+    """Write what a version kept of a joint: the first neither squares nor rows left out."""
+    names = ["cell", "count0", "count1", "place0", "place1"]
+    if joint.grid is None:
+        content = {name: getattr(joint, name) for name in ("prediction", "mass0", "mass1")}
+        content |= {"n_rows": joint.n_rows, "radius": joint.radius}
+    else:
+        names += ["square0", "square1"] if version > 1 else []
+        content = {name: getattr(joint.grid, name) for name in names} | {"bits": joint.grid.bits}
+    np.savez(path, format=f"caldist-joint-{version}", **content, **others)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_of_earlier_formats_are_read(tmp_path, version):
+    """They did not say how many rows a weighted grid was made of, nor the squares of weights."""
+    others = {} if version == 1 else {"invalid": [0, 2, 0, 0, 1]}
+    left_out = {} if version == 1 else {"bad label": 2, "bad weight": 1}
+    y, p, weight = [0, 1, 1], [0.2, 0.2, 0.9], [0.5, 2, 3]
+    for joint in (
+        Joint.from_arrays(y, p),
+        Joint.from_arrays(y, p, sample_weight=weight),
+        Joint.from_arrays(y, p).coarsen(8),
+        Joint.from_arrays(y, p, sample_weight=weight).coarsen(8),
+        Joint.empty(8),
+    ):
+        old_file(tmp_path / "old.npz", version, joint, **others)
+        found = Joint.load(tmp_path / "old.npz")
+        assert found.invalid == left_out
+        assert found.counts_rows == joint.counts_rows
+        assert (found.weight_square0, found.weight_square1) == (None, None)
+        assert found.radius == joint.radius
+        known = joint.counts_rows or joint.grid is None
+        assert found.n_rows == (joint.n_rows if known else None)
+        for name in ("prediction", "mass0", "mass1"):
+            assert np.array_equal(getattr(found, name), getattr(joint, name))
+        if joint.grid is not None and joint.total:
+            assert (found.grid.square0 is None) == (version == 1)
+        found.save(tmp_path / "new.npz")
+        assert Joint.load(tmp_path / "new.npz") == found
+
+
+@pytest.mark.parametrize("bits", [None, 8])
+def test_files_keep_rows_and_squared_weights(tmp_path, bits):
+    joint = Joint.from_arrays([0, 1, 1, 0], [0.2, 0.2, 0.9, 0.4], sample_weight=[0.5, 2, 3, 0])
+    joint = joint if bits is None else joint.coarsen(bits)
+    joint.save(tmp_path / "joint.npz")
+    with np.load(tmp_path / "joint.npz") as archive:
+        assert archive["n_rows"] == 4
+        for name in ("weight_square0", "weight_square1"):
+            assert np.array_equal(archive[name], getattr(joint, name))
+    found = Joint.load(tmp_path / "joint.npz")
+    assert found == joint
+    assert Rows.of(found).units.count.tolist() == Rows.of(joint).units.count.tolist()
+
+
+@pytest.mark.parametrize("bits", [None, 8])
+def test_a_file_that_has_lost_its_number_of_rows_is_refused(tmp_path, bits):
+    """A flipped bit in the list of an archive's members can hide the last of them."""
+    joint = Joint.from_arrays([0, 1, 1], [0.2, 0.2, 0.9], sample_weight=[0.5, 2, 3])
+    joint = joint if bits is None else joint.coarsen(bits)
+    joint.save(tmp_path / "whole.npz")
+    with np.load(tmp_path / "whole.npz") as archive:
+        members = {name: array for name, array in archive.items() if name != "n_rows"}
+    np.savez(tmp_path / "part.npz", **members)
+    with pytest.raises(ValueError, match=r"part\.npz.*n_rows"):
+        Joint.load(tmp_path / "part.npz")
+
+
+def test_a_file_whose_number_of_rows_is_not_that_of_its_cells_is_refused(tmp_path):
+    joint = Joint.from_arrays([0, 1], [0.2, 0.7]).coarsen(8)
+    old_file(tmp_path / "wrong.npz", 2, joint, n_rows=3)
+    with pytest.raises(ValueError, match=r"wrong\.npz.* n_rows is 3, but .* 2 rows"):
+        Joint.load(tmp_path / "wrong.npz")
 
 
 def test_a_mean_that_rounds_up_stays_in_its_cell():
     cell = 2**30 - 2
     last = np.nextafter((cell + 1) * 2.0**-30, 0)
-    joint = Joint.empty(30).update([0, 1, 1], [last, last, (cell + 1) * 2.0**-30])
+    joint = Joint.from_arrays([0, 1, 1], [last, last, (cell + 1) * 2.0**-30]).coarsen(30)
     assert joint.grid.cell.tolist() == [cell, cell + 1]

@@ -31,17 +31,59 @@ def test_smooth():
         assert values[0] == values[1]
         assert np.array_equal(*curves)
         assert values[0] == _kernels.smooth.smooth_ce(joint.prediction, c, EMPTY)
+        bounds = [k.smooth_ce_bound(joint.prediction, c) for k in (_kernels.smooth, plain)]
+        assert bounds[0] == bounds[1]
+
+
+def kernel_in_full(name, v, h):
+    """Return the kernel and its two derivatives in the first argument, for all pairs."""
+    apart = v[:, None] - v[None, :]
+    x = apart / h
+    if name == "laplace":
+        value = np.exp(-np.abs(x))
+        return value, -np.sign(apart) * value / h, (apart != 0) * value / h / h
+    value = np.exp(-np.minimum(x * x, 1e3))
+    return value, -2 * x * value / h, (4 * x * x - 2) * value / h / h
+
+
+@pytest.mark.parametrize("name", ["laplace", "gaussian"])
+@pytest.mark.parametrize("h", [3.0, 1.0, 0.1, 0.01, 1e-3, 1e-5])
+def test_kernel_sums_are_the_double_sum(name, h):
+    """In cells of many rows, of few and of one; with equal predictions too."""
+    module = getattr(_kernels, name)
+    for joint, residual in cases():
+        size = np.abs(residual).sum()
+        for times in (1, 3):
+            v, c = np.repeat(joint.prediction, times), np.tile(residual / times, times)
+            expected = [part @ c for part in kernel_in_full(name, v, h)]
+            if times == 1:
+                error = 5e-15 * size**2
+                assert module.squared(v, c, h) == pytest.approx(c @ expected[0], abs=error)
+            for room in range(1, 4):
+                got = np.full((3, v.size), np.nan)
+                module.sums(v, c, h, *(got[r] if r < room else EMPTY for r in range(3)))
+                for r in range(room):
+                    # A prediction of size 1 is known to 1e-16, and so to 1e-16/h bandwidths.
+                    error = 5e-15 * (1 + 1 / h) * size / h**r
+                    np.testing.assert_allclose(got[r], expected[r], rtol=1e-12, atol=error)
 
 
 @compiled_only
+@pytest.mark.parametrize("name", ["laplace", "gaussian"])
 @pytest.mark.parametrize("h", [1.0, 0.05, 1e-5])
-def test_rkhs(h):
-    plain = _kernels.plain("rkhs")
+def test_kernel_sums(name, h):
+    compiled, plain = getattr(_kernels, name), _kernels.plain(name)
     for joint, c in cases():
-        for name in ("laplace_squared", "gaussian_squared"):
-            fast = getattr(_kernels.rkhs, name)(joint.prediction, c, h)
-            slow = getattr(plain, name)(joint.prediction, c, h)
-            assert fast == pytest.approx(slow, abs=1e-16, rel=1e-12)
+        fast, slow = (kernel.squared(joint.prediction, c, h) for kernel in (compiled, plain))
+        assert fast == pytest.approx(slow, abs=1e-16, rel=1e-12)
+        sums = np.empty((2, 3, c.size))
+        for kernel, out in zip((compiled, plain), sums, strict=True):
+            kernel.sums(joint.prediction, c, h, *out)
+        for r in range(3):
+            np.testing.assert_allclose(sums[0, r], sums[1, r], rtol=1e-12, atol=1e-15 / h**r)
+        if name == "laplace":
+            assert fast == slow
+            assert np.array_equal(*sums)
 
 
 @compiled_only
@@ -72,9 +114,14 @@ def test_support():
             ones = kernel.split_by_label(label, p, rows)
             rows[:ones].sort()
             rows[ones:].sort()
-            out = [np.zeros(100) for _ in range(6)]
+            out = [np.zeros(100) for _ in range(11)]
             n = kernel.merge_labels(rows[:ones], rows[ones:], *out[:3])
-            m = kernel.merge_weighted(order, p, weight * (1 - y), weight * y, *out[3:])
+            masses = (weight * (1 - y), weight * y)
+            none = (np.empty(0), np.empty(0))
+            m = kernel.merge_weighted(order, p, *masses, *none, *out[3:6], *none)
+            squares = (masses[0] ** 2, masses[1] ** 2)
+            assert m == kernel.merge_weighted(order, p, *masses, *squares, *out[6:])
+            assert out[6][:m].tolist() == out[3][:m].tolist()
             results.append(
                 (
                     ones,

@@ -282,7 +282,7 @@ def test_unfinished_ladders_still_give_valid_bounds(monkeypatch, iterations):
 def test_spoilt_directions_still_give_valid_bounds(monkeypatch):
     data = large_instance("3", 50)
     monkeypatch.setattr(_lower_solver, "MAX_LEVELS", 2)
-    monkeypatch.setattr(_lower_solver.ladder, "direction", lambda *_arrays: 0.0)
+    monkeypatch.setattr(_lower_solver.interior_point, "direction", lambda *_arrays: 0.0)
     verify(*data, solve(*data, TOL))
 
 
@@ -299,7 +299,7 @@ def test_tolerances_below_rounding_return_the_best_bounds():
 def test_compiled_and_plain_kernels_agree(monkeypatch, seed):
     data = random_instance(np.random.default_rng([seed, 6]))
     compiled = solve(*data, 1e-3)
-    for name in ("ladder", "ladder_bounds", "ladder_steps"):
+    for name in ("ladder", "interior_point"):
         monkeypatch.setattr(_lower_solver, name, _kernels.plain(name))
     plain = solve(*data, 1e-3)
     verify(*data, plain, 1e-3)

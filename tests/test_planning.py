@@ -89,9 +89,9 @@ def test_the_interval_from_data_keeps_the_promise(measure):
     found = confidence_interval(
         y, v, measure=measure, confidence_level=level, method="finite_sample"
     )
-    assert 0 < found.low < found.high < 1
+    assert 0 < found.lower < found.upper < 1
     planned = interval_width(measure=measure, n_rows=n, confidence_level=level)
-    assert found.high - found.low == pytest.approx(planned, abs=2e-6)
+    assert found.upper - found.lower == pytest.approx(planned, abs=2e-6)
 
 
 @pytest.mark.parametrize(

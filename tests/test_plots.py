@@ -5,6 +5,7 @@
 
 import importlib.util
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 mpl.use("agg")  # before pyplot is imported
 
 import matplotlib.pyplot as plt
+import pandas as pd
+import polars as pl
 from PIL import Image, ImageFilter
 from scipy.stats import binom
 from sklearn.isotonic import IsotonicRegression
@@ -28,6 +31,8 @@ from caldist._demo import load_demo
 from caldist._kernels import COMPILED
 from caldist._util import frames as _frames
 from caldist._util import optional as _optional
+from caldist.data.rows import Rows
+from caldist.inference._resampling import Resampler
 from caldist.inference.regions import Region, miscalibrated_regions
 from caldist.plots import (
     CumulativeDisplay,
@@ -42,7 +47,10 @@ from caldist.plots import (
     _data,
     _style,
     cumulative,
+    reliability,
+    witness,
 )
+from caldist.plots._data import Cells
 
 ROOT = Path(__file__).parent.parent
 PICTURES = Path(__file__).parent / "data" / "plots"
@@ -127,14 +135,13 @@ def test_the_isotonic_curve_against_scikit_learn(family, weighted):
 
 def test_the_width_equals_the_deviation_by_chance():
     p = np.linspace(0.1, 0.9, 400)
-    [model] = _data.named(np.tile([0, 1], 200), p, None, None)
-    width = model.cells().chance_width()
+    width = Cells.of(Rows.of(np.tile([0, 1], 200), p)).chance_width()
     weight = dense_kernel(p, np.linspace(0.1, 0.9, 101), width)
     weight /= weight.sum(axis=1, keepdims=True)
     deviation = np.sqrt(weight**2 @ (p * (1 - p))).mean()
     assert width == pytest.approx(deviation, rel=0.03)
-    other = _data.named(np.zeros(400, int), p, None, None)[0]
-    assert other.cells().chance_width() == width  # labels have no part in it
+    other = Cells.of(Rows.of(np.zeros(400, int), p))
+    assert other.chance_width() == width  # labels have no part in it
 
 
 def test_resampled_residuals_have_mean_and_variance_of_calibrated_ones():
@@ -142,7 +149,7 @@ def test_resampled_residuals_have_mean_and_variance_of_calibrated_ones():
     y, p = rows(300)
     w = rng.exponential(size=300)
     for weight in (None, w):
-        cells = _data.named(y, p, weight, None)[0].cells()
+        cells = Cells.of(Rows.of(y, p, sample_weight=weight))
         share = np.ones(300) / 300 if weight is None else weight / weight.sum()
         total = cells.calibrated_residuals(4000, rng).sum(axis=1)
         deviation = np.sqrt((share**2) @ (p * (1 - p)))
@@ -163,7 +170,7 @@ def test_the_band_of_tied_predictions_is_binomial():
     assert inside.min() > 0.93
 
 
-@pytest.mark.parametrize("kind", ["uniform", "rare", "tied", "certain", "weighted"])
+@pytest.mark.parametrize("kind", ["uniform", "rare", "tied", "certain", "weighted", "clustered"])
 def test_the_bands_hold_calibrated_curves_as_often_as_they_say(kind):
     smooth = sums = 0
     trials = 40
@@ -177,12 +184,18 @@ def test_the_bands_hold_calibrated_curves_as_often_as_they_say(kind):
         elif kind == "certain":
             p = rng.choice([0.0, 0.01, 0.5, 1.0], 60)
         w = rng.exponential(size=40) if kind == "weighted" else None
-        y = (rng.random(p.size) < p).astype(int)
-        model = _data.named(y, p, w, None)[0]
-        curve = caldist.plots.reliability._curve(model, 0.8, rng)
+        clusters, chance = None, rng.random(p.size)
+        if kind == "clustered":  # four rows each, which are decided together
+            clusters = np.arange(160) // 4
+            p = (p[clusters] + rng.uniform(-0.01, 0.01, 160)).clip(0, 1)
+            chance = chance[clusters]
+        y = (chance < p).astype(int)
+        model = Rows.of(y, p, sample_weight=w, clusters=clusters)
+        curve = reliability.reliability_curve("a", model, 0.8, rng)
         above = curve.frequency > curve.band_upper + 1e-9  # not a number is not above
         smooth += not (above | (curve.frequency < curve.band_lower - 1e-9)).any()
-        cumulated = cumulative._curve(model, cumulative.brownian_quantile(0.8), 0.8)
+        resampler = Resampler.of(rng, n_resamples=199)
+        cumulated = cumulative.cumulative_curve("a", model, 0.8, resampler)
         sums += np.abs(cumulated.sums).max() <= cumulated.band + 1e-12
     assert smooth >= 25  # 80% of 40, less 2.8 standard deviations
     assert sums >= 25
@@ -199,7 +212,7 @@ def test_the_witness_is_that_of_the_certificate():
     assert (np.abs(np.diff(model.height)) <= np.diff(model.prediction) + 1e-12).all()
     found = miscalibrated_regions(y, p, sample_weight=w, rng=np.random.default_rng(3))
     assert list(model.regions) == found
-    width = _data.named(y, p, w, None)[0].cells().chance_width()
+    width = Cells.of(Rows.of(y, p, sample_weight=w)).chance_width()
     dense = dense_kernel(p, _data.GRID, width) @ ((y - p) * w / w.sum())
     assert model.residual == pytest.approx(dense, abs=1e-9)
 
@@ -208,19 +221,22 @@ def test_the_distance_is_the_bracket():
     y, p = rows(40)
     group = np.arange(40) // 2
     display = DistanceDisplay.from_predictions(
-        y, {"a": p, "b": 1 - p}, confidence_level=0.9, groups=group, rng=7
+        y, {"a": p, "b": 1 - p}, confidence_level=0.9, clusters=group, rng=7
     )
     first, second = display.models
     sample = caldist.distance_bracket(y, p)
     assert (first.lower, first.upper) == (sample.lower, sample.upper)
     population = inference.distance_bracket(
-        y, p, confidence_level=0.9, groups=group, rng=np.random.default_rng(7)
+        y, p, confidence_level=0.9, clusters=group, rng=np.random.default_rng(7)
     )
     assert (first.population_lower, first.population_upper) == (population.lower, population.upper)
     assert first.confidence_level == 0.9
     assert second.lower > first.lower
     [alone] = DistanceDisplay.from_predictions(y, p).models
     assert alone.population_lower is alone.population_upper is alone.confidence_level is None
+    with pytest.warns(UserWarning, match="only 0 of 40 rows have label 1") as caught:
+        DistanceDisplay.from_predictions(0 * y, p, confidence_level=0.9)
+    assert caught[0].filename == __file__
 
 
 def test_the_map_is_the_nearest_calibrated_one():
@@ -273,6 +289,161 @@ def test_the_quantile_of_brownian_motion():
         x = cumulative.brownian_quantile(level)
         law = ((-1.0) ** k * (norm.cdf((2 * k + 1) * x) - norm.cdf((2 * k - 1) * x))).sum()
         assert law == pytest.approx(level, abs=1e-9)
+
+
+# -- clusters and joints -------------------------------------------------------------------------
+
+
+def test_the_bands_of_clusters_are_those_of_their_draws():
+    """Clusters of equal rows decide as one row does, so the band is that of the clusters alone."""
+    y, p = rows(30)
+    group = np.repeat(np.arange(30), 20)
+    repeated = y[group], p[group]
+    [alone] = CumulativeDisplay.from_predictions(y, p).models
+    [wrong] = CumulativeDisplay.from_predictions(*repeated).models
+    [right] = CumulativeDisplay.from_predictions(*repeated, clusters=group).models
+    assert right.band > 3 * wrong.band
+    assert right.band == pytest.approx(alone.band, rel=0.15)  # the law for many rows, with 30
+    [wrong] = ReliabilityDisplay.from_predictions(*repeated).models
+    [right] = ReliabilityDisplay.from_predictions(*repeated, clusters=group).models
+    wide, narrow = (np.nanmean(one.band_upper - one.band_lower) for one in (right, wrong))
+    assert wide > 2 * narrow
+    again = CumulativeDisplay.from_predictions(y, p, clusters=np.arange(30), rng=1).models[0]
+    other = CumulativeDisplay.from_predictions(y, p, clusters=np.arange(30), rng=2).models[0]
+    assert again.band != other.band
+    with pytest.raises(ValueError, match=r"n_resamples is 9; at this confidence level"):
+        CumulativeDisplay.from_predictions(y, p, clusters=np.arange(30), n_resamples=9)
+
+
+def test_the_curves_do_not_depend_on_clusters():
+    y, p = rows(60)
+    for display in (ReliabilityDisplay, CumulativeDisplay, WitnessDisplay):
+        plain, clustered = (
+            display.from_predictions(y, p, clusters=group).to_frame()
+            for group in (None, np.arange(60) // 3)
+        )
+        free = [name for name in plain.columns if not name.startswith("band")]
+        assert plain[free].equals(clustered[free])
+
+
+def test_the_regions_take_clusters_level_and_draws():
+    rng = np.random.default_rng(3)
+    group = np.repeat(np.arange(60), 20)
+    p = rng.random(60)[group]
+    y = (rng.random(60)[group] < p).astype(int)
+    options = {"confidence_level": 0.9, "n_resamples": 99, "rng": 0}
+    [clustered] = WitnessDisplay.from_predictions(y, p, clusters=group, **options).models
+    [independent] = WitnessDisplay.from_predictions(y, p, **options).models
+    assert clustered.regions == tuple(miscalibrated_regions(y, p, clusters=group, **options)) == ()
+    assert independent.regions == tuple(miscalibrated_regions(y, p, **options)) != ()
+    assert clustered.confidence_level == 0.9
+
+
+def test_clusters_of_rows_alone_are_refused():
+    y, p = rows(5)
+    with pytest.raises(ValueError, match=r"clusters only matters for the population"):
+        DistanceDisplay.from_predictions(y, p, clusters=[0, 0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_joint_shows_what_its_rows_show(display, weighted):
+    y, p = rows(60)
+    w = np.arange(1.0, 61.0) if weighted else None
+    options = {"confidence_level": 0.9} if display is DistanceDisplay else {}
+    joint = caldist.Joint.from_arrays(y, p, sample_weight=w)
+    expected = display.from_predictions(y, p, sample_weight=w, **options).to_frame()
+    found = display.from_predictions(joint, **options)
+    assert [model.name for model in found.models] == ["predictions"]
+    for name in expected.columns[1:]:
+        ends = np.asarray(expected[name]), np.asarray(found.to_frame()[name])
+        if name.startswith("population") and weighted:  # other draws of the same law
+            assert ends[0] == pytest.approx(ends[1], abs=0.02)
+        elif ends[0].dtype.kind == "f":
+            assert ends[0] == pytest.approx(ends[1], abs=1e-12, nan_ok=True)
+        else:
+            assert (ends[0] == ends[1]).all()
+    both = draw(display.from_predictions({"a": joint, "b": joint.coarsen(8)}))
+    assert [model.name for model in both.models] == ["a", "b"]
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_what_a_joint_leaves_no_room_for(display):
+    y, p = rows(5)
+    joint = caldist.Joint.from_arrays(y, p)
+    with pytest.raises(TypeError, match=r"y_prob was given beside a Joint"):
+        display.from_predictions(joint, p)
+    with pytest.raises(TypeError, match=r"sample_weight was given with a Joint"):
+        display.from_predictions(joint, sample_weight=np.ones(5))
+    with pytest.raises(ValueError, match=r"name is 'x', but y_true is a dict"):
+        display.from_predictions({"a": joint}, name="x")
+    if display is not TransportDisplay:
+        with pytest.raises(TypeError, match=r"clusters was given with a Joint"):
+            display.from_predictions(joint, clusters=np.ones(5), confidence_level=0.9)
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize("bits", [3, 6, 16])
+def test_what_cells_show_is_true_of_the_rows(bits):
+    y, p = rows(400)
+    joint = caldist.Joint.from_arrays(y, p)
+    cells = joint.coarsen(bits)
+    [sums] = CumulativeDisplay.from_predictions(cells).models
+    below = p[None] < (cells.grid.cell[:, None] + 1) * cells.grid.width
+    assert sums.sums[1:] == pytest.approx((below * (y - p)).mean(axis=1), abs=1e-9)
+    assert sums.share[1:] == pytest.approx(below.mean(axis=1))
+    [exact] = CumulativeDisplay.from_predictions(joint).models
+    assert exact.band <= sums.band < (1 + 10 * cells.grid.width) * exact.band
+    [plan] = TransportDisplay.from_predictions(cells).models
+    [coupling] = TransportDisplay.from_predictions(cells, kind="coupling").models
+    group = plan.target[np.searchsorted(cells.grid.cell, np.floor(p * 2**bits))]
+    assert np.abs(p - group).mean() <= plan.distance
+    assert caldist.lower_distance(y, p) <= coupling.distance + 1e-6
+    assert not plan.exact
+    assert not coupling.exact
+    drawn = draw(WitnessDisplay.from_predictions(cells))
+    [curve] = drawn.models
+    assert abs(curve.value - caldist.smooth_ce(y, p)) <= curve.rounding
+    words = drawn.ax_.get_legend().get_texts()[0].get_text()
+    assert ("±" in words) == (bits < 16)
+    [bracket] = DistanceDisplay.from_predictions(cells).models
+    assert bracket.lower <= caldist.lower_distance(y, p)
+
+
+def test_a_shown_rounding_covers_the_value():
+    for value, rounding in ((0.0123456, 2.1e-4), (0.05, 0.0999), (0.0, 0.01), (0.5, 1e-3)):
+        curve = WitnessCurve("a", *[np.zeros(2)] * 2, np.zeros(201), value, (), 0.95, rounding)
+        shown, more = map(float, witness._amount(curve).split(" ± "))
+        assert shown - more <= value - rounding + 1e-12
+        assert shown + more >= value + rounding - 1e-12
+        assert more <= 2.01 * rounding
+
+
+def test_the_band_of_cells_allows_for_them_or_is_left_out():
+    rng = np.random.default_rng(0)
+    p = rng.random(500)
+    joint = caldist.Joint.from_arrays((rng.random(500) < p).astype(int), p)
+    exact, fine, coarse = (
+        ReliabilityDisplay.from_predictions(one).models[0]
+        for one in (joint, joint.coarsen(8), joint.coarsen(2))
+    )
+    assert fine.confidence_level == 0.95
+    assert np.nanmean(fine.band_upper) == pytest.approx(np.nanmean(exact.band_upper), abs=0.01)
+    assert coarse.confidence_level is coarse.band_upper is None
+    rounded = caldist.Joint.from_masses([0.2, 0.7], [80, 30], [20, 70], n_rows=200, radius=0.01)
+    [sums] = CumulativeDisplay.from_predictions(rounded).models
+    plain = caldist.Joint.from_masses([0.2, 0.7], [80, 30], [20, 70], n_rows=200)
+    [narrow] = CumulativeDisplay.from_predictions(plain).models
+    assert sums.band > narrow.band + 0.01
+
+
+def test_a_summary_without_rows_has_no_band():
+    joint = caldist.Joint.from_masses([0.2, 0.7], [0.4, 0.1], [0.1, 0.4])
+    for display in (ReliabilityDisplay, CumulativeDisplay, WitnessDisplay):
+        with pytest.raises(ValueError, match=r"do not say how many rows there are"):
+            display.from_predictions(joint)
+    for display in (DistanceDisplay, TransportDisplay):
+        draw(display.from_predictions(joint))
 
 
 # -- thinning ------------------------------------------------------------------------------------
@@ -393,7 +564,7 @@ def test_models_are_told_apart_without_colour():
     ids=["one", "zero", "impossible", "constant", "ties", "ones", "zeros", "sure", "ends", "near"],
 )
 def test_degenerate_rows(display, y, p):
-    draw(display.from_predictions(y, p)).frame()
+    draw(display.from_predictions(y, p)).to_frame()
     draw(display.from_predictions(y, {"a": p, "b": p}))
 
 
@@ -416,7 +587,7 @@ def test_names_are_text_and_nothing_else(display, name):
     assert words.startswith(_style.shown(name))
     assert len(_style.shown(name).replace(r"\$", "$")) <= 34
     assert mpl.cbook.is_math_text(words) is False
-    assert drawn.frame()["model"][0] == name
+    assert drawn.to_frame()["model"][0] == name
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
@@ -465,11 +636,7 @@ def test_from_estimator(display):
     assert drawn.models[0].name == "LogisticRegression"
     for key, column in same._columns(same.models[0]).items():
         found = drawn._columns(drawn.models[0])[key]
-        assert (
-            found == column
-            if isinstance(column, list)
-            else np.array_equal(found, column, equal_nan=True)
-        )
+        assert np.array_equal(found, column, equal_nan=np.asarray(column).dtype.kind == "f")
     both = display.from_estimator({"a": model, "b": model}, p[:, None], classes)
     assert [one.name for one in both.models] == ["a", "b"]
     assert display.from_estimator(model, p[:, None], classes, name="x").models[0].name == "x"
@@ -537,7 +704,7 @@ def test_frames_hold_what_is_stored(library, monkeypatch):
     monkeypatch.setattr(_frames, "find_spec", only)
     y, p = rows(25)
     display = CumulativeDisplay.from_predictions(y, {"a": p, "b": p**2})
-    table = display.frame()
+    table = display.to_frame()
     assert type(table).__module__.split(".")[0] in {library, "builtins"}
     read = table.to_pydict() if library == "pyarrow" else {k: list(table[k]) for k in table.columns}
     assert list(read) == ["model", "prediction", "share", "sum", "band"]
@@ -555,18 +722,45 @@ def test_the_columns_of_every_frame():
         (DistanceDisplay, "lower upper population_lower population_upper confidence_level"),
     ):
         drawn = display.from_predictions(y, p)
-        table = drawn.frame()
+        table = drawn.to_frame()
         assert list(table.columns) == ["model", *columns.split()]
         table.iloc[:, -1] = 0  # a copy: the display keeps its own
-        assert not drawn.frame().equals(table)
-    reliability = ReliabilityDisplay.from_predictions(y, p, confidence_level=None).frame()
+        assert not drawn.to_frame().equals(table)
+    reliability = ReliabilityDisplay.from_predictions(y, p, confidence_level=None).to_frame()
     assert reliability["band_lower"].isna().all()
     assert (reliability["curve"] == "isotonic").sum() == np.unique(p).size
 
 
+def test_frames_are_of_the_library_of_the_predictions():
+    y, p = rows(25)
+    display = TransportDisplay.from_predictions(y, pl.Series(p))
+    assert isinstance(display.to_frame(), pl.DataFrame)
+    assert isinstance(display.to_frame("pandas"), pd.DataFrame)
+    with pytest.raises(ValueError, match=r"library is 'numpy'; it must be one of 'pandas'"):
+        display.to_frame("numpy")
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_displays_as_dicts(display):
+    y, p = rows(25, beta=8)
+    found = display.from_predictions(y, {"a": p, "b": p**2})
+    read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert [model["name"] for model in read["models"]] == ["a", "b"]
+    [model, _] = found.models
+    for key, value in read["models"][0].items():
+        stored = getattr(model, key)
+        if isinstance(stored, np.ndarray):
+            assert np.array_equal(np.array(value, float), stored, equal_nan=True)
+        elif key != "regions":
+            assert value == stored
+
+
 def test_without_any_frame_library(monkeypatch):
     monkeypatch.setattr(_frames, "find_spec", lambda _: None)
-    with pytest.raises(ImportError, match=r"none of them is installed: pip install pandas"):
+    with pytest.raises(
+        ImportError,
+        match=r"one of pandas, polars and pyarrow, which is not installed: pip install pandas",
+    ):
         _frames.frame({"a": [1]})
 
 

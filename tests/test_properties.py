@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import json
 import math
 from fractions import Fraction
 from functools import partial
@@ -14,15 +15,18 @@ from hypothesis import strategies as st
 
 import caldist
 import oracles
-from caldist._properties import PropertyError, PropertyTable, evidence, properties, rows, witnesses
-from caldist._properties.evidence import Subject, of_joints
+from caldist._properties import PropertyError, PropertyTable, evidence, properties, witnesses
+from caldist._properties.claims import Subject, of_joints
 from caldist._properties.table import COLUMNS, format_number
 from caldist.data.joint import Joint
-from caldist.measures.binned_ece import binned_ece_of
-from caldist.measures.brier_score import brier_score_of
-from caldist.measures.ece import ece_of
-from caldist.measures.lower_distance import lower_distance_of
-from caldist.measures.smooth_ce import smooth_ce_of
+from caldist.measures._measure import Facts, Measure
+from caldist.measures.binned_ece import binned_ece
+from caldist.measures.brier_score import brier_score
+from caldist.measures.ece import ece
+from caldist.measures.log_loss import log_loss
+from caldist.measures.lower_distance import lower_distance
+from caldist.measures.registry import all_measures
+from caldist.measures.smooth_ce import smooth_ce
 from strategies import probability, samples
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -102,6 +106,46 @@ def test_a_no_is_a_counter_example_and_a_yes_a_theorem(table):
             assert row.kind == ("counter-example" if row.holds is False else "theorem")
 
 
+def test_the_table_is_what_the_measures_say(table):
+    lines = [
+        (measure.name, entry.subject.name)
+        for measure in all_measures().values()
+        for entry in (measure.facts.properties or tuple)()
+    ]
+    assert table.measures == ("true_distance", *(name for _, name in lines))
+    assert len(table.rows) == len(COLUMNS) * len(table.measures)
+    assert all(measure in name for measure, name in lines)
+
+
+def test_a_measure_brings_its_own_lines(monkeypatch):
+    def half(joint):
+        return smooth_ce(joint) / 2
+
+    def lines():
+        (entry,) = smooth_ce.facts.properties()
+        yield dataclasses.replace(entry, subject=of_joints("half", half))
+
+    toy = Measure(half, Facts("½", "half of smCE", properties=lines))
+    known = {"half": toy, **all_measures()}
+    monkeypatch.setattr("caldist.measures.registry.all_measures", lambda: known)
+    assert properties()["half", "continuous"].holds is True
+    assert len(properties().measures) == 21
+
+
+@pytest.mark.parametrize("measure", all_measures().values(), ids=str)
+def test_a_measure_can_be_shown(measure):
+    shown = measure.shown
+    assert shown.missing_option is None
+    assert shown == measure or measure.missing_option is not None
+    assert math.isfinite(shown([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]))
+    assert shown.shown == shown
+
+
+def test_bound_options_count_more_than_the_example():
+    bound = caldist.weighted_ce.using(functions=[np.ones_like])
+    assert bound.shown == bound
+
+
 def test_every_registered_measure_of_the_paper_has_its_row(table):
     names = {measure.split(" ")[0] for measure in table.measures}
     assert {"ece", "binned_ece", "interval_ce", "smooth_ce", "kernel_ce", "weighted_ce"} <= names
@@ -111,10 +155,10 @@ def test_every_registered_measure_of_the_paper_has_its_row(table):
 
 # -- evidence can fail ---------------------------------------------------------------------------
 
-ECE = of_joints("ece", ece_of)
-SMOOTH = of_joints("smooth_ce", smooth_ce_of)
-BRIER = of_joints("brier_score", brier_score_of)
-ONE_BIN = of_joints("binned_ece", partial(binned_ece_of, n_bins=1))
+ECE = of_joints("ece", ece)
+SMOOTH = of_joints("smooth_ce", smooth_ce)
+BRIER = of_joints("brier_score", brier_score)
+ONE_BIN = of_joints("binned_ece", partial(binned_ece, n_bins=1))
 NEAR = tuple(witnesses.two_points(eps) for eps in (1e-2, 1e-6))
 
 
@@ -201,7 +245,7 @@ def test_the_jump_of_intce_moves_the_predictor_only():
     far, limit = witnesses.interval_jump(1e-6), witnesses.interval_jump(0)
     assert np.array_equal(far.y_mean, limit.y_mean)
     for domain, bound in ((far, 1 / 48), (limit, 2 / 48)):
-        joint = domain.joint()
+        joint = domain.joint
         value = oracles.interval_brute(joint.prediction, *joint.normalized())
         assert value == pytest.approx(bound, abs=1e-5)
 
@@ -299,14 +343,14 @@ def test_the_losses_bound_the_ece(sample):
     y, p, weight = sample
     error = caldist.ece(y, p, sample_weight=weight)
     joint = Joint.from_arrays(y, p, sample_weight=weight)
-    assert brier_score_of(joint) >= error**2 - SLACK
-    assert rows.log_loss_of(joint) >= error - SLACK
+    assert brier_score(joint) >= error**2 - SLACK
+    assert log_loss(joint) >= error - SLACK
 
 
 def test_ldce_takes_the_tolerance_it_is_checked_with():
-    domain = witnesses.quadratic_gap(0.1)[0]
-    value = lower_distance_of(domain.joint(), tol=rows._TOL)
-    assert value <= 0.04 / 1.2 <= value + rows._TOL + 1e-15
+    (entry,) = lower_distance.facts.properties()
+    value = entry.subject.value(witnesses.quadratic_gap(0.1)[0])
+    assert value <= 0.04 / 1.2 <= value + entry.subject.tolerance + 1e-15
 
 
 # -- how it prints -------------------------------------------------------------------------------
@@ -319,6 +363,20 @@ def test_the_text_is_aligned(table):
     for line in lines:
         assert line == line.rstrip()
         assert all(line[start - 1] == " " != line[start] for start in starts)
+
+
+def test_it_is_read_like_every_result(table):
+    cell = table.to_dict()["rows"][0]
+    assert list(cell) == ["measure", "property", "holds", "reason", "kind", "paper"]
+    json.dumps(table.to_dict())
+    frame = table.to_frame("pandas")
+    assert list(frame.columns) == ["measure", *COLUMNS]
+    assert frame["consistent"].tolist() == [
+        table[name, "consistent"].text() for name in table.measures
+    ]
+    assert caldist.true_distance_bounds([0, 1], [0.25, 0.75]).to_dict() == {
+        "lower": 0.25, "upper": 0.25, "exact": True,
+    }  # fmt: skip
 
 
 def test_the_markdown_has_one_line_per_measure(table):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from caldist.data.rows import Rows
 from caldist.inference.regions import _bins, _scores, miscalibrated_regions
 
 
@@ -42,17 +43,17 @@ def test_rows_without_weight_do_not_count():
     padded = np.append(~label, [True, False]), np.append(prediction, [0.0, 1.0])
     weight, cluster = np.append(np.full(400, 2.0), [0.0, 0.0]), np.arange(402)
     for groups in (None, cluster):
-        found = miscalibrated_regions(*padded, sample_weight=weight, groups=groups, rng=0)
+        found = miscalibrated_regions(*padded, sample_weight=weight, clusters=groups, rng=0)
         alone = miscalibrated_regions(
             ~label,
             prediction,
             sample_weight=weight[:400],
-            groups=None if groups is None else groups[:400],
+            clusters=None if groups is None else groups[:400],
             rng=0,
         )
         assert found != []
-        assert [(region.low, region.high) for region in found] == [
-            (region.low, region.high) for region in alone
+        assert [(region.lower, region.upper) for region in found] == [
+            (region.lower, region.upper) for region in alone
         ]
 
 
@@ -73,7 +74,7 @@ def test_clusters_count_as_one():
         rows = {"y_true": np.repeat(label, 10), "y_prob": np.repeat(prediction, 10)}
         groups = np.repeat(np.arange(60), 10)
         options = {"confidence_level": 0.9, "n_resamples": 99, "rng": seed}
-        found["clusters"] += bool(miscalibrated_regions(**rows, groups=groups, **options))
+        found["clusters"] += bool(miscalibrated_regions(**rows, clusters=groups, **options))
         found["independent"] += bool(miscalibrated_regions(**rows, **options))
     assert found["clusters"] <= 15
     assert found["independent"] >= 45
@@ -88,9 +89,9 @@ def test_a_shift_in_a_range_is_found_there_with_its_sign(weighted):
     label = rng.random(4000) < truth
     [region] = miscalibrated_regions(label, prediction, sample_weight=weight, rng=0)
     assert not region.too_high
-    assert region.low == pytest.approx(0.2, abs=0.04)
-    assert region.high == pytest.approx(0.5, abs=0.04)
-    inside = (prediction >= region.low) & (prediction <= region.high)
+    assert region.lower == pytest.approx(0.2, abs=0.04)
+    assert region.upper == pytest.approx(0.5, abs=0.04)
+    inside = (prediction >= region.lower) & (prediction <= region.upper)
     gap = np.average(
         (label - prediction)[inside], weights=None if weight is None else weight[inside]
     )
@@ -115,17 +116,18 @@ def test_scores_are_standardised_sums_of_every_interval():
 def test_bins_keep_equal_predictions_together_and_have_no_gaps():
     rng = np.random.default_rng(4)
     prediction = np.round(rng.beta(0.2, 0.2, 1000), 2)
-    bin_of = _bins(prediction)
+    units = Rows.of(np.zeros(1000), prediction).units
+    bin_of = _bins(units)
+    assert bin_of.size == units.prediction.size  # equal predictions are one
     assert set(bin_of) == set(range(bin_of.max() + 1))
+    assert (np.diff(bin_of) >= 0).all()
     assert bin_of.max() < 32
-    for value in np.unique(prediction):
-        assert np.unique(bin_of[prediction == value]).size == 1
 
 
 def test_an_impossible_label_is_found_and_a_certain_one_is_not():
     assert miscalibrated_regions([0, 0, 1], [0.0, 0.0, 1.0], rng=0) == []
     [region] = miscalibrated_regions([0, 1, 1], [0.0, 0.0, 1.0], rng=0)
-    assert (region.low, region.high, region.gap) == (0.0, 0.0, 0.5)
+    assert (region.lower, region.upper, region.gap) == (0.0, 0.0, 0.5)
 
 
 @pytest.mark.parametrize("rows", [([1], [0.5]), ([0, 1], [0.5, 0.5]), ([1, 1], [0.2, 0.3])])
@@ -147,14 +149,14 @@ def test_too_few_resamples_for_the_level_is_an_error_that_says_how_many():
 def test_clusters_have_labels_of_any_kind_and_none_is_missing():
     label, prediction = calibrated(np.random.default_rng(9), 300)
     names = [k // 3 if k < 150 else f"n{k // 3}" for k in range(300)]
-    found = miscalibrated_regions(~label, prediction, groups=names, rng=0)
+    found = miscalibrated_regions(~label, prediction, clusters=names, rng=0)
     numbers = np.arange(300) // 3
-    assert found == miscalibrated_regions(~label, prediction, groups=numbers, rng=0) != []
+    assert found == miscalibrated_regions(~label, prediction, clusters=numbers, rng=0) != []
     for missing in (None, float("nan")):
-        with pytest.raises(ValueError, match=rf"groups\[1\] is {missing}"):
-            miscalibrated_regions([0, 1], [0.2, 0.8], groups=["a", missing])
+        with pytest.raises(ValueError, match=rf"clusters\[1\] is {missing}"):
+            miscalibrated_regions([0, 1], [0.2, 0.8], clusters=["a", missing])
 
 
 def test_groups_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="groups has 3 values and y_prob has 2"):
-        miscalibrated_regions([0, 1], [0.2, 0.8], groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="clusters has 3 values and y_prob has 2"):
+        miscalibrated_regions([0, 1], [0.2, 0.8], clusters=[1, 2, 3])

@@ -1,19 +1,27 @@
 """Reports: what they say, in every format, with hostile names, and in a real browser."""
 
+import copy
 import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
+import warnings
 from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files
 
+import matplotlib.pyplot as plt
 import numpy as np
+import polars as pl
 import pytest
 
 import caldist
+from caldist import plots
+from caldist.inference.intervals import interval_of
 from caldist.inference.regions import Region
+from caldist.reporting import build
 from caldist.reporting.verdict import down, up, verdict
 
 HOSTILE = "<script>alert('x')</script> $\\frac{1}{2}$ | `a` _b_ \"'&"
@@ -51,13 +59,13 @@ def test_numbers_are_those_of_the_functions(report, rows):
         measures = {measure.name: measure for measure in model.measures}
         interval = caldist.confidence_interval(y_true, y_prob, **options)
         smooth = measures["smooth_ce"]
-        assert (smooth.value, smooth.low, smooth.high) == (
+        assert (smooth.value, smooth.lower, smooth.upper) == (
             interval.value,
-            interval.low,
-            interval.high,
+            interval.lower,
+            interval.upper,
         )
         assert measures["ece"].value == caldist.ece(y_true, y_prob)
-        assert measures["ece"].low is None
+        assert measures["ece"].lower is None
         assert model.lower <= model.upper
     [pair] = report.pairs
     assert pair.difference == pytest.approx(
@@ -133,6 +141,7 @@ def test_the_same_seed_gives_the_same_report(report, rows):
     again = caldist.report(**rows, n_resamples=99, rng=0)
     assert again == report
     assert again.to_json() == report.to_json()
+    assert again.to_html() == report.to_html()
     assert caldist.report(**rows, n_resamples=99, rng=1) != report
 
 
@@ -148,7 +157,7 @@ def test_weights_and_clusters(rows):
         rows["y_true"],
         rows["y_prob"]["honest"],
         sample_weight=rng.random(600),
-        groups=np.arange(600) // 4,
+        clusters=np.arange(600) // 4,
         n_resamples=99,
     )
     assert found.data.weighted
@@ -188,6 +197,227 @@ def test_bad_predictions_are_refused(y_prob, error, message):
 def test_swapped_arguments_are_recognised():
     with pytest.raises(ValueError, match=r"y_true and y_prob\['m'\] look swapped"):
         caldist.report([0.2, 0.5, 0.9], {"m": [0, 1, 1]})
+
+
+# -- what it draws is what it says ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def clustered():
+    """Rows of 60 clusters, each decided by one random number: calibrated, though it looks bad."""
+    rng = np.random.default_rng(3)
+    cluster = np.repeat(np.arange(60), 20)
+    y_prob = rng.random(60)[cluster]
+    y_true = (rng.random(60)[cluster] < y_prob).astype(int)
+    return {"y_true": y_true, "y_prob": y_prob, "clusters": cluster}
+
+
+def test_figures_show_the_results_of_the_text(clustered):
+    options = {"confidence_level": 0.9, "n_resamples": 99}
+    found = caldist.report(**clustered, **options)
+    [model] = found.models
+    assert model.regions == ()
+    assert "compatible with perfect calibration" in model.verdict
+    shown = {figure.display.__name__: figure for figure in found.figures}
+    [witness] = shown["WitnessDisplay"].models
+    assert (witness.regions, witness.confidence_level) == (model.regions, 0.9)
+    assert witness.value == model.measures[0].value
+    drawn = shown["WitnessDisplay"].svg()
+    assert "no region stands out from chance" in drawn
+    assert "sure" not in drawn
+    [distance] = shown["DistanceDisplay"].models
+    assert distance.population_upper == float(up(model.population_upper))
+    for name in ("ReliabilityDisplay", "CumulativeDisplay"):
+        [curve] = shown[name].models
+        assert curve.confidence_level == 0.9
+        assert "90% band if calibrated" in shown[name].svg()
+        independent = getattr(plots, name).from_predictions(
+            clustered["y_true"], clustered["y_prob"], confidence_level=0.9
+        )
+        plt.close(independent.figure_)
+        [narrow] = independent.models
+        if name == "CumulativeDisplay":
+            assert curve.band > 2 * narrow.band
+        else:
+            assert np.nanmean(curve.band_upper) > np.nanmean(narrow.band_upper) + 0.05
+
+
+def test_regions_that_are_said_are_drawn(report):
+    over = report.models[1]
+    assert over.regions
+    [witness] = [
+        figure.models[0]
+        for figure in report.figures
+        if figure.display is plots.WitnessDisplay and figure.models[0].name == over.name
+    ]
+    assert witness.regions is over.regions
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))])
+def test_copies_draw_the_same_page(report, again):
+    other = again(report)
+    assert other == report
+    assert other.to_html() == report.to_html()
+    with pytest.raises(TypeError):
+        other.versions["caldist"] = "0"
+
+
+def test_a_generator_draws_one_report(rows):
+    found = [
+        caldist.report(rows["y_true"], rows["y_prob"]["honest"], n_resamples=99, rng=rng)
+        for rng in (np.random.default_rng(5), np.random.default_rng(5), None)
+    ]
+    assert found[0] == found[1]
+    assert [one.seed for one in found] == [None] * 3
+    with pytest.raises(TypeError, match="rng is True; it must be"):
+        caldist.report(rows["y_true"], rows["y_prob"]["honest"], rng=True)
+
+
+@pytest.mark.parametrize("place", [build, caldist.inference.groups])
+def test_other_warnings_are_not_kept_back(monkeypatch, place):
+    def warns(*args):
+        warnings.warn("from within", UserWarning, stacklevel=2)
+        return interval_of(*args)
+
+    monkeypatch.setattr(place, "interval_of", warns)
+    y_true, y_prob = np.zeros(300, int), np.linspace(0, 0.03, 300)
+    y_true[:4] = 1
+    models = {"a": y_prob, "b": y_prob / 2}
+    with pytest.warns(UserWarning) as caught:  # noqa: PT030 -- all of them are looked at
+        found = caldist.report(y_true, models, by=np.arange(300) % 2, n_resamples=99)
+    assert {str(warning.message) for warning in caught} == {"from within"}
+    assert sum("4 of 300 rows have label 1" in note for note in found.data.notes) == 1
+
+
+# -- summaries -----------------------------------------------------------------------------------
+
+
+def test_a_joint_is_reported_like_its_rows(rows):
+    y_true, y_prob = rows["y_true"], rows["y_prob"]["over-confident"]
+    expected = caldist.report(y_true, y_prob, n_resamples=99)
+    found = caldist.report(caldist.Joint.from_arrays(y_true, y_prob), n_resamples=99)
+    assert found == expected
+    assert found.to_html() == expected.to_html()
+
+
+def test_rounded_predictions_have_no_values_without_a_bound(rows, tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    joint = caldist.Joint.from_arrays(rows["y_true"], rows["y_prob"]["honest"])
+    exact = caldist.report(joint, n_resamples=99)
+    found = caldist.report(joint.coarsen(6), n_resamples=99)
+    values = {measure.name: measure for measure in found.models[0].measures}
+    assert values["upper_distance"].value is not None  # of which ldCE and a map give bounds
+    for name in ("ece", "binned_ece"):
+        assert values[name].value is values[name].lower is values[name].upper is None
+        assert "not bounded" in values[name].note
+    assert values["interval_ce"].value is None
+    for before in exact.models[0].measures:
+        after = values[before.name]
+        if after.lower is not None:
+            assert after.lower <= before.lower + 1e-3
+            assert after.upper >= before.upper - 1e-3
+    assert found.models[0].lower <= exact.models[0].lower
+    assert found.models[0].pvalue > exact.models[0].pvalue
+    assert found.data.n_rows == 600
+    assert "rounded to 64 cells, by 0.00" in found.data.notes[0]
+    schema = json.loads(files("caldist.reporting").joinpath("report.schema.json").read_text())
+    jsonschema.validate(json.loads(found.to_json()), schema)
+    assert "| ece | ECE | — | — |" in found.to_markdown()
+    assert "64 cells" in Page(found.to_html()).text
+    assert caldist.Report.from_json(found.to_json()) == found
+
+
+def test_several_joints_are_not_compared(rows):
+    weight = np.linspace(1, 2, 600)
+    joints = {
+        "a": caldist.Joint.from_arrays(rows["y_true"][:200], rows["y_prob"]["honest"][:200]),
+        "b": caldist.Joint.from_arrays(
+            rows["y_true"], rows["y_prob"]["honest"], sample_weight=weight
+        ),
+    }
+    found = caldist.report(joints, n_resamples=99)
+    assert found.pairs == ()
+    assert (found.data.n_rows, found.data.positives, found.data.share_of_ones) == (None,) * 3
+    notes = " ".join(found.data.notes)
+    assert "summaries do not say whether they share rows" in notes
+    assert f"a has 200 rows of its own, {rows['y_true'][:200].sum()} with label 1." in notes
+    assert "b has 600 rows of its own." in notes
+    assert found.models[0].mean_label == rows["y_true"][:200].mean()
+    assert "Each model has rows of its own." in Page(found.to_html()).text
+    assert caldist.Report.from_json(found.to_json()) == found
+
+
+def test_what_a_joint_cannot_say_is_refused(rows):
+    joint = caldist.Joint.from_arrays(rows["y_true"], rows["y_prob"]["honest"])
+    for options, message in (
+        ({"by": rows["by"]}, "by was given with a Joint"),
+        ({"clusters": rows["by"]}, "clusters was given with a Joint"),
+        ({"sample_weight": np.ones(600)}, "sample_weight was given with a Joint"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            caldist.report(joint, **options)
+    masses = caldist.Joint.from_masses([0.2, 0.7], [0.4, 0.1], [0.1, 0.4])
+    with pytest.raises(ValueError, match="do not say how many rows there are"):
+        caldist.report(masses)
+
+
+def test_rows_that_a_table_left_out_are_said(rows):
+    table = {"y": [0, 1, None, 1] * 30, "p": [0.2, 0.6, 0.7, None] * 30}
+    joint = caldist.summarize(pl.DataFrame(table), y_true="y", y_prob="p", invalid="count")
+    found = caldist.report(joint, n_resamples=99)
+    assert found.data.left_out == 60
+    assert (
+        "model: 60 rows were left out, 30 with a missing label, 30 with a missing prediction."
+        in (found.data.notes)
+    )
+    assert "none was left out" not in found.to_html()
+
+
+def test_certain_predictions_of_summaries():
+    y_true, y_prob = [0, 1, 1, 0] * 20, [1.0, 0.0, 0.5, 0.5] * 20
+    joint = caldist.Joint.from_arrays(y_true, y_prob)
+    sure = "model predicts exactly {} for 20 rows, and 20 of them turn out otherwise."
+    notes = caldist.report(joint, n_resamples=99).data.notes
+    assert {sure.format(0), sure.format(1), "model has only 3 different predictions."} <= set(notes)
+    notes = caldist.report(joint.coarsen(8), n_resamples=99).data.notes
+    assert sure.format(1) in notes  # which has a cell of its own
+    assert not any("exactly 0" in note or "different predictions" in note for note in notes)
+    weighted = caldist.Joint.from_arrays(y_true, y_prob, sample_weight=np.linspace(1, 2, 80))
+    notes = caldist.report(weighted, n_resamples=99).data.notes
+    assert not any("exactly" in note for note in notes)
+
+
+# -- as a dict and as a frame --------------------------------------------------------------------
+
+
+def test_frames_have_a_line_for_each_model_and_measure(report):
+    frame = report.to_frame("pandas")
+    assert list(frame.columns) == ["model", "measure", "symbol", "value", "lower", "upper"]
+    assert len(frame) == sum(len(model.measures) for model in report.models)
+    line = frame[(frame["model"] == "honest") & (frame["measure"] == "smooth_ce")].iloc[0]
+    assert line["value"] == report.models[0].measures[0].value
+    assert frame[frame["measure"] == "ece"]["upper"].isna().all()
+    polars = caldist.report([0, 1] * 20, pl.Series([0.4, 0.6] * 20), n_resamples=99)
+    assert isinstance(polars.to_frame(), pl.DataFrame)
+
+
+def test_dicts_are_what_json_holds(report):
+    content = json.loads(report.to_json())
+    assert content.pop("format") == "caldist-report-2"
+    assert content == report.to_dict()
+    assert report.models[1].regions[0].to_dict() == content["models"][1]["regions"][0]
+
+
+def test_reports_of_the_first_format_are_read(report):
+    content = json.loads(report.to_json()) | {"format": "caldist-report-1"}
+    parts = [*content["pairs"], *content["groups"]]
+    for model in content["models"]:
+        del model["mean_label"]
+        parts += model["regions"] + model["measures"]
+    for part in parts:
+        part["low"], part["high"] = part.pop("lower"), part.pop("upper")
+    del content["data"]["left_out"]
+    assert caldist.Report.from_json(json.dumps(content)) == report
 
 
 class Page(HTMLParser):

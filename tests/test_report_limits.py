@@ -66,7 +66,7 @@ def test_a_page_stays_small_whatever_there_is_to_show(crowded_report):
 
 def test_a_clustered_pvalue_is_not_called_exact(rows):
     clustered = caldist.report(
-        rows["y_true"], rows["y_prob"]["honest"], groups=np.arange(600) // 4, n_resamples=99
+        rows["y_true"], rows["y_prob"]["honest"], clusters=np.arange(600) // 4, n_resamples=99
     )
     assert "Right for many clusters" in clustered.to_html()
     assert "Exact in finite samples" not in clustered.to_html()
@@ -77,7 +77,7 @@ def test_clusters_and_seeds_of_any_kind(rows):
     found = caldist.report(
         rows["y_true"],
         rows["y_prob"]["honest"],
-        groups=np.repeat(named, 4),
+        clusters=np.repeat(named, 4),
         n_resamples=99,
         rng=np.int64(3),
     )
@@ -90,7 +90,7 @@ def test_long_names_are_shortened_in_figures_only(rows):
     found = caldist.report(
         rows["y_true"], dict(zip(names, values, strict=True)), n_resamples=99, rng=0
     )
-    _, alt, draw = found.figures[0]
-    assert names[0] in alt
-    assert names[0] not in draw()
-    assert "…" in draw()
+    figure = found.figures[0]
+    assert names[0] in figure.alt
+    assert names[0] not in figure.svg()
+    assert "…" in figure.svg()

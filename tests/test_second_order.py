@@ -10,18 +10,19 @@ from hypothesis import strategies as st
 
 import caldist
 from caldist import Joint, _kernels
+from caldist.data.accumulator import Accumulator
 from caldist.data.within_cells import folding_excess
 from caldist.measures import _second_order
 from caldist.measures._transport import transport_bound
 from caldist.measures.lower_distance import certify_lower
-from caldist.measures.registry import MEASURES
+from caldist.measures.registry import all_measures
 from strategies import FAMILIES, family, samples
 
 slow = pytest.mark.skipif(not _kernels.COMPILED, reason="seconds a call as plain Python")
 BOUNDED = [
     pytest.param(name, marks=slow if name == "lower_distance" else ())
-    for name, measure in MEASURES.items()
-    if measure.rounding is not None
+    for name, measure in all_measures().items()
+    if measure.facts.rounding is not None
 ]
 SECOND_ORDER = [
     "smooth_ce",
@@ -151,10 +152,10 @@ def test_the_lower_end_of_the_lower_distance_is_of_second_order():
 def test_the_same_bits_from_any_partition():
     y, p = family("beta0.3", 400, np.random.default_rng(3))
     whole = caldist.evaluate(Joint.from_arrays(y, p).coarsen(10), measures=SECOND_ORDER)
-    running = Joint.empty(10)
+    running = Accumulator(10)
     for start in range(0, 400, 37):
         running.update(y[start : start + 37], p[start : start + 37])
-    assert caldist.evaluate(running, measures=SECOND_ORDER) == whole
+    assert caldist.evaluate(running.joint, measures=SECOND_ORDER) == whole
 
 
 # -- the parts -------------------------------------------------------------------------------

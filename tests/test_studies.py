@@ -13,8 +13,7 @@ import pytest
 from scipy.integrate import dblquad, quad
 
 import oracles
-from caldist import Joint, _kernels
-from caldist.measures.registry import MEASURES
+from caldist import Joint, _kernels, smooth_ce
 
 ROOT = Path(__file__).resolve().parents[1]
 SETS = 60 if _kernels.COMPILED else 6
@@ -100,7 +99,7 @@ def test_rows_of_a_cluster_depend_on_each_other(studies):
     residual = (sample.y_true - sample.y_prob).reshape(-1, 5)
     assert abs(residual.mean()) < 0.02
     assert np.corrcoef(residual[:, 0], residual[:, 1])[0, 1] > 0.1
-    assert np.array_equal(sample.groups, np.arange(20_000) // 5)
+    assert np.array_equal(sample.clusters, np.arange(20_000) // 5)
 
 
 def test_replicates_made_once_change_nothing(studies):
@@ -123,13 +122,15 @@ def test_the_bootstrap_against_plain_resampling(studies, name):
     bootstrap = studies("bootstrap").percentile_bootstrap
     ((low, high),) = bootstrap(sample, "smooth_ce", (0.8,), 30, np.random.default_rng(2))
     rng, draws = np.random.default_rng(2), []
-    units = [np.flatnonzero(sample.groups == g) for g in range(12)] if name == "clusters" else None
+    units = (
+        [np.flatnonzero(sample.clusters == g) for g in range(12)] if name == "clusters" else None
+    )
     for _ in range(30):
         drawn = rng.integers(0, 12 if units else 60, 12 if units else 60)
         row = np.concatenate([units[k] for k in drawn]) if units else drawn
-        value = MEASURES["smooth_ce"].function(sample.y_true[row], sample.y_prob[row])
+        value = smooth_ce(sample.y_true[row], sample.y_prob[row])
         if sample.y_other is not None:
-            value -= MEASURES["smooth_ce"].function(sample.y_true[row], sample.y_other[row])
+            value -= smooth_ce(sample.y_true[row], sample.y_other[row])
         draws.append(value)
     assert (low, high) == pytest.approx(tuple(np.quantile(draws, (0.1, 0.9))), abs=1e-12)
 

@@ -4,7 +4,6 @@ import math
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import caldist
@@ -12,7 +11,7 @@ from caldist import _kernels
 from torch_support import DEVICES, FAMILIES, KERNELS, dense, gradient, instance, torch
 
 from caldist.torch import kernel_ce_loss  # isort: skip -- after the check that torch is there
-from caldist.torch import _gaussian, _laplace, _operators  # isort: skip
+from caldist.torch import _gaussian, _operators  # isort: skip
 
 LARGE = 10**6 if _kernels.COMPILED else 10**4
 on_devices = pytest.mark.parametrize("device", DEVICES)
@@ -72,59 +71,47 @@ def test_a_kernel_wider_than_anything(kernel, device):
     assert torch.allclose(second, torch.full_like(p, 2 / 60), rtol=1e-12)
 
 
+def kernel_sums(family, kernel, bandwidth, device, sums=_operators.kernel_sums):
+    """Return the sums of three problems around every row, on the CPU."""
+    p, _ = instance(family, 900)
+    v = p.detach().reshape(3, 300).sort().values
+    c = torch.randn(3, 300, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    return [part.cpu() for part in sums(kernel, v.to(device), c.to(device), bandwidth, 2)]
+
+
+@on_devices
+@for_kernels
+@pytest.mark.parametrize("bandwidth", [1.0, 0.1, 1e-3])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_scan_in_torch_is_the_kernel(family):
-    for n in (1, 2, 7, 64, 100):
-        p, _ = instance(family, 2 * n, seed=n)
-        v = p.detach().reshape(2, n).sort().values
-        c = torch.randn(2, n, dtype=torch.float64, generator=torch.Generator().manual_seed(n))
-        for bandwidth in (1.0, 1e-3, 1e-200):
-            scanned = _laplace.scanned_sums(v, c, bandwidth)
-            by_kernel = _laplace._one_sided_by_kernel(v, c, bandwidth)
-            for one, other in zip(scanned, by_kernel, strict=True):
-                assert torch.allclose(one, other, rtol=1e-12, atol=1e-13)
-
-
-def gaussian_cells(family):
-    """Return offsets, numbers, sizes of cells and their first rows."""
-    p, _ = instance(family, 100)
-    scaled = p.detach().sort().values / 0.1
-    _, size = scaled.floor().unique_consecutive(return_counts=True)
-    c = torch.randn(100, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    return scaled - scaled.floor() - 0.5, c, size, torch.cat((size[:1] * 0, size.cumsum(0)))
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_gaussian_cells_in_torch_are_the_kernels(family):
-    offset, c, size, start = gaussian_cells(family)
-    moments = _gaussian._moments(offset, c, size)
-    by_kernel = _gaussian._moments_by_kernel(offset, c, start)
-    assert torch.allclose(moments, by_kernel, rtol=1e-12, atol=1e-15)
-    for highest in (0, 1, 2):
-        sums = _gaussian._polynomials(offset, moments, size, highest)
-        by_kernel = _gaussian._polynomials_by_kernel(offset, moments, start, highest)
-        assert len(sums) == len(by_kernel) == highest + 1
-        for one, other in zip(sums, by_kernel, strict=True):
-            assert torch.allclose(one, other, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.skipif(not _kernels.COMPILED, reason="kernels are not compiled")
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_compiled_kernels_are_the_plain_ones(family):
-    p, y = instance(family, 100)
-    v, c = (part.detach().double().numpy() for part in (p.sort().values, y - 0.3))
-    offset, _, size, start = (part.numpy() for part in gaussian_cells(family))
-    results = []
-    for decay, cells in (
-        (_kernels.decay, _kernels.cells),
-        (_kernels.plain("decay"), _kernels.plain("cells")),
+def test_sums_do_not_depend_on_where_they_are_made(family, bandwidth, kernel, device):
+    expected = kernel_sums(family, kernel, bandwidth, "cpu")
+    for r, (one, other) in enumerate(
+        zip(kernel_sums(family, kernel, bandwidth, device), expected, strict=True)
     ):
-        sums, moment, polynomial = np.empty((3, 100)), np.empty(20 * size.size), np.empty((3, 100))
-        decay.decaying_sums(v, c, 0.1, *sums)
-        cells.moments(offset, c, start, moment)
-        cells.polynomials(offset, start, moment, *polynomial)
-        results.append(np.concatenate((sums.ravel(), moment, polynomial.ravel())))
-    np.testing.assert_allclose(*results, rtol=1e-13, atol=1e-15)
+        assert torch.allclose(one, other, rtol=1e-11, atol=1e-11 / bandwidth**r)
+
+
+@pytest.mark.parametrize("bandwidth", [1.0, 0.1, 1e-3])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_gaussian_sums_in_torch_are_the_kernel_s(family, bandwidth):
+    """Those for a GPU, which run on the CPU as well."""
+
+    def in_torch(_kernel, *arguments):
+        return _gaussian.gaussian_sums(*arguments)
+
+    expected = kernel_sums(family, "gaussian", bandwidth, "cpu")
+    got = kernel_sums(family, "gaussian", bandwidth, "cpu", in_torch)
+    for r, (one, other) in enumerate(zip(got, expected, strict=True)):
+        assert torch.allclose(one, other, rtol=1e-11, atol=1e-11 / bandwidth**r)
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
+@for_kernels
+def test_without_triton_the_cpu_sums_for_the_gpu(kernel, monkeypatch):
+    expected = kernel_sums("half tied", kernel, 0.1, "cuda")
+    monkeypatch.setattr(_operators, "_triton", None)
+    for one, other in zip(kernel_sums("half tied", kernel, 0.1, "cuda"), expected, strict=True):
+        assert torch.allclose(one, other, rtol=1e-11, atol=1e-9)
 
 
 @on_devices

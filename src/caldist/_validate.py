@@ -15,31 +15,8 @@ from typing import Any, NoReturn, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "binary_inputs",
-    "check_choice",
-    "check_count",
-    "check_flag",
-    "check_fraction",
-    "check_nonnegative",
-    "check_positive",
-    "check_size",
-    "check_total",
-    "fail",
-    "first",
-    "generator",
-    "labels",
-    "masses",
-    "models",
-    "named_inputs",
-    "probabilities",
-    "real_array",
-    "real_vector",
-    "show",
-    "weights",
-]
+from caldist._util.types import Vector
 
-Vector = NDArray[np.float64]
 Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
 
 _NUMBER_KINDS = "buif"
@@ -295,6 +272,12 @@ def binary_inputs(
     y_true: object, y_prob: object, sample_weight: object = None, *, remedy: str = _ORDER
 ) -> tuple[NDArray[np.uint8], Vector, Vector | None]:
     """Return clean labels, predictions and weights (None where there are none)."""
+    if y_prob is None:
+        message = (
+            "y_prob is None: pass the predictions, or a caldist.Joint alone in place of labels and "
+            "predictions."
+        )
+        raise TypeError(message)
     label, [prediction] = named_inputs(y_true, {"y_prob": y_prob}, remedy=remedy)
     if sample_weight is None:
         return label, prediction, None
@@ -309,6 +292,19 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     listed = ", ".join(repr(choice) for choice in choices)
     message = f"{name} is {show(value)}; it must be one of {listed}."
     raise ValueError(message)
+
+
+def check_goes_with(
+    name: str, value: object, other: str, found: object, allowed: Collection[object]
+) -> None:
+    """Raise for an option that goes with some values of another only."""
+    if found not in allowed:
+        listed = " or ".join(f"{other}={choice!r}" for choice in allowed)
+        message = (
+            f"{name} is {show(value)}, which goes with {listed} only; {other} is {found!r}: leave "
+            f"{name} out."
+        )
+        raise ValueError(message)
 
 
 def check_flag(name: str, value: object) -> bool:

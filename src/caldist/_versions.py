@@ -8,8 +8,6 @@ import sys
 from caldist import _kernels
 from caldist._version import __version__
 
-__all__ = ["show_versions"]
-
 _PACKAGES = (
     "numpy", "scipy", "narwhals", "click", "tqdm", "matplotlib", "jinja2", "pandas", "polars",
     "pyarrow", "duckdb", "dask", "ibis-framework", "pyspark", "torch", "scikit-learn",

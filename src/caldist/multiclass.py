@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._util.types import Vector
 
 __all__ = ["ROW_SUM_TOLERANCE", "one_vs_rest", "top_label"]
 
-Vector = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 # Rows of a probability matrix may miss a sum of 1 by this much: what half precision or a file with

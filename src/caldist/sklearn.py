@@ -15,13 +15,12 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from caldist import _validate
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.measures.upper_distance import best_map, nearest_known
 from caldist.multiclass import ROW_SUM_TOLERANCE
 
 __all__ = ["NearestCalibrator"]
-
-Vector = NDArray[np.float64]
 
 
 class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

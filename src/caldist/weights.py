@@ -6,13 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caldist import _validate
+from caldist._util.types import Vector
 
 __all__ = ["polynomials", "region"]
-
-Vector = NDArray[np.float64]
 
 
 def polynomials(degree: int) -> list[Callable[[Vector], Vector]]:

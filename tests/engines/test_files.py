@@ -164,3 +164,107 @@ def test_open_files_is_a_relation(tmp_path):
     relation = open_files([str(tmp_path / "a.csv")])
     assert relation.columns == ["label", "score"]
     assert len(relation.fetchall()) == 3
+
+
+# -- folders that are columns -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["label", "Label"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_a_folder_does_not_replace_a_column(tmp_path, kind, key):
+    """DuckDB reads the labels of label=1/a.csv as 1, whatever the file says."""
+    write(tmp_path / f"{key}=1" / f"a.{kind}", [0, 0, 0, 1], [0.1, 0.2, 0.3, 0.4])
+    with pytest.raises(
+        ValueError, match=rf"'{key}=1' of .*a\.{kind}.* 'label' themselves"
+    ) as caught:
+        summarize(tmp_path, **COLUMNS)
+    assert "rename" in str(caught.value)
+
+
+def test_a_folder_further_up_or_in_another_file_does_not_replace_a_column(tmp_path):
+    write(tmp_path / "score=1" / "day=2" / "a.csv", [0, 1], [0.1, 0.2])
+    with pytest.raises(ValueError, match="'score=1'"):
+        summarize(tmp_path, **COLUMNS)
+    other = tmp_path / "other"
+    write(other / "day=1" / "a.csv", [0, 1], [0.1, 0.2])
+    write(other / "day=2" / "b.csv", [0, 1], [0.1, 0.2], day=[5, 6])
+    with pytest.raises(ValueError, match="'day=1'"):
+        summarize(other, **COLUMNS)
+
+
+def test_folders_that_are_no_columns_replace_nothing(tmp_path):
+    """Not every folder has a key, so none of them gives a column."""
+    write(tmp_path / "label=1" / "a.csv", [0, 1], [0.1, 0.2])
+    write(tmp_path / "rest" / "b.csv", [0, 0], [0.1, 0.2])
+    assert summarize(tmp_path, **COLUMNS).mass1.sum() == 1
+
+
+# -- files elsewhere ----------------------------------------------------------------------------
+
+REMOTE = [
+    "https://example.org/a.csv",
+    "HTTP://example.org/a.csv",
+    "s3://bucket/*.parquet",
+    "s3a://bucket/a.parquet",
+    "gs://bucket/a.parquet",
+    "gcs://bucket/a.parquet",
+    "r2://bucket/a.parquet",
+    "az://container/a.parquet",
+    "abfss://container/a.parquet",
+    "hf://datasets/a/b.parquet",
+]
+
+
+@pytest.fixture
+def configured(monkeypatch):
+    """Collect the settings of new connections, and open none."""
+    import duckdb
+
+    settings = []
+
+    def connect(*_, config):
+        settings.append(config)
+        raise duckdb.Error("no connection in this test")
+
+    monkeypatch.setattr(duckdb, "connect", connect)
+    return settings
+
+
+@pytest.mark.parametrize("path", REMOTE)
+def test_files_elsewhere_are_refused_unless_asked_for(tmp_path, configured, path):
+    for files in (path, [str(tmp_path / "a.csv"), path]):
+        with pytest.raises(ValueError, match=r"opens no connection.*remote=True") as caught:
+            summarize(files, **COLUMNS)
+        assert repr(path) in str(caught.value)
+    assert configured == []
+
+
+def test_extensions_are_loaded_only_where_files_may_be_elsewhere(tmp_path, configured):
+    import duckdb
+
+    for remote, path in ((False, "a.csv"), (True, "https://example.org/a.csv")):
+        with pytest.raises(duckdb.Error, match="no connection"):
+            open_files(path, remote=remote)
+    local, elsewhere = configured
+    assert local["autoinstall_known_extensions"] is local["autoload_known_extensions"] is False
+    assert not elsewhere.keys() & {"autoinstall_known_extensions", "autoload_known_extensions"}
+    with pytest.raises(TypeError, match="remote"):
+        open_files("a.csv", remote="yes")
+
+
+def test_duckdb_itself_stays_here(tmp_path):
+    write(tmp_path / "a.csv", *rows(3))
+    settings = "SELECT name, value FROM duckdb_settings() WHERE name LIKE 'auto%_known_extensions'"
+    found = open_files(tmp_path / "a.csv").query("files", settings).fetchall()
+    assert sorted(found) == [
+        ("autoinstall_known_extensions", "false"),
+        ("autoload_known_extensions", "false"),
+    ]
+
+
+def test_local_names_that_look_like_addresses(tmp_path, monkeypatch):
+    write(tmp_path / "a.csv", *rows(3))
+    assert len(open_files(f"file://{tmp_path}/a.csv").fetchall()) == 3
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "s3:" / "a.csv", *rows(3))
+    assert len(open_files("s3:/a.csv").fetchall()) == 3

@@ -8,7 +8,7 @@ import pytest
 
 import caldist
 from caldist.engines import summarize
-from engines.rows import INVALID_COUNTS, INVALID_ROWS, hard_rows
+from engines.rows import INF, INVALID_COUNTS, INVALID_ROWS, NAN, hard_rows
 
 pa = pytest.importorskip("pyarrow")
 duckdb = pytest.importorskip("duckdb")
@@ -22,36 +22,50 @@ def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture
-def query():
-    (text,) = blocks("sql")
-    return text
+@pytest.fixture(params=["counts", "weights"])
+def weighted(request):
+    return request.param == "weights"
 
 
 @pytest.fixture
-def scores():
-    """Return valid and invalid rows."""
+def query(weighted):
+    counts, weights = blocks("sql")
+    return weights if weighted else counts
+
+
+@pytest.fixture
+def scores(weighted):
+    """Return valid and invalid rows; weights are such that their sums are exact."""
     y_true, y_prob = hard_rows()
-    return pa.table(
-        {
-            "label": pa.array([*y_true.tolist(), *INVALID_ROWS["label"]], pa.float64()),
-            "score": pa.array([*y_prob.tolist(), *INVALID_ROWS["score"]], pa.float64()),
-        }
-    )
+    label, score = [*y_true.tolist(), *INVALID_ROWS["label"]], [*y_prob.tolist()]
+    score += INVALID_ROWS["score"]
+    columns = {"label": label, "score": score}
+    if weighted:
+        rng = np.random.default_rng(0)
+        columns["weight"] = rng.choice([0, 0.5, 1, 2, 1000], len(label)).tolist()
+        columns = {name: values + values[:5] for name, values in columns.items()}
+        columns["weight"][-5:] = [-1.0, NAN, INF, -INF, None]
+    return pa.table({name: pa.array(values, pa.float64()) for name, values in columns.items()})
 
 
 @pytest.fixture
-def expected(scores):
-    joint = summarize(scores, y_true="label", y_prob="score", invalid="count")
-    assert joint.invalid == INVALID_COUNTS
+def expected(scores, weighted):
+    weight = "weight" if weighted else None
+    joint = summarize(scores, y_true="label", y_prob="score", sample_weight=weight, invalid="count")
+    assert joint.invalid == INVALID_COUNTS | ({"bad weight": 5} if weighted else {})
     return joint
 
 
 def read_as_the_guide_does(cells, folder, monkeypatch):
-    cells.to_csv(folder / "cells.csv", index=False)
+    """Run the block that reads the result of the query; that for weights continues the other."""
     monkeypatch.chdir(folder)
-    (block,) = (block for block in blocks("python") if "from_cells" in block)
     names = {"caldist": caldist}
+    block, weighted = (block for block in blocks("python") if "from_cells" in block)
+    if "n_rows" in cells:
+        starts = ("from ", "import ", "sums = ", "reasons = ")
+        exec("\n".join(line for line in block.splitlines() if line.startswith(starts)), names)
+        block = weighted
+    cells.to_csv("weighted-cells.csv" if "n_rows" in cells else "cells.csv", index=False)
     exec(block, names)
     return names["joint"]
 
@@ -87,9 +101,10 @@ def test_the_query_in_sqlite(query, scores, expected, tmp_path, monkeypatch):
         connection.close()
     joint = read_as_the_guide_does(cells, tmp_path, monkeypatch)
     assert joint.grid == expected.grid
+    assert sum(joint.invalid.values()) == sum(expected.invalid.values())
 
 
-def test_the_examples_run(query, tmp_path, monkeypatch):
+def test_the_examples_run(tmp_path, monkeypatch):
     pytest.importorskip("polars")
     rng = np.random.default_rng(0)
     y_prob = rng.random(2000)
@@ -99,7 +114,8 @@ def test_the_examples_run(query, tmp_path, monkeypatch):
         f"p_{name}": p for name, p in zip(("cat", "dog", "eel"), probabilities.T, strict=True)
     }
     connection = duckdb.connect()
-    connection.register("scores", pa.table({"label": y_true, "score": y_prob}))
+    table = {"label": y_true, "score": y_prob, "weight": rng.random(2000)}
+    connection.register("scores", pa.table(table))
     connection.register("animals", pa.table({"animal": ["cat", "dog"] * 25, **animals}))
     monkeypatch.chdir(tmp_path)
     connection.execute("COPY scores TO 'scores.parquet'")
@@ -107,7 +123,8 @@ def test_the_examples_run(query, tmp_path, monkeypatch):
     connection.execute(
         "COPY (SELECT *, 1 AS day FROM scores) TO 'scores' (FORMAT parquet, PARTITION_BY day)"
     )
-    connection.sql(query).df().to_csv("cells.csv", index=False)
+    for query, name in zip(blocks("sql"), ("cells.csv", "weighted-cells.csv"), strict=True):
+        connection.sql(query).df().to_csv(name, index=False)
     batches = [(day, y_true, y_prob) for day in range(1, 9) for _ in range(2)]
     names = {"batches": batches}
     run = [block for block in blocks("python") if not any(name in block for name in CLUSTERS)]

@@ -38,14 +38,22 @@ def test_named_classes_weights_and_groups(constructor):
     y_true, matrix = rows(seed=1)
     names = np.array(["cat", "dog", "eel"])
     key = np.arange(y_true.size) % 2
-    table = constructor(columns(names[y_true], matrix, w=np.ones(y_true.size), k=key))
-    found = summarize_top_label(
-        table, y_true="y", y_prob=PROBABILITIES, classes=list(names), sample_weight="w", by="k"
-    )
-    for k, joint in found.items():
-        expected = Joint.from_arrays(*top_label(y_true[key == k], matrix[key == k])).coarsen(16)
-        np.testing.assert_array_equal(joint.mass0, expected.mass0)
-        np.testing.assert_array_equal(joint.prediction, expected.prediction)
+    weight = np.random.default_rng(1).choice([0, 0.5, 1, 2, 1000], y_true.size)
+    table = constructor(columns(names[y_true], matrix, w=weight, k=key))
+    options = {"y_true": "y", "y_prob": PROBABILITIES, "classes": list(names)}
+    found = summarize_top_label(table, **options, sample_weight="w", by="k")
+    each = summarize_one_vs_rest(table, **options, sample_weight="w", by="k")
+
+    def expected(pair, rows):
+        return Joint.from_arrays(*pair, sample_weight=weight[rows]).coarsen(16)
+
+    for k in (0, 1):
+        rows_of_k = key == k
+        some = y_true[rows_of_k], matrix[rows_of_k]
+        assert found[k] == expected(top_label(*some), rows_of_k)
+        assert found[k].n_rows == y_true.size / 2
+        for number, pair in enumerate(one_vs_rest(*some)):
+            assert each[number][k] == expected(pair, rows_of_k)
 
 
 def test_invalid_rows_are_counted(constructor):

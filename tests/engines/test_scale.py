@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from caldist import Joint, engines
+from caldist.data.accumulator import Accumulator
 from caldist.engines import summarize
 
 pa = pytest.importorskip("pyarrow")
@@ -49,7 +50,7 @@ def test_a_dask_worker_that_dies_changes_nothing(dask_client, tmp_path):
         score = rng.random(size)
         return pd.DataFrame({"label": (rng.random(size) < score).astype(int), "score": score})
 
-    whole = Joint.empty(16)
+    whole = Accumulator(16)
     for number in range(parts):
         rows = part(number)
         whole.update(rows["label"], rows["score"])
@@ -70,7 +71,7 @@ def test_a_dask_worker_that_dies_changes_nothing(dask_client, tmp_path):
     assert victim in workers
     os.kill(victim, signal.SIGKILL)
     run.join()
-    assert found == [whole]
+    assert found == [whole.joint]
     assert len(list(tmp_path.iterdir())) > parts  # something was done again
     dask_client.wait_for_workers(2)
 

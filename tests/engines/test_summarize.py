@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from caldist import Joint
-from caldist.data.grid import from_rows
+from caldist.data.accumulator import Accumulator
 from caldist.engines import summarize
-from engines.rows import INF, INVALID_COUNTS, INVALID_ROWS, NAN, hard_rows
+from engines.rows import INVALID_COUNTS, INVALID_ROWS, NAN, hard_rows
 
 pa = pytest.importorskip("pyarrow")
 
@@ -36,29 +36,9 @@ def test_any_partition_merged_in_any_order_gives_the_same_bits(constructor):
         for rows in np.array_split(order, [5, 40, 1000])
     ]
     whole = exact(y_true, y_prob)
-    merged = Joint.empty(16)
-    for at in rng.permutation(len(parts)):
-        merged += parts[at]
-    assert merged == whole
-    assert parts[0].update(y_true[order[5:]], y_prob[order[5:]]) == whole
-
-
-def test_weighted_rows_agree_up_to_rounding(constructor):
-    y_true, y_prob = hard_rows(seed=2)
-    weight = np.random.default_rng(2).gamma(0.5, size=y_true.size)
-    weight[::7] = 0
-    table = constructor({"label": y_true, "score": y_prob, "w": weight})
-    found = summarize(table, **COLUMNS, sample_weight="w", second_order=True)
-    expected = from_rows(y_true.astype(np.uint8), y_prob, weight, 16).arrays()
-    assert found.grid.arrays().keys() == expected.keys()
-    for name, array in expected.items():
-        np.testing.assert_allclose(found.grid.arrays()[name], array, rtol=1e-12, err_msg=name)
-
-
-def test_weights_that_are_all_zero_are_an_error(constructor):
-    table = constructor({"label": [0, 1], "score": [0.1, 0.2], "w": [0.0, 0.0]})
-    with pytest.raises(ValueError, match="sample_weight is 0 in every row"):
-        summarize(table, **COLUMNS, sample_weight="w")
+    assert sum(parts[at] for at in rng.permutation(len(parts))) == whole
+    running = Accumulator(16).update(parts[0])
+    assert running.update(y_true[order[5:]], y_prob[order[5:]]).joint == whole
 
 
 @pytest.mark.parametrize(
@@ -98,6 +78,7 @@ def test_invalid_rows_are_counted_by_reason(constructor):
     weighted = summarize(table, **COLUMNS, sample_weight="w", invalid="count")
     assert weighted.invalid == INVALID_COUNTS
     assert weighted.total == 5
+    assert weighted.grid == exact([1, 0], [0.25, 0.75], sample_weight=[2, 3]).grid
 
 
 def test_invalid_rows_raise_by_default(constructor):
@@ -105,14 +86,6 @@ def test_invalid_rows_raise_by_default(constructor):
         summarize(constructor(INVALID_ROWS), **COLUMNS)
     assert "invalid='count'" in str(caught.value)
     assert "2 with a missing prediction (null or NaN)" in str(caught.value)
-
-
-def test_invalid_weights_are_counted(constructor):
-    weight = [1.0, -1.0, NAN, INF, None, 0.0, 2.0]
-    table = constructor({"label": [1] * 7, "score": [0.5] * 7, "w": weight})
-    found = summarize(table, **COLUMNS, sample_weight="w", invalid="count")
-    assert found.invalid == {"bad weight": 4}
-    assert found.total == 3
 
 
 def test_nothing_valid_is_an_empty_joint_with_counts(constructor):
@@ -138,7 +111,7 @@ def test_groups(constructor):
     assert by_name == {
         key: exact(y_true[names == key], y_prob[names == key]) for key in ("x", "y", None)
     }
-    assert sum(by_name.values(), Joint.empty(16)) == exact(y_true, y_prob)
+    assert sum(by_name.values()) == exact(y_true, y_prob)
     both = summarize(table, **COLUMNS, by=["number", "name"])
     assert both == {
         (n, key): exact(y_true[here], y_prob[here])

@@ -9,13 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.text_tables import aligned
-from caldist.data.joint import Joint
+from caldist._util.types import Vector
 from caldist.measures.evaluation import evaluate
-from caldist.measures.registry import MEASURES
-
-__all__ = ["demo_table", "demo_text", "load_demo"]
-
-Vector = NDArray[np.float64]
+from caldist.measures.registry import shown_in
 
 _HEADING = """\
 Is a handwritten digit 5 or larger? {models} classifiers, each with default settings, predict the
@@ -49,15 +45,16 @@ def load_demo() -> tuple[NDArray[np.int64], dict[str, Vector]]:
 
 
 def demo_table(label: NDArray[np.int64], predictions: Mapping[str, Vector]) -> str:
-    """Tabulate every registered measure, and the accuracy, of every model, best smCE first."""
-    values = {
-        name: evaluate(Joint.from_arrays(label, prediction))
-        for name, prediction in predictions.items()
-    }
+    """Tabulate the measures of ``evaluate``, and the accuracy, of every model, best smCE first."""
+    values = {name: evaluate(label, prediction) for name, prediction in predictions.items()}
     models = sorted(values, key=lambda name: values[name]["smooth_ce"].value)
     rows = [
-        [measure.symbol, name, *(f"{values[model][name].value:.4f}" for model in models)]
-        for name, measure in MEASURES.items()
+        [
+            measure.symbol,
+            measure.name,
+            *(f"{values[model][measure.name].value:.4f}" for model in models),
+        ]
+        for measure in shown_in("evaluate")
     ]
     accuracy = (np.mean((predictions[model] >= 0.5) == label) for model in models)
     rows.append(["", "accuracy", *(f"{share:.4f}" for share in accuracy)])

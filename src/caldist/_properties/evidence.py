@@ -17,8 +17,7 @@ import numpy as np
 from caldist._properties import witnesses
 from caldist._properties.table import Evidence
 from caldist._properties.witnesses import Domain
-from caldist.data.joint import Joint
-from caldist.measures.smooth_ce import smooth_ce_of
+from caldist.measures.smooth_ce import smooth_ce
 
 __all__ = [
     "Subject",
@@ -54,9 +53,9 @@ class Subject:
     tolerance: float = 0.0
 
 
-def of_joints(name: str, of_joint: Callable[[Joint], float], tolerance: float = 0.0) -> Subject:
+def of_joints(name: str, measure: Callable[..., float], tolerance: float = 0.0) -> Subject:
     """Make a subject of a measure that needs only predictions and labels."""
-    return Subject(name, lambda domain: of_joint(domain.joint()), tolerance)
+    return Subject(name, lambda domain: measure(domain.joint), tolerance)
 
 
 @cache  # three columns speak of the same values
@@ -160,24 +159,23 @@ def parity(even: Subject, odd: Subject, limit: Domain, near: tuple[Domain, ...])
     return Evidence(jump.claim, numbers, jump.holds and hidden <= _ROUNDING)
 
 
+def _at(
+    subject: Subject, domain: Domain, claim: str, holds: Callable[[float, float], bool]
+) -> Evidence:
+    distance, value = domain.distance(), subject.value(domain)
+    return Evidence(claim, (("dCE", distance), ("μ", value)), holds(distance, value))
+
+
 def taxes_calibrated(subject: Subject, domain: Domain) -> Evidence:
     """Show a calibrated predictor with a positive value."""
-    value, distance = subject.value(domain), domain.distance()
-    return Evidence(
-        "a perfectly calibrated predictor",
-        (("dCE", distance), ("μ", value)),
-        distance <= _ROUNDING and value > 0.01,
-    )
+    claim = "a perfectly calibrated predictor"
+    return _at(subject, domain, claim, lambda dce, mu: dce <= _ROUNDING and mu > 0.01)
 
 
 def sees_nothing(subject: Subject, domain: Domain) -> Evidence:
     """Show a miscalibrated predictor with the value 0."""
-    value, distance = subject.value(domain), domain.distance()
-    return Evidence(
-        "a predictor that is not calibrated",
-        (("dCE", distance), ("μ", value)),
-        distance > 0.01 and value <= _ROUNDING,
-    )
+    claim = "a predictor that is not calibrated"
+    return _at(subject, domain, claim, lambda dce, mu: dce > 0.01 and mu <= _ROUNDING)
 
 
 def far_from_calibrated(subject: Subject, near: tuple[Domain, ...]) -> Evidence:
@@ -199,7 +197,7 @@ def vanishes(subject: Subject, steps: tuple[float, ...] = (0.02, 0.01, 0.005, 0.
     numbers, exponents, holds = [], [], True
     for eps in steps:
         domain = witnesses.gaussian_wave(eps)
-        value, smooth = subject.value(domain), smooth_ce_of(domain.joint())
+        value, smooth = subject.value(domain), smooth_ce(domain.joint)
         holds &= 0 < value < math.exp(-1 / (16 * eps)) and smooth > eps**1.5 / 2
         exponents.append(math.log(value) / math.log(smooth / 2))
         numbers += [("ε", eps), ("smCE", smooth), ("μ", value), ("least s", exponents[-1])]
@@ -213,24 +211,23 @@ def vanishes(subject: Subject, steps: tuple[float, ...] = (0.02, 0.01, 0.005, 0.
 # -- access and cost -------------------------------------------------------------------------------
 
 
-def predictions_suffice(subject: Subject) -> Evidence:
-    """Show the same value on two domains with the same predictions and labels."""
+def _on_both_domains(subject: Subject, holds: Callable[[float], bool]) -> Evidence:
     first, second = (subject.value(domain) for domain in witnesses.quadratic_gap(0.1))
     return Evidence(
         "two domains with the same predictions and labels",
         (("μ on the first", first), ("μ on the second", second)),
-        abs(first - second) <= subject.tolerance + _ROUNDING,
+        holds(abs(first - second)),
     )
+
+
+def predictions_suffice(subject: Subject) -> Evidence:
+    """Show the same value on two domains with the same predictions and labels."""
+    return _on_both_domains(subject, lambda gap: gap <= subject.tolerance + _ROUNDING)
 
 
 def needs_domain(subject: Subject) -> Evidence:
     """Show different values on two domains with the same predictions and labels."""
-    first, second = (subject.value(domain) for domain in witnesses.quadratic_gap(0.1))
-    return Evidence(
-        "two domains with the same predictions and labels",
-        (("μ on the first", first), ("μ on the second", second)),
-        abs(first - second) > 0.01,
-    )
+    return _on_both_domains(subject, lambda gap: gap > 0.01)
 
 
 def runs(subject: Subject) -> Evidence:

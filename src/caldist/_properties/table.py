@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 
 __all__ = ["COLUMNS", "Evidence", "Kind", "Property", "PropertyError", "PropertyTable"]
@@ -29,7 +30,7 @@ class PropertyError(AssertionError):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Result):
     """What a construction showed.
 
     Attributes
@@ -52,7 +53,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Property:
+class Property(Result):
     """One cell of the table.
 
     Attributes
@@ -80,7 +81,7 @@ class Property:
     holds: bool | str
     reason: str
     kind: Kind
-    evidence: Callable[[], Evidence]
+    evidence: Callable[[], Evidence] = field(repr=False)
     paper: bool | None = None
 
     def text(self) -> str:
@@ -91,7 +92,7 @@ class Property:
 
 
 @dataclass(frozen=True)
-class PropertyTable:
+class PropertyTable(Result):
     """Measures and their properties; print it, look up cells, or check all of it."""
 
     rows: tuple[Property, ...]
@@ -124,25 +125,26 @@ class PropertyTable:
             raise PropertyError("\n".join(failed))
         return found
 
-    def cells(self) -> list[list[str]]:
-        """Return the printed table, the line of column names first."""
-        body = [
-            [measure, *(self[measure, column].text() for column in COLUMNS)]
+    def _lines(self) -> list[dict[str, Any]]:
+        return [
+            {"measure": measure, **{column: self[measure, column].text() for column in COLUMNS}}
             for measure in self.measures
         ]
-        return [["measure", *COLUMNS], *body]
 
     def __str__(self) -> str:
-        head, *body = self.cells()
-        rule = ["-" * max(map(len, column)) for column in zip(head, *body, strict=True)]
-        return "\n".join(aligned([head, rule, *body], left=range(len(head))))
+        table = [["measure", *COLUMNS], *(list(line.values()) for line in self._lines())]
+        rule = ["-" * max(map(len, column)) for column in zip(*table, strict=True)]
+        return "\n".join(aligned([table[0], rule, *table[1:]], left=range(len(rule))))
 
     def to_markdown(self) -> str:
         """Return the table in Markdown."""
-        head, *body = self.cells()
-        body = [[f"`{line[0]}`", *line[1:]] for line in body]
-        rule = ["---"] * len(head)
-        return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
+        body = [line | {"measure": f"`{line['measure']}`"} for line in self._lines()]
+        table = [
+            ["measure", *COLUMNS],
+            ["---"] * (1 + len(COLUMNS)),
+            *(line.values() for line in body),
+        ]
+        return "\n".join("| " + " | ".join(line) + " |" for line in table)
 
 
 def format_number(value: float) -> str:

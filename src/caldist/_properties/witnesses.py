@@ -1,9 +1,9 @@
-"""Predictors on small domains: the paper's instances, and seeded collections of others."""
+"""Predictors on finite domains: the paper's instances, and seeded collections of others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +46,9 @@ class Domain:
     y_prob: Vector
     mass: Vector
 
+    @cached_property
     def joint(self) -> Joint:
-        """Return the distribution of predictions and labels."""
+        """The distribution of predictions and labels, without the domain."""
         return Joint.from_masses(
             self.y_prob, self.mass * (1 - self.y_mean), self.mass * self.y_mean
         )
@@ -90,15 +91,16 @@ def tight_gap(alpha: float, beta: float) -> Domain:
     return first.moved(first.y_prob + beta * np.array([1, 0, 0, -1]))
 
 
-def interval_jump(eps: float) -> Domain:
+def interval_jump(eps: float, *, moving: bool = False) -> Domain:
     """Return the four points on which intCE jumps at ε = 0.
 
-    The paper lets E[y|x] move with ε. Here it stays where ε = 0 puts it, so that only the
-    predictor moves.
+    The paper lets E[y|x] move with ε; so does ``moving``. Otherwise it stays where ε = 0 puts it,
+    so that only the predictor moves.
     """
     alpha, beta = 1 / 6, 1 / 48
-    mean = 0.5 + np.array([alpha - beta, -alpha, 2 * alpha, beta - 2 * alpha])
-    return Domain(mean, 0.5 + np.array([-beta, -eps, eps, beta]), np.full(4, 0.25))
+    prediction = 0.5 + np.array([-beta, -eps, eps, beta])
+    centre = prediction if moving else 0.5 + np.array([-beta, 0, 0, beta])
+    return Domain(centre + alpha * np.array([1, -1, 2, -2]), prediction, np.full(4, 0.25))
 
 
 def gaussian_wave(eps: float, nodes: int = 4000) -> Domain:

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-__all__ = ["write_atomically"]
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)  # of Windows
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Let ``write`` fill a temporary file beside ``path``, then put it in its place."""
+    """Let ``write`` fill a temporary file beside ``path``, then put it in its place.
+
+    A new file has the permissions that the process gives to new files; one that is replaced keeps
+    those that it had.
+    """
     if not path.parent.is_dir():
         message = f"{str(path.parent)!r} is not a folder: make it before writing {path.name!r}."
         raise FileNotFoundError(message)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    if path.is_dir():
+        message = f"{str(path)!r} is a folder: name a file in it to write to."
+        raise IsADirectoryError(message)
+    replaced = stat.S_IMODE(path.stat().st_mode) & 0o777 if path.exists() else None
+    # The kernel takes the process's mask off this mode: asking for the mask would change it for a
+    # moment, for every thread.
+    mode = 0o666 if replaced is None else replaced
+    temporary = path.with_name(f".caldist-{secrets.token_hex(8)}")
+    handle = os.open(temporary, _NEW_FILE, mode)
     try:
         with os.fdopen(handle, "wb") as file:
+            if replaced is not None:
+                temporary.chmod(replaced)  # what the mask took off
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)  # mkstemp's own mode is for the owner alone
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

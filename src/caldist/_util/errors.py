@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ToleranceError"]
-
 
 class ToleranceError(ArithmeticError):
     """A value could not be enclosed as closely as was asked.

@@ -10,36 +10,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["frame"]
+from caldist import _validate
 
 _MAKERS = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}  # the first that is
 
 
-def frame(columns: Mapping[str, NDArray[Any] | Sequence[Any]]) -> Any:
+def frame(columns: Mapping[str, NDArray[Any] | Sequence[Any]], library: str | None = None) -> Any:
     """Return named columns as a pandas or polars data frame or a pyarrow table.
-
-    The first of the three that is installed is taken.
 
     Parameters
     ----------
     columns : mapping from str to array or list
         Columns of equal length. Lists hold text.
+    library : "pandas", "polars" or "pyarrow", optional
+        By default the first of the three that is installed.
 
     Examples
     --------
     >>> from caldist._util.frames import frame
-    >>> frame({"model": ["a", "b"], "value": [0.25, 0.5]}).shape
+    >>> frame({"model": ["a", "b"], "value": [0.25, 0.5]}, "polars").shape
     (2, 2)
     """
-    for library, maker in _MAKERS.items():
-        if find_spec(library) is not None:
-            make = getattr(import_module(library), maker)
-            return make({name: _writable(column) for name, column in columns.items()})
-    message = (
-        "a frame needs one of pandas, polars and pyarrow, and none of them is installed: "
-        "pip install pandas"
-    )
+    if library is not None:
+        _validate.check_choice("library", library, tuple(_MAKERS))
+    for name in _MAKERS if library is None else (library,):
+        if find_spec(name) is not None:
+            make = getattr(import_module(name), _MAKERS[name])
+            return make({key: _writable(column) for key, column in columns.items()})
+    wanted = "one of pandas, polars and pyarrow" if library is None else library
+    message = f"a frame needs {wanted}, which is not installed: pip install {library or 'pandas'}"
     raise ImportError(message)
+
+
+def library_of(values: object) -> str | None:
+    """Return which of the libraries an object comes from; None for others."""
+    name = type(values).__module__.partition(".")[0]
+    return name if name in _MAKERS else None
 
 
 def _writable(column: NDArray[Any] | Sequence[Any]) -> NDArray[Any] | Sequence[Any]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["require"]
-
 
 def require(module: str, *, extra: str) -> ModuleType:
     """Import a package that is installed with one of the extras, or say how to install it.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-
-__all__ = ["bounds_bar"]
+from typing import TypeVar
 
 Report = Callable[[float, float], None]
+Item = TypeVar("Item")
 
 
 @contextmanager
@@ -25,3 +25,13 @@ def bounds_bar(name: str, *, show: bool) -> Iterator[Report | None]:
             bar.update()
 
         yield report
+
+
+def counted(items: Sequence[Item], name: str, unit: str, *, show: bool) -> Iterator[Item]:
+    """Go over items, and show how many are done."""
+    if not show:
+        yield from items
+        return
+    from tqdm.auto import tqdm  # not needed otherwise
+
+    yield from tqdm(items, desc=name, unit=unit, delay=2)

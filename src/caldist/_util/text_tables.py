@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-__all__ = ["aligned", "escaped", "markdown"]
-
 Rows = Sequence[Sequence[str]]
 
 _MARKS = "\\`*_{}[]#|!~$"

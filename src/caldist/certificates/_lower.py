@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.types import Vector
 from caldist.certificates._base import (
     SLACK,
     Certificate,
@@ -18,10 +19,6 @@ from caldist.certificates._base import (
     vector,
 )
 from caldist.data.joint import Joint
-
-__all__ = ["Coupling", "LowerCertificate", "dual_bound"]
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ class LowerCertificate(Certificate):
         cost = 0.0
         for have, want in ((mass0, (1 - u) * m), (mass1, u * m)):
             missing = abs(float(have.sum() - want.sum()))
-            if missing > SLACK:
+            if not missing <= SLACK:
                 fail(f"the calibrated distribution misses the data's label totals by {missing}")
             cost += _transport_cost(v, have, u, want) + missing  # moved by at most 1
         return cost
@@ -105,10 +102,12 @@ def dual_bound(joint: Joint, node: object, potential0: object, potential1: objec
     ends = (1 - u) * r0 + u * r1
     slope = s0 * (1 - start) + s1 * start + (r1 - r0)[:-1]
     bend = s1 - s0
+    if not (np.isfinite(slope).all() and np.isfinite(bend).all()):
+        fail("node has steps that are too short to compute with")
     inside = (bend < 0) & (slope > 0) & (slope < -2 * bend * d)
     peak = ends[:-1][inside] - slope[inside] ** 2 / (4 * bend[inside])
-    violation = max(0.0, float(ends.max()), float(peak.max(initial=0.0)))
-    if violation > SLACK:
+    violation = float(np.concatenate((ends, peak)).max(initial=0.0))  # NaN if any of them is
+    if not violation <= SLACK:
         fail("the potentials violate (1 - u) r0(u) + u r1(u) <= 0")
     # Made Lipschitz, each potential moves by at most its excess; lowering both by the violation
     # and by the larger excess restores the constraint.

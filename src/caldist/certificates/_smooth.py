@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from caldist._util.types import Vector
 from caldist.certificates._base import (
     SLACK,
     Certificate,
@@ -17,10 +18,6 @@ from caldist.certificates._base import (
     support,
     vector,
 )
-
-__all__ = ["SmoothCertificate"]
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ class SmoothCertificate(Certificate):
         knot = support("knot", self.knot)
         height, excess = lipschitz("height", knot, self.height)
         beyond = max(0.0, float(np.abs(height).max()) - 1)
-        if beyond > SLACK:
+        if not beyond <= SLACK:
             fail("height leaves [-1, 1]")
         attained = float((mass1 * (1 - v) - mass0 * v) @ np.interp(v, knot, height))
         return attained - excess - beyond
@@ -66,12 +63,12 @@ class SmoothCertificate(Certificate):
         sums = np.cumsum(mass1 * (1 - v) - mass0 * v)
         total = float(sums[-1])
         missing = abs(float(curve[-1]) - total)
-        if missing > SLACK:
+        if not missing <= SLACK:
             fail(f"curve ends at {curve[-1]} instead of {total}")
         # The steps count with their absolute sum, so one against the direction of T counts twice.
         steps = np.diff(curve, prepend=0.0) * (1.0 if total >= 0 else -1.0)
         backwards = float(np.maximum(-steps, 0.0).sum())
-        if backwards > SLACK:
+        if not backwards <= SLACK:
             fail("curve is not monotone from 0")
         apart = float(np.diff(v) @ np.abs(sums - curve)[:-1])
         return abs(total) + apart + 2 * backwards + 2 * missing

@@ -8,12 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.types import Vector
 from caldist.certificates._base import SLACK, Certificate, fail, masses, vector
 from caldist.certificates._lower import dual_bound
-
-__all__ = ["UpperCertificate"]
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +57,6 @@ class UpperCertificate(Certificate):
         ones = np.bincount(group, mass1, minlength=target.size)
         if (mass == 0).any():
             fail("recalibrated lists a group without mass")
-        if np.abs(ones / mass - target).max() > SLACK:
+        if not np.abs(ones / mass - target).max() <= SLACK:
             fail("recalibrated is not the frequency of label 1 in its group")
         return float((mass0 + mass1) @ np.abs(v - target[group]))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from typing import Any
 
 import click
@@ -17,42 +18,87 @@ from caldist.cli.inference import compare, test
 from caldist.cli.measure import measure
 from caldist.cli.report import report
 from caldist.cli.summaries import merge, summarize
+from caldist.cli.verify import verify
 
 __all__ = ["main"]
 
 
-class _Failure(click.ClickException):
+_REFUSED = (ValueError, TypeError, OSError, ImportError, ArithmeticError)
+
+_EXIT_CODES = """\b
+Exit codes:
+  0    done
+  1    a limit was exceeded, or a proof does not hold
+  2    wrong usage or bad input
+  3    undecided (reserved)
+  70   not enough memory, or an error in caldist itself
+  130  interrupted from the keyboard
+  141  nobody reads the output any more
+"""
+
+
+class _WrongInput(click.ClickException):
     """What the library refused; ends with the same exit code as a misspelt option."""
 
     exit_code = 2
 
 
+class _Breakdown(click.ClickException):
+    """What is not the user's fault; 1 would read as a limit that was exceeded."""
+
+    exit_code = 70
+
+
+def _explained(error: Exception, command: str | None) -> click.ClickException:
+    """Return an error as one line and an exit code."""
+    if isinstance(error, MemoryError):
+        return _Breakdown("not enough memory" + (f": {error}" if str(error) else "."))
+    if isinstance(error, _REFUSED):
+        return _WrongInput(str(error).partition("\n\n")[0])  # DuckDB goes on and on
+    first = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
+    return _Breakdown(
+        f"{first}. This is a bug in caldist: please report it in the project's issues, with what "
+        f"'caldist --debug {command} …' prints."
+    )
+
+
 class _Commands(click.Group):
-    """A group whose commands report wrong input in one line on stderr."""
+    """A group whose commands report what went wrong in one line on stderr."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
         except KeyboardInterrupt:  # as shells do: 1 would read as a limit that was exceeded
             click.echo("interrupted", err=True)
             ctx.exit(130)
         except BrokenPipeError:  # the reader has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(141)
-        except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
-            raise _Failure(str(error).partition("\n\n")[0]) from error  # DuckDB goes on and on
+        except Exception as error:
+            explained = _explained(error, ctx.invoked_subcommand)
+            if not ctx.params.get("debug", False):
+                raise explained from error
+            traceback.print_exc()
+            ctx.exit(explained.exit_code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
         """Return the commands in the order in which people meet them, not of the alphabet."""
         return list(self.commands)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_EXIT_CODES,
+)
 @click.version_option(__version__, prog_name="caldist")
-def main() -> None:
+@click.option("--debug", is_flag=True, help="Print the traceback of an error instead of one line.")
+def main(*, debug: bool) -> None:
     """Measure how far probabilities are from calibrated."""
 
 
-for command in (measure, report, test, compare, summarize, merge, demo, paper):
+for command in (measure, report, test, compare, summarize, merge, verify, demo, paper):
     main.add_command(command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,61 +10,66 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist import _validate
+from caldist.cli._data import Data, Models
 from caldist.cli._source import Source, open_source
-from caldist.cli._working import working
-
-__all__ = ["Columns", "read_columns"]
-
-Vector = NDArray[np.float64]
+from caldist.data.categories import cluster_codes, refuse_measurements
+from caldist.data.rows import Rows
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Clean columns: labels, predictions by name, and what else was asked for."""
-
-    label_name: str
-    label: NDArray[np.uint8]
-    scores: dict[str, Vector]
-    weight: Vector | None
-    others: dict[str, NDArray[Any]]
-
-
-def read_columns(
-    files: Sequence[str],
-    label: str | None,
-    scores: Sequence[str],
-    weight: str | None = None,
-    others: Sequence[str] = (),
-) -> Columns:
+def read_table(data: Data, paths: Sequence[str]) -> Models:
     """Read and check the columns that a command needs, guessing those that are not named."""
-    from caldist import _validate
-
-    with working("reading"), open_source(files) as source:
-        named = [name for name in (label, *scores, weight, *others) if name is not None]
-        _check_names(source, named)
-        if label is None or not scores:
-            label, scores = _guess(source, label, list(scores), {*others, weight})
-        content = source.read([*dict.fromkeys([label, *scores, *named])])
-    names = list(dict.fromkeys(scores))
+    source = open_source(paths)
+    others = [name for name in (data.weight, data.clusters, data.by) if name is not None]
+    named = [name for name in (data.label, *data.scores, *others) if name is not None]
+    _check_names(source, named)
+    label, scores = data.label, list(dict.fromkeys(data.scores))
+    if label is None or not scores:
+        label, scores = _guess(source, label, scores, others)
+    content = source.read([*dict.fromkeys([label, *scores, *others])])
     clean_label, predictions = _validate.named_inputs(
         content[label],
-        {f"column {name!r}": content[name] for name in names},
+        {f"column {name!r}": content[name] for name in scores},
         true_name=f"column {label!r}",
         remedy="Exchange --label and --score.",
     )
-    clean_scores = dict(zip(names, predictions, strict=True))
-    clean_weight = None
-    if weight is not None:
-        clean_weight = _validate.weights(content[weight], clean_label.size, f"column {weight!r}")
-    for name in others:
-        _refuse_missing(name, content[name])
-    kept = {name: content[name] for name in others}
-    return Columns(label, clean_label, clean_scores, clean_weight, kept)
+    weight, cluster, n_clusters, groups = None, None, 0, None
+    if data.weight is not None:
+        called = f"column {data.weight!r}"
+        weight = _validate.weights(content[data.weight], clean_label.size, called)
+    if data.clusters is not None:
+        _refuse_missing(data.clusters, content[data.clusters])
+        cluster, n_clusters = cluster_codes(content[data.clusters], clean_label.size)
+    if data.by is not None:
+        _refuse_missing(data.by, content[data.by])
+        groups = _groups(data.by, content[data.by])
+    return Models(
+        {
+            name: Rows(clean_label, prediction, weight, cluster, n_clusters)
+            for name, prediction in zip(scores, predictions, strict=True)
+        },
+        named_by="score",
+        head={
+            "files": list(data.files),
+            "label": label,
+            "weight": data.weight,
+            "clusters": data.clusters,
+            "by": data.by,
+        },
+        groups=groups,
+    )
+
+
+def _groups(name: str, values: NDArray[Any]) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
+    """Return the names of sub-groups, in order, and the number of each row's."""
+    refuse_measurements(values, f"column {name!r}")
+    if values.dtype.kind == "O":  # as others have an order of their own
+        values = values.astype(str)
+    names, code = np.unique(values, return_inverse=True)
+    return names.astype(str), code.astype(np.int64)
 
 
 def _refuse_missing(name: str, values: NDArray[Any]) -> None:
-    from caldist import _validate
-
     missing = np.array([value is None or value != value for value in values])  # noqa: PLR0124 -- NaN
     if missing.any():
         _validate.fail(f"column {name!r}", values, missing, "fill it, or leave those rows out.")
@@ -81,7 +85,7 @@ def _check_names(source: Source, names: Sequence[str]) -> None:
 
 
 def _guess(
-    source: Source, label: str | None, scores: list[str], taken: set[str | None]
+    source: Source, label: str | None, scores: list[str], taken: list[str]
 ) -> tuple[str, list[str]]:
     """Find the one column of zeros and ones and the one other column within [0, 1], and say so."""
     free = [name for name in source.columns if name not in {label, *scores, *taken}]

@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-__all__ = ["check_out", "confidence", "data", "out", "resampling"]
+from caldist.cli._data import Data
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_files = click.argument("files", nargs=-1, required=True, metavar="FILE...")
-_label = click.option("--label", metavar="COL", help="The column of labels, 0 and 1.")
-_score = click.option(
-    "--score",
-    "scores",
-    multiple=True,
-    metavar="COL",
-    help="A column of predicted probabilities; repeat for several models.",
-)
-_weight = click.option("--weight", metavar="COL", help="A column of row weights.")
+_DATA = {
+    "files": click.argument("files", nargs=-1, required=True, metavar="FILE..."),
+    "label": click.option("--label", metavar="COL", help="The column of labels, 0 and 1."),
+    "scores": click.option(
+        "--score",
+        "scores",
+        multiple=True,
+        metavar="COL",
+        help="A column of predicted probabilities; repeat for several models.",
+    ),
+    "weight": click.option("--weight", metavar="COL", help="A column of row weights."),
+    "clusters": click.option(
+        "--clusters", metavar="COL", help="Rows that belong together: a patient, a game, a user."
+    ),
+    "by": click.option("--by", metavar="COL", help="Sub-groups: one for each value of a column."),
+}
 
 
-def data(command: Command) -> Command:
-    """Add FILE, --label, --score and --weight."""
-    return _files(_label(_score(_weight(command))))
+def data(*others: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add FILE, --label, --score, --weight and others, all in the one argument ``data``."""
+    names = ["files", "label", "scores", "weight", *others]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def with_data(*args: Any, **options: Any) -> None:
+            asked = Data(**{name: options.pop(name) for name in names})
+            command(*args, data=asked, **options)
+
+        for name in reversed(names):
+            _DATA[name](with_data)
+        return with_data
+
+    return decorate
 
 
 def out(**settings: Any) -> Callable[[Command], Command]:
@@ -53,10 +72,7 @@ def confidence(command: Command) -> Command:
 
 
 def resampling(command: Command) -> Command:
-    """Add --groups, --resamples and --seed."""
-    groups = click.option(
-        "--groups", metavar="COL", help="Rows that belong together: a patient, a game, a user."
-    )
+    """Add --resamples and --seed."""
     resamples = click.option(
         "--resamples", type=int, default=999, show_default=True, metavar="N", help="How many draws."
     )
@@ -68,4 +84,4 @@ def resampling(command: Command) -> Command:
         metavar="N",
         help="Same seed, same draws.",
     )
-    return groups(resamples(seed(command)))
+    return resamples(seed(command))

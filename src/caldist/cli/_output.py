@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from caldist._util.text_tables import aligned, markdown
-
-__all__ = ["FORMATS", "format_option", "show"]
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -23,6 +24,19 @@ format_option = click.option(
 )
 
 
+@contextmanager
+def noting(notes: list[str]) -> Iterator[None]:
+    """Add warnings about the data to the notes, each once; others stay warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for found in caught:
+        if found.category is not UserWarning:
+            warnings.warn_explicit(found.message, found.category, found.filename, found.lineno)
+        elif str(found.message) not in notes:
+            notes.append(str(found.message))
+
+
 def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Sequence[str]) -> None:
     """Print rows of equal columns.
 
@@ -30,7 +44,8 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
     the notes go below a table, and to stderr where the output is for machines.
     """
     if style == "json":
-        text = json.dumps({**head, "results": rows, "notes": notes}, indent=2, allow_nan=False)
+        results = [{name: _in_json(value) for name, value in row.items()} for row in rows]
+        text = json.dumps({**head, "results": results, "notes": notes}, indent=2, allow_nan=False)
         click.echo(text)
         return
     columns = list(rows[0])
@@ -45,13 +60,20 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
         left = {
             at
             for at, name in enumerate(columns)
-            if not all(isinstance(row[name], int | float) for row in rows)
+            if not all(isinstance(row[name], int | float | None) for row in rows)
         }
         lines = markdown(cells, left) if style == "markdown" else aligned(cells, left)
         click.echo("\n".join(lines))
     if notes:
         to_stderr = style != "table"
         click.echo(("" if to_stderr else "\n") + "\n".join(notes), err=to_stderr)
+
+
+def _in_json(value: object) -> object:
+    """Return an infinite value, as of the log loss, as the text that JSON has no number for."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value).replace("inf", "Infinity").replace("nan", "NaN")
+    return value
 
 
 def _exact(value: object) -> object:

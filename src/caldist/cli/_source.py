@@ -20,8 +20,6 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Source", "open_source"]
-
 _JSON_LINES = (".jsonl", ".ndjson")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _INSTALL = 'pip install "caldist[engines]"'
@@ -38,16 +36,16 @@ class Source(Protocol):
 
 
 @contextmanager
-def open_source(files: Sequence[str]) -> Iterator[Source]:
-    """Open one or more files or globs of the same kind; ``-`` is standard input."""
-    if "-" in files:
-        if len(files) > 1:
-            message = "- (standard input) cannot be combined with files: pass one or the other."
-            raise ValueError(message)
-        with tempfile.TemporaryDirectory() as folder:
-            yield _source([str(_copy_of_stdin(Path(folder)))])
-    else:
-        yield _source(files)
+def on_disk(files: Sequence[str]) -> Iterator[list[str]]:
+    """Give the paths of files; of ``-``, standard input, that of a copy while it lasts."""
+    if "-" not in files:
+        yield list(files)
+        return
+    if len(files) > 1:
+        message = "- (standard input) cannot be combined with files: pass one or the other."
+        raise ValueError(message)
+    with tempfile.TemporaryDirectory() as folder:
+        yield [str(_copy_of_stdin(Path(folder)))]
 
 
 def _copy_of_stdin(folder: Path) -> Path:
@@ -55,9 +53,10 @@ def _copy_of_stdin(folder: Path) -> Path:
     stream = sys.stdin.buffer
     head = stream.read(4)
     if not head:
-        message = "standard input is empty: pipe a CSV, Parquet or JSON lines file into it."
+        message = "standard input is empty: pipe a table or a summary into it."
         raise ValueError(message)
-    suffix = ".parquet" if head == b"PAR1" else ".jsonl" if head.lstrip()[:1] == b"{" else ".csv"
+    text = ".jsonl" if head.lstrip()[:1] == b"{" else ".csv"
+    suffix = {b"PAR1": ".parquet", b"PK\x03\x04": ".npz"}.get(head, text)
     path = folder / f"stdin{suffix}"
     with path.open("wb") as file:
         file.write(head)
@@ -65,7 +64,8 @@ def _copy_of_stdin(folder: Path) -> Path:
     return path
 
 
-def _source(files: Sequence[str]) -> Source:
+def open_source(files: Sequence[str]) -> Source:
+    """Open one or more files or globs of the same kind as one table."""
     if find_spec("duckdb") is not None:
         return _DuckTables(files)
     return _TextTables(files)
@@ -98,7 +98,8 @@ def _filled(column: Any) -> NDArray[Any]:
         return np.asarray(column)
     if column.dtype.kind in "biuf":
         return np.asarray(column.astype(np.float64).filled(np.nan))
-    filled: NDArray[Any] = column.astype(object).filled(None)
+    filled: NDArray[Any] = column.data.astype(object)
+    filled[np.ma.getmaskarray(column)] = None  # filled(None) would write "?"
     return filled
 
 
@@ -106,7 +107,7 @@ class _TextTables:
     """CSV and JSON lines, read by the standard library."""
 
     def __init__(self, files: Sequence[str]) -> None:
-        self._paths = [path for name in files for path in _matches(name)]
+        self._paths = [path for name in files for path in matches(name)]
         self._suffix = _suffix_of_all(self._paths)
         self.columns = list(next(self._rows(), {}))
         if not self.columns:
@@ -149,7 +150,8 @@ def _csv_rows(path: Path, file: IO[str], delimiter: str) -> Iterator[dict[str, A
         yield row
 
 
-def _matches(name: str) -> list[Path]:
+def matches(name: str) -> list[Path]:
+    """Return the files that a name or a pattern stands for."""
     paths = [Path(found) for found in sorted(glob(name, recursive=True))]  # noqa: PTH207 -- a pattern may be absolute
     if has_magic(name) and paths:
         return paths

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from caldist.cli import _options
-from caldist.cli._output import format_option, show
+from caldist.cli._data import Data, Models
+from caldist.cli._output import format_option, noting, show
 
-__all__ = ["compare", "test"]
+if TYPE_CHECKING:
+    from caldist.inference import Comparison
+    from caldist.inference._resampling import Resampler
+    from caldist.measures._measure import Measure
 
 
 @click.command()
-@_options.data
+@_options.data("clusters")
 @_options.resampling
 @click.option("--measure", default="auto", show_default=True, metavar="NAME", help="The statistic.")
 @click.option(
@@ -26,11 +30,7 @@ __all__ = ["compare", "test"]
 @format_option
 def test(
     *,
-    files: tuple[str, ...],
-    label: str | None,
-    scores: tuple[str, ...],
-    weight: str | None,
-    groups: str | None,
+    data: Data,
     resamples: int,
     seed: int,
     measure: str,
@@ -40,111 +40,106 @@ def test(
     """Test whether predictions are calibrated.
 
     The p-value is exact in finite samples: how often would calibrated predictions look this bad?
-    With --groups whole clusters are drawn, and it is right for many clusters.
+    With --clusters whole clusters are drawn, and it is right for many clusters. FILE may be
+    summaries (.npz), each of which is tested; rounding makes their p-values larger.
     """
-    from caldist.cli._columns import read_columns
     from caldist.inference import calibration_test
 
-    columns = read_columns(files, label, scores, weight, [groups] if groups else [])
-    rows = []
-    for name, prediction in columns.scores.items():
-        found = calibration_test(
-            columns.label,
-            prediction,
-            measure=measure,
-            tolerance=tolerance,
-            n_resamples=resamples,
-            sample_weight=columns.weight,
-            groups=columns.others[groups] if groups else None,
-            rng=seed,
-            progress=sys.stderr.isatty(),
-        )
-        rows.append(
-            {
-                "score": name,
-                "rows": columns.label.size,
-                "measure": found.measure,
-                "statistic": found.statistic,
-                "pvalue": found.pvalue,
-            }
-        )
-    head = _head(files, columns.label_name, weight, groups, resamples, seed)
-    show(rows, style, head=head | {"tolerance": tolerance}, notes=[])
+    models = data.models()
+    shown, notes = ["measure", "statistic", "pvalue"], []
+    if models.are_summaries:
+        shown.append("rounding")
+        notes.append("rounding was added to pvalue because the predictions are rounded to cells.")
+    lines = []
+    for line, rows in models.lines():
+        with noting(notes):
+            found = calibration_test(
+                cast("Any", rows),  # checked, which the public types do not speak of
+                measure=measure,
+                tolerance=tolerance,
+                n_resamples=resamples,
+                rng=seed,
+                progress=sys.stderr.isatty(),
+            )
+        lines.append(line | {key: getattr(found, key) for key in shown})
+    head = models.head | {"n_resamples": resamples, "seed": seed, "tolerance": tolerance}
+    show(lines, style, head=head, notes=notes)
 
 
 @click.command()
-@_options.data
+@_options.data("clusters")
 @_options.confidence
 @_options.resampling
 @click.option("--measure", default="smooth_ce", show_default=True, metavar="NAME")
 @format_option
 def compare(
     *,
-    files: tuple[str, ...],
-    label: str | None,
-    scores: tuple[str, ...],
-    weight: str | None,
+    data: Data,
     confidence_level: float,
-    groups: str | None,
     resamples: int,
     seed: int,
-    measure: Any,
+    measure: str,
     style: str,
 ) -> None:
-    """Compare the calibration of two or more models on the same rows.
+    """Compare the calibration of models on the same rows, or of two independent samples.
 
     Gives the difference of a measure for every pair of --score columns, with intervals that hold
-    for all pairs at once.
+    for all pairs at once. Two summaries (.npz) are compared as samples that are independent of each
+    other: before and after, two months.
     """
-    from caldist.cli._columns import read_columns
-    from caldist.inference import compare_all
+    from caldist import _validate
+    from caldist.inference._resampling import Resampler
+    from caldist.inference.comparison import comparable
 
-    if len(set(scores)) < 2:
+    chosen = comparable(measure)
+    level = _validate.check_fraction("--confidence-level", confidence_level)
+    resampler = Resampler.of(seed, n_resamples=resamples, progress=sys.stderr.isatty())
+    models = data.models()
+    notes: list[str] = []
+    with noting(notes):
+        found = _pairs(models, chosen, level, resampler)
+    if models.are_summaries:
+        notes.append(
+            "The summaries are taken for independent samples. Two models on the same rows are not: "
+            "pass the table, with --score A --score B. lower and upper allow for predictions "
+            "rounded to cells, by up to rounding."
+        )
+    lines = [
+        {
+            f"{models.named_by}_a": first,
+            f"{models.named_by}_b": second,
+            f"{chosen}_a": pair.value_a,
+            f"{chosen}_b": pair.value_b,
+            "difference": pair.difference,
+            "lower": pair.lower,
+            "upper": pair.upper,
+            "pvalue": pair.pvalue,
+        }
+        | ({"rounding": pair.rounding} if models.are_summaries else {})
+        for (first, second), pair in found.items()
+    ]
+    head = models.head | {"n_resamples": resamples, "seed": seed}
+    head |= {"measure": str(chosen), "confidence_level": level}
+    show(lines, style, head=head, notes=notes)
+
+
+def _pairs(
+    models: Models, measure: Measure[Any], level: float, resampler: Resampler
+) -> dict[tuple[str, str], Comparison]:
+    """Compare summaries of different rows, or columns of predictions on the same ones."""
+    from caldist.inference.comparison import independent_comparison, paired_comparisons
+
+    number = len(models.rows)
+    if models.are_summaries:
+        if number != 2:
+            message = (
+                f"two summaries are compared, not {number}: they are samples of different rows. To "
+                "compare models on the same rows pass the table, with --score A --score B."
+            )
+            raise ValueError(message)
+        (name_a, a), (name_b, b) = models.rows.items()
+        return {(name_a, name_b): independent_comparison((a, b), measure, level, resampler)}
+    if number < 2:
         message = "name at least two different columns to compare: --score A --score B."
         raise ValueError(message)
-    columns = read_columns(files, label, scores, weight, [groups] if groups else [])
-    found = compare_all(
-        columns.label,
-        columns.scores,
-        measure=measure,
-        confidence_level=confidence_level,
-        n_resamples=resamples,
-        sample_weight=columns.weight,
-        groups=columns.others[groups] if groups else None,
-        rng=seed,
-        progress=sys.stderr.isatty(),
-    )
-    rows = [
-        {
-            "score_a": pair[0],
-            "score_b": pair[1],
-            f"{measure}_a": result.value_a,
-            f"{measure}_b": result.value_b,
-            "difference": result.difference,
-            "low": result.low,
-            "high": result.high,
-            "pvalue": result.pvalue,
-        }
-        for pair, result in found.pairs.items()
-    ]
-    head = _head(files, columns.label_name, weight, groups, resamples, seed)
-    head |= {"measure": measure, "confidence_level": confidence_level}
-    show(rows, style, head=head, notes=[])
-
-
-def _head(
-    files: tuple[str, ...],
-    label: str,
-    weight: str | None,
-    groups: str | None,
-    resamples: int,
-    seed: int,
-) -> dict[str, Any]:
-    return {
-        "files": list(files),
-        "label": label,
-        "weight": weight,
-        "groups": groups,
-        "n_resamples": resamples,
-        "seed": seed,
-    }
+    return paired_comparisons(models.rows, measure, level, resampler)

@@ -1,42 +1,28 @@
-"""``caldist measure``: values of measures, of columns or of a saved summary."""
+"""``caldist measure``: values of measures, of columns or of saved summaries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from caldist.cli import _options
+from caldist.cli._data import Data
 from caldist.cli._output import format_option, show
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from caldist.cli._columns import Columns
-
-__all__ = ["measure"]
-
-_DEFAULT = (
-    "smooth_ce",
-    "lower_distance",
-    "upper_distance",
-    "kernel_ce",
-    "binned_ece",
-    "ece",
-    "brier_score",
-)
+    from caldist.measures._measure import Measure
+    from caldist.measures.evaluation import Evaluation
 
 
 @click.command()
-@_options.data
-@click.option("--by", metavar="COL", help="One line for each value of this column.")
+@_options.data("by")
 @click.option(
     "--measures",
     metavar="NAMES",
-    help=f"Names with commas between, or all. Default: {', '.join(_DEFAULT)}.",
+    help="Names with commas between, or all. By default a few; the output names the others.",
 )
 @format_option
 @click.option(
@@ -49,11 +35,7 @@ _DEFAULT = (
 def measure(
     context: click.Context,
     *,
-    files: tuple[str, ...],
-    label: str | None,
-    scores: tuple[str, ...],
-    weight: str | None,
-    by: str | None,
+    data: Data,
     measures: str | None,
     style: str,
     fail_above: float | None,
@@ -63,115 +45,69 @@ def measure(
     FILE is CSV, Parquet or JSON lines, a glob in quotes, - for standard input, or a summary (.npz)
     that `caldist summarize` wrote. Bad rows are an error, never left out.
     """
-    from caldist.measures.registry import MEASURES
+    from caldist import _validate
+    from caldist.measures.evaluation import evaluate
+    from caldist.measures.registry import shown_in
 
-    names = _measure_names(measures)
+    chosen = _chosen(measures)
+    if fail_above is not None:
+        fail_above = _validate.check_nonnegative("--fail-above", fail_above)
     notes = []
     if measures is None:
-        others = [name for name in MEASURES if name not in names]
+        others = [str(other) for other in shown_in("evaluate") if other not in chosen]
         notes.append(f"Left out: {', '.join(others)}. All of them: --measures all")
-    head: dict[str, object] = {"files": list(files)}
-    if all(name.endswith(".npz") for name in files):
-        _refuse_columns(label=label, score=scores, weight=weight, by=by)
-        rows = [row for name in files for row in _summary_rows(name, names)]
+    models = data.models()
+    with working("measuring"):
+        found = [(line, evaluate(rows.joint, measures=chosen)) for line, rows in models.lines()]
+    gated = [(_described(line), values[str(chosen[0])]) for line, values in found]
+    if fail_above is not None:
+        _refuse_unbounded(str(chosen[0]), gated)
+    if models.are_summaries:
+        rows = [
+            line | {"measure": name} | value.to_dict()
+            for line, values in found
+            for name, value in values.items()
+        ]
         notes.append(
             "lower and upper contain the value on the rows themselves, before they were rounded to "
             "cells; without them, cells tell nothing about it."
         )
     else:
-        from caldist.cli._columns import read_columns
-
-        columns = read_columns(files, label, scores, weight, [by] if by else [])
-        head |= {"label": columns.label_name, "weight": weight, "by": by}
-        with working("measuring"):
-            rows = list(_column_rows(columns, by, names))
-    show(rows, style, head=head, notes=notes)
-    if fail_above is not None:
-        above = [row for row in rows if _value(row, names[0]) > fail_above]
-        if above:
-            what = ", ".join(_described(row, names[0]) for row in above)
-            click.echo(f"{names[0]} is above {fail_above:g}: {what}", err=True)
-            context.exit(1)
+        rows = [
+            line | {name: value.value for name, value in values.items()} for line, values in found
+        ]
+    show(rows, style, head=models.head, notes=notes)
+    # Not "above": a value that is not a number must not pass.
+    above = [] if fail_above is None else [x for x in gated if not x[1].value <= fail_above]
+    if above:
+        what = ", ".join(f"{line} ({value.value:.6f})" for line, value in above)
+        click.echo(f"{chosen[0]} is above {fail_above:g}: {what}", err=True)
+        context.exit(1)
 
 
-def _described(row: dict[str, object], name: str) -> str:
-    line = [str(row[key]) for key in ("file", "score", "group") if key in row]
-    return f"{' / '.join(line)} ({_value(row, name):.6f})"
+def _chosen(measures: str | None) -> list[Measure[Any]]:
+    from caldist.measures.registry import find, shown_in
 
-
-def _measure_names(measures: str | None) -> list[str]:
-    from caldist.measures.registry import MEASURES
-
-    if measures is None:
-        return list(_DEFAULT)
-    if measures.strip() == "all":
-        return list(MEASURES)
+    if measures is None or measures.strip() == "all":
+        return shown_in("measure" if measures is None else "evaluate")
     names = [name.strip() for name in measures.split(",") if name.strip()]
-    for name in names:
-        if name not in MEASURES:
-            message = f"--measures names {name!r}; known are {', '.join(MEASURES)}, or all."
-            raise ValueError(message)
     if not names:
         message = "--measures names no measure."
         raise ValueError(message)
-    return list(dict.fromkeys(names))
+    return [find(name, "--measures") for name in dict.fromkeys(names)]
 
 
-def _value(row: dict[str, object], name: str) -> float:
-    value = row[name] if name in row else row["value"] if row.get("measure") == name else 0.0
-    assert isinstance(value, float)  # noqa: S101 -- every measure is a float
-    return value
+def _described(line: dict[str, object]) -> str:
+    return " / ".join(str(value) for key, value in line.items() if key != "rows")
 
 
-def _column_rows(
-    columns: Columns, by: str | None, names: Sequence[str]
-) -> Iterator[dict[str, object]]:
-    """Give a line for each score and group."""
-    import numpy as np
-
-    from caldist.data.joint import Joint
-    from caldist.measures.evaluation import evaluate
-
-    parts: list[tuple[str | None, NDArray[np.intp] | slice]] = [(None, slice(None))]
-    if by is not None:
-        keys, which = np.unique(columns.others[by].astype(str), return_inverse=True)
-        order = np.argsort(which, kind="stable")
-        rows_of = np.split(order, np.cumsum(np.bincount(which))[:-1])
-        parts = list(zip(keys.tolist(), rows_of, strict=True))
-    for score, prediction in columns.scores.items():
-        for key, rows in parts:
-            joint = Joint.from_arrays(
-                columns.label[rows],
-                prediction[rows],
-                sample_weight=None if columns.weight is None else columns.weight[rows],
+def _refuse_unbounded(name: str, gated: Iterable[tuple[str, Evaluation]]) -> None:
+    """Refuse a limit for a value that may be any other on the rows themselves."""
+    for line, value in gated:
+        if value.upper is None:
+            message = (
+                f"--fail-above cannot be judged by {name} of {line}: the predictions were rounded "
+                f"to cells, which tell nothing about {name} on the rows themselves. Name a measure "
+                "with lower and upper first, as --measures smooth_ce, or pass the rows."
             )
-            line: dict[str, object] = {"score": score}
-            if by is not None:
-                line["group"] = key
-            line["rows"] = joint.n_rows
-            found = evaluate(joint, measures=names)
-            yield line | {name: found[name].value for name in names}
-
-
-def _summary_rows(path: str, names: Sequence[str]) -> Iterator[dict[str, object]]:
-    """Give a line for each measure of a saved summary, with its certified bounds."""
-    from caldist.data.joint import Joint
-    from caldist.measures.evaluation import evaluate
-
-    joint = Joint.load(path)
-    for name, found in evaluate(joint, measures=names).items():
-        yield {
-            "file": path,
-            "rows": joint.n_rows,
-            "measure": name,
-            "value": found.value,
-            "lower": found.lower,
-            "upper": found.upper,
-        }
-
-
-def _refuse_columns(**given: object) -> None:
-    for option, value in given.items():
-        if value:
-            message = f"--{option} has no meaning for a summary, which has no columns."
             raise ValueError(message)

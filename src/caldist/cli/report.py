@@ -4,55 +4,44 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from caldist.cli import _options
+from caldist.cli._data import Data, Models
 
-__all__ = ["report"]
+if TYPE_CHECKING:
+    from caldist.data.rows import Rows
 
 _SUFFIXES = (".html", ".json", ".md")
 
 
 @click.command()
-@_options.data
-@click.option("--by", metavar="COL", help="Report each value of this column as a sub-group.")
+@_options.data("by", "clusters")
 @_options.confidence
 @_options.resampling
 @_options.out(
     default="report.html", show_default=True, help="The file to write: .html, .json or .md."
 )
-def report(
-    *,
-    files: tuple[str, ...],
-    label: str | None,
-    scores: tuple[str, ...],
-    weight: str | None,
-    by: str | None,
-    confidence_level: float,
-    groups: str | None,
-    resamples: int,
-    seed: int,
-    out: str,
-) -> None:
-    """Write a report: a verdict in words, figures, intervals, tests and sub-groups."""
+def report(*, data: Data, confidence_level: float, resamples: int, seed: int, out: str) -> None:
+    """Write a report: a verdict in words, figures, intervals, tests and sub-groups.
+
+    FILE may be summaries (.npz), each a model of its own.
+    """
     from caldist._util.optional import require
-    from caldist.cli._columns import read_columns
-    from caldist.reporting import report as make_report
 
     _options.check_out(out, _SUFFIXES)
     path = Path(out)
     if path.suffix == ".html":  # said now, not after the work
         require("jinja2", extra="report")
         require("matplotlib", extra="report")
-    others = [name for name in (by, groups) if name]
-    columns = read_columns(files, label, scores, weight, others)
+    models = data.models()
+    from caldist.reporting import report as make_report  # not needed to refuse
+
     found = make_report(
-        columns.label,
-        columns.scores,
-        by=columns.others[by] if by else None,
-        sample_weight=columns.weight,
-        groups=columns.others[groups] if groups else None,
+        cast("Any", _named(models)),  # checked, which the public types do not speak of
+        by=None if models.groups is None else models.groups[0][models.groups[1]],
         confidence_level=confidence_level,
         n_resamples=resamples,
         rng=seed,
@@ -65,3 +54,9 @@ def report(
     else:
         found.to_markdown(path)
     click.echo(f"{found}\n\nwritten to {out}")
+
+
+def _named(models: Models) -> dict[str, Rows]:
+    """Return models with the short names of their files, where these differ."""
+    short = {Path(name).stem: rows for name, rows in models.rows.items()}
+    return short if models.are_summaries and len(short) == len(models.rows) else models.rows

@@ -2,59 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from caldist.cli import _options
+from caldist.cli._data import Data
 from caldist.cli._working import working
 
-__all__ = ["merge", "summarize"]
+if TYPE_CHECKING:
+    from caldist.data.joint import Joint
+
+_BITS = 16
 
 
 @click.command()
-@_options.data
+@_options.data()
 @click.option(
-    "--bits", type=int, default=16, show_default=True, help="2^BITS cells between 0 and 1."
+    "--bits",
+    type=int,
+    metavar="BITS",
+    help=f"2^BITS cells between 0 and 1. Default: {_BITS}; of summaries, those of the coarsest.",
 )
 @click.option(
     "--invalid",
     type=click.Choice(["raise", "count"]),
     default="raise",
     show_default=True,
-    help="What to do with rows without a valid label or prediction.",
+    help="What to do with rows of a table without a valid label or prediction.",
 )
 @_options.out(required=True, help="The summary to write, .npz.")
 def summarize(
-    *,
-    files: tuple[str, ...],
-    label: str | None,
-    scores: tuple[str, ...],
-    weight: str | None,
-    bits: int,
-    invalid: Literal["raise", "count"],
-    out: str,
+    *, data: Data, bits: int | None, invalid: Literal["raise", "count"], out: str
 ) -> None:
     """Summarise a file of any size on a grid.
 
-    The summary is small, merges with others of the same grid to the bit, and `caldist measure`
-    reads it. DuckDB does the work.
+    The summary is small, merges with others of the same grid to the bit, and every command reads
+    it. DuckDB does the work. Summaries (.npz) in place of FILE are brought to one grid and merged.
     """
     from caldist.engines import summarize as summarize_files
 
-    if label is None or len(scores) != 1:
-        message = "a summary has one label and one prediction: name them with --label and --score."
-        raise ValueError(message)
     _options.check_out(out, [".npz"])
-    with working("summarising"):
-        joint = summarize_files(
-            list(files),
-            y_true=label,
-            y_prob=scores[0],
-            sample_weight=weight,
-            bits=bits,
-            invalid=invalid,
-        )
+    with working("summarising"), data.opened() as found:
+        if isinstance(found, dict):
+            joint = _merged(_on_one_grid(found, bits))
+        else:
+            if data.label is None or len(data.scores) != 1:
+                message = (
+                    "a summary has one label and one prediction: name them with --label and "
+                    "--score."
+                )
+                raise ValueError(message)
+            joint = summarize_files(
+                found,
+                y_true=data.label,
+                y_prob=data.scores[0],
+                sample_weight=data.weight,
+                bits=_BITS if bits is None else bits,
+                invalid=invalid,
+            )
     joint.save(out)
     click.echo(f"{out}: {joint!r}")
 
@@ -64,12 +71,39 @@ def summarize(
 @_options.out(required=True, help="The summary to write, .npz.")
 def merge(*, files: tuple[str, ...], out: str) -> None:
     """Merge summaries of different rows into one, in any order, to the bit."""
-    from caldist.data.joint import Joint
-
     _options.check_out(out, [".npz"])
-    first, *others = files
-    joint = Joint.load(first)
-    for path in others:
-        joint += Joint.load(path)
+    with Data(files).opened() as found:
+        if isinstance(found, list):
+            message = f"{found[0]} is not a saved joint (.npz): caldist summarize makes one."
+            raise TypeError(message)
+        joint = _merged(found)
     joint.save(out)
     click.echo(f"{out}: {joint!r}")
+
+
+def _bits(joint: Joint) -> int | None:
+    return None if joint.grid is None else joint.grid.bits
+
+
+def _on_one_grid(joints: Mapping[str, Joint], bits: int | None) -> dict[str, Joint]:
+    if bits is None:
+        bits = min(_bits(joint) or _BITS for joint in joints.values())
+    for name, joint in joints.items():
+        own = _bits(joint)
+        if own is not None and own < bits:
+            message = f"--bits is {bits}, but {name} has only {own}: at most these can be had."
+            raise ValueError(message)
+    return {name: joint.coarsen(bits) for name, joint in joints.items()}
+
+
+def _merged(joints: Mapping[str, Joint]) -> Joint:
+    grids = {_bits(joint): name for name, joint in joints.items()}
+    if len(grids) > 1:
+        told = ", ".join(
+            f"{name} has {'no grid' if bits is None else f'{bits} bits'}"
+            for bits, name in grids.items()
+        )
+        message = f"{told}: bring them to one grid with caldist summarize --bits, which merges too."
+        raise ValueError(message)
+    first, *others = joints.values()
+    return sum(others, first)

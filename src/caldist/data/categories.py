@@ -8,18 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
+from caldist._util.types import Integers
 
-__all__ = ["group_codes", "number_labels"]
-
-Integers = NDArray[np.int64]
+_MEASURED = 20  # different numbers with fractions, from which on they are no labels
 
 
-def group_codes(groups: object, size: int) -> tuple[Integers, int]:
+def cluster_codes(clusters: object, size: int) -> tuple[Integers, int]:
     """Return a number for each row's cluster, from 0 in the order of first rows, and their count.
 
     The numbers do not depend on what the clusters are called.
     """
-    names, code = number_labels(groups, size, "groups")
+    names, code = number_labels(clusters, size, "clusters")
     first = np.unique(code, return_index=True)[1]
     return np.argsort(np.argsort(first))[code], len(names)
 
@@ -51,6 +50,27 @@ def number_labels(values: object, size: int, name: str) -> tuple[list[Any], Inte
             _fail_missing(name, _validate.first(missing), str(array[_validate.first(missing)]))
     names, code = np.unique(array, return_inverse=True)
     return names.tolist(), code.astype(np.int64)
+
+
+def refuse_measurements(values: object, name: str) -> None:
+    """Raise for numbers with fractions, most of which stand alone: as labels they make no groups.
+
+    ``name`` is the argument that they came as.
+    """
+    array = np.array(values, object) if isinstance(values, list | tuple) else np.asarray(values)
+    if array.dtype.kind == "O" and not all(isinstance(item, float) for item in array.ravel()):
+        return
+    numbers = array.astype(np.float64) if array.dtype.kind in "fO" else np.zeros(0)
+    broken = np.isfinite(numbers) & (numbers != np.floor(numbers))
+    distinct = np.unique(numbers).size if broken.any() else 0
+    if distinct > _MEASURED or 1 < distinct == numbers.size:
+        at = _validate.first(broken)
+        message = (
+            f"{name}[{at}] is {numbers[at]}, one of {distinct} different measurements, each of "
+            "which would be a sub-group: put them into bins first, for example with "
+            "numpy.digitize(…), or turn them into text."
+        )
+        raise ValueError(message)
 
 
 def _number_objects(array: NDArray[Any], name: str) -> tuple[list[Any], Integers]:

@@ -1,44 +1,156 @@
-"""The file format of joints: a NumPy archive of arrays with a version, and nothing that runs."""
+"""The file format of joints and certificates: named arrays with a version, and nothing that runs.
+
+A file is a NumPy archive: a zip archive whose members are arrays, stored as they are, one of which
+names the format. Whoever wrote the file: what is read has passed its checksum and is no larger than
+the file.
+"""
 
 from __future__ import annotations
 
+import io
+import math
 import os
-from collections.abc import Mapping
+import struct
+import zipfile
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caldist._util.atomic_files import write_atomically
 
-__all__ = ["read", "write"]
+_FIRST = frozenset(
+    {"prediction", "mass0", "mass1", "radius", "n_rows"}
+    | {"bits", "cell", "count0", "count1", "place0", "place1"}
+)
+_SECOND = _FIRST | {"square0", "square1", "invalid"}
+_THIRD = _SECOND | {"weight_square0", "weight_square1"}
 
-_FORMAT = "caldist-joint-2"
-_READABLE = ("caldist-joint-1", _FORMAT)  # the first had neither squares nor invalid rows
+JOINT = "caldist-joint-3"  # the one that is written
+JOINT_FORMATS: Mapping[str, Collection[str]] = MappingProxyType(
+    {"caldist-joint-1": _FIRST, "caldist-joint-2": _SECOND, JOINT: _THIRD}
+)
 
 
-def write(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
+def write(
+    path: str | os.PathLike[str], content: Mapping[str, Any], *, format_name: str = JOINT
+) -> None:
     """Write arrays to a ``.npz`` file, whole or not at all."""
+    arrays: dict[str, Any] = {name: np.asarray(values) for name, values in content.items()}
+    for name, array in arrays.items():
+        if array.dtype.hasobject:  # NumPy would pickle it
+            message = f"{name} cannot be saved: it is {content[name]!r}, not numbers."
+            raise TypeError(message)
 
     def fill(file: IO[bytes]) -> None:
-        np.savez(file, format=np.str_(_FORMAT), **content)
+        np.savez(file, format=np.str_(format_name), **arrays)
 
     write_atomically(Path(path), fill)
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the arrays; a damaged or foreign file is a ``ValueError``."""
-    try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            content = {name: archive[name] for name in archive.files}
-    except FileNotFoundError:
-        raise
-    except Exception as error:
-        message = f"{os.fspath(path)!r} is not a saved joint, or it is damaged: {error}"
-        raise ValueError(message) from error
-    found = str(content.pop("format", "no format"))
-    if found not in _READABLE:
-        known = " and ".join(map(repr, _READABLE))
-        message = f"{os.fspath(path)!r} has format {found!r}; this version reads {known}."
+def read(
+    path: str | os.PathLike[str],
+    *,
+    formats: Mapping[str, Collection[str]] = JOINT_FORMATS,
+    what: str = "a saved joint",
+) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a file; a damaged or foreign one is a ``ValueError``.
+
+    ``formats`` maps the name of each format that is accepted to the arrays that may be in it;
+    ``what`` is what messages call a file of these formats.
+    """
+    name = os.fspath(path)
+    with _open(path, what) as file:
+        try:
+            found, content = _read_members(file, formats)
+        except MemoryError:
+            raise
+        except Exception as error:
+            message = f"{name!r} is not {what}, or it is damaged: {error}"
+            raise ValueError(message) from error
+    if found not in formats:
+        known = " and ".join(map(repr, formats))
+        message = f"{name!r} is not {what}: its format is {found!r}; this version reads {known}."
         raise ValueError(message)
     return content
+
+
+def _open(path: str | os.PathLike[str], what: str) -> IO[bytes]:
+    name = os.fspath(path)
+    try:
+        return Path(path).open("rb")
+    except (IsADirectoryError, PermissionError) as error:
+        if Path(path).is_dir():  # which Windows, too, calls a matter of permission
+            message = f"{name!r} is a folder, not {what}: name a file in it."
+            raise IsADirectoryError(message) from error
+        message = f"{name!r} may not be read: change the permissions of the file or of its folder."
+        raise PermissionError(message) from error
+
+
+def _read_members(
+    file: IO[bytes], formats: Mapping[str, Collection[str]]
+) -> tuple[str, dict[str, NDArray[Any]]]:
+    """Return the name of the format and, if it is known, the other arrays."""
+    size = file.seek(0, os.SEEK_END)
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        names = [member.filename.removesuffix(".npy") for member in members]
+        if len(set(names)) < len(names):
+            message = "two arrays have the same name."
+            raise ValueError(message)
+        for name, member in zip(names, members, strict=True):
+            if member.compress_type != zipfile.ZIP_STORED:
+                message = f"{name!r} is compressed, which caldist never does."
+                raise ValueError(message)
+        if sum(member.file_size for member in members) > size:
+            message = "the arrays would be larger than the file."
+            raise ValueError(message)
+        if _end_of(file, members) != archive.start_dir:
+            message = "an array is hidden or missing."
+            raise ValueError(message)
+        if "format" not in names:
+            return "unknown", {}
+        format_name = str(_read_array(archive, "format"))
+        if format_name not in formats:
+            return format_name, {}
+        names.remove("format")
+        for name in names:
+            if name not in formats[format_name]:
+                message = f"{format_name!r} has no array {name!r}."
+                raise ValueError(message)
+        return format_name, {name: _read_array(archive, name) for name in names}
+
+
+def _end_of(file: IO[bytes], members: Sequence[zipfile.ZipInfo]) -> int:
+    """Return where the listed members end, if one begins where another ends; else -1.
+
+    A damaged list may leave out the last ones, and no checksum would notice.
+    """
+    end = 0
+    for member in members:
+        if member.header_offset != end:
+            return -1
+        file.seek(end + 26)  # of the local header's 30 bytes: how long the name and the extras are
+        end += 30 + sum(struct.unpack("<HH", file.read(4))) + member.file_size
+    return end
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """Read a member whole, so that its checksum counts, and make an array of all its bytes."""
+    data = archive.read(f"{name}.npy")
+    head = io.BytesIO(data)
+    if np.lib.format.read_magic(head) != (1, 0):
+        message = f"{name!r} is in a version of NumPy's format that caldist never writes."
+        raise ValueError(message)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(head)
+    if len(shape) > 1 or dtype.kind not in ("biuf" if shape else "biufU"):
+        message = f"{name!r} is neither a vector of numbers nor a single number or word."
+        raise ValueError(message)
+    start = head.tell()
+    if (declared := math.prod(shape) * dtype.itemsize) != len(data) - start:
+        message = f"{name!r} should have {declared} bytes, but has {len(data) - start}."
+        raise ValueError(message)
+    return np.ndarray(shape, dtype, buffer=data, offset=start).copy()

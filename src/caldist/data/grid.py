@@ -5,7 +5,8 @@ itself. With f = v 2^b - cell its fraction of the cell, its place is the integer
 its square floor(f f 2^31), f f being the product in double precision. Each cell accumulates, per
 label, the number of rows and the sums of their places and squares. Integer sums do not depend on
 the order of addition, so any partition of the rows, merged in any order, gives the same numbers.
-With weights the sums are of floating point.
+With weights, whatever their values, the sums are of floating point, and those of the squared
+weights and the number of rows are kept beside them: what a mean's standard error needs.
 
 What flooring loses is bounded: a place is at most one unit too small per row, a square at most two
 (one when it is made, one by coarsening).
@@ -21,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
+from caldist._util.types import Vector
 from caldist.data.within_cells import WithinCells
-
-__all__ = ["MAX_BITS", "ROWS_PER_CELL", "Grid", "empty", "from_masses", "from_rows", "from_sums"]
 
 MAX_BITS = 30
 PLACE_BITS = 31
@@ -31,8 +31,10 @@ ROWS_PER_CELL = 2**32  # beyond it a sum of places could pass 2^63
 _UNIT = 2.0**PLACE_BITS
 _BLOCK = 2**15  # rows whose intermediate arrays stay in the processor's cache
 _FEW_CELLS = 2**18  # from there on cells without rows are worth avoiding
+_SQUARES = ("square0", "square1")
+_ROUNDED = 1e-9  # what sums of weights may be off by, relative to their size
+_TINY = np.finfo(np.float64).tiny  # squares below it have lost digits
 
-Vector = NDArray[np.float64]
 Cells = NDArray[np.int64]
 Sums = NDArray[Any]  # int64, or float64 with weights
 
@@ -41,7 +43,9 @@ Sums = NDArray[Any]  # int64, or float64 with weights
 class Grid:
     """Sums per cell. ``cell`` is increasing, and only cells with rows are listed.
 
-    The sums of squares are None where they were not kept: bounds are then of first order.
+    ``square0`` and ``square1``, of the squared places, are None where they were not kept: bounds
+    are then of first order. ``weight_square0`` and ``weight_square1``, of the squared weights, are
+    None where rows have no weights, or where these were not kept. ``n_rows`` is None if unknown.
     """
 
     bits: int
@@ -52,11 +56,16 @@ class Grid:
     place1: Sums
     square0: Sums | None = None
     square1: Sums | None = None
+    weight_square0: Vector | None = None
+    weight_square1: Vector | None = None
+    n_rows: int | None = None
 
     def __post_init__(self) -> None:
-        if self.is_integer and (self.count0 + self.count1).max(initial=0) > ROWS_PER_CELL:
-            message = f"a cell would hold more than {ROWS_PER_CELL} rows: use more bits."
-            raise ValueError(message)
+        if self.is_integer:
+            if (self.count0 + self.count1).max(initial=0) > ROWS_PER_CELL:
+                message = f"a cell would hold more than {ROWS_PER_CELL} rows: use more bits."
+                raise ValueError(message)
+            object.__setattr__(self, "n_rows", int(self.count0.sum() + self.count1.sum()))
         if not all(np.isfinite(part).all() for part in self.arrays().values()):
             message = "the weights of a cell add up to too much: divide them by their maximum."
             raise ValueError(message)
@@ -65,11 +74,11 @@ class Grid:
 
     def __reduce__(self) -> tuple[type[Grid], tuple[Any, ...]]:
         """Copy and unpickle through the constructor, so that arrays stay read-only."""
-        return Grid, (self.bits, *self.arrays().values())
+        return Grid, tuple(getattr(self, field.name) for field in fields(self))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name, in the order of their fields."""
-        named = ((field.name, getattr(self, field.name)) for field in fields(self)[1:])
+        """Return the arrays that there are by name, in the order of their fields."""
+        named = ((field.name, getattr(self, field.name)) for field in fields(self)[1:-1])
         return {name: array for name, array in named if array is not None}
 
     @property
@@ -90,10 +99,16 @@ class Grid:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grid):
             return NotImplemented
-        # Of the same rows one may have kept squares and the other not.
-        mine, others = self.arrays(), other.arrays()
-        return self.bits == other.bits and all(
-            np.array_equal(mine[name], others[name]) for name in mine.keys() & others.keys()
+        # The squares of places say nothing of the rows that the other sums do not: they sharpen
+        # bounds. Comparing them where both have them would not be transitive.
+        mine, others = (
+            {name: part for name, part in grid.arrays().items() if name not in _SQUARES}
+            for grid in (self._weighted(), other._weighted())  # no weights are weights of 1
+        )
+        return (
+            (self.bits, self.n_rows) == (other.bits, other.n_rows)
+            and mine.keys() == others.keys()
+            and all(np.array_equal(part, others[name]) for name, part in mine.items())
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -171,11 +186,72 @@ class Grid:
 
     def __add__(self, other: Grid) -> Grid:
         """Merge two summaries of the same grid; squares stay where both have them."""
+        if self.is_integer != other.is_integer:
+            return self._weighted() + other._weighted()
         mine, others = self.arrays(), other.arrays()
-        return _collect(
-            self.bits,
-            *(np.concatenate((mine[name], others[name])) for name in mine if name in others),
-        )
+        rows = None if self.n_rows is None or other.n_rows is None else self.n_rows + other.n_rows
+        sums = {
+            name: np.concatenate((part, others[name]))
+            for name, part in mine.items()
+            if name in others
+        }
+        return _collect(self.bits, rows, sums)
+
+    def _weighted(self) -> Grid:
+        """Return the same rows with weights, each 1 if it had none."""
+        if not self.is_integer:
+            return self
+        sums = self.arrays()
+        cell = sums.pop("cell")
+        sums = {name: part.astype(np.float64) for name, part in sums.items()}
+        squares = {f"weight_square{label}": sums[f"count{label}"] for label in "01"}
+        return Grid(self.bits, cell, **sums, **squares, n_rows=self.n_rows)
+
+    @cached_property
+    def drawing_error(self) -> float:
+        r"""Bound what labels drawn from the cells' means have to do with those from predictions.
+
+        The number of ones among the rows of a cell is Poisson-binomial if the labels follow the
+        predictions, and binomial if they follow the mean. The total variation distance of the two
+        laws is at most :math:`(1 - p^{n+1} - q^{n+1}) \sum (p_i - p)^2 / ((n + 1) p q)` (Ehm,
+        "Binomial approximation to the Poisson binomial distribution", 1991), and over all cells at
+        most the sum. Every test on drawn labels is off its level by no more.
+
+        Rows with weights are drawn as those of equal weight that have the same standard error; of
+        these it speaks. It is 1 where their number is not known.
+        """
+        rows = self._effective_rows()
+        if rows is None:
+            return 1.0
+        count = (self.count0 + self.count1).astype(np.float64)
+        first = (self.place0 + self.place1) / _UNIT
+        mean = first / count
+        spread = mean * (1 - mean)  # of f, at most
+        if self.square0 is not None and self.square1 is not None:
+            second = (self.square0 + self.square1) / _UNIT / count + 2 / _UNIT
+            spread = np.clip(second - mean**2, 0.0, spread)
+        spread = np.where(self.cell < 2**self.bits, spread + 2 / _UNIT, 0.0)
+        p = self.centres()
+        variance = p * (1 - p)
+        bound = np.zeros_like(p)  # where all rows have the same label
+        np.divide(spread * self.width**2, variance, out=bound, where=variance > 0)
+        rare = np.minimum(p, 1 - p)
+        bound *= rows / (rows + 1) * -np.expm1((rows + 1) * np.log1p(-rare))
+        # Flooring moves a mean by at most the resolution, rounding by less than 2^-52: at most as
+        # large a share of the labels comes out differently.
+        return float(min(1.0, bound.sum() + rows.sum() * (self.resolution + 2.0**-52)))
+
+    def _effective_rows(self) -> Vector | None:
+        """Return the number of rows in each cell; with weights (Σw)²/Σw², None if unknown."""
+        count = np.asarray(self.count0 + self.count1, np.float64)
+        if self.is_integer:
+            return count
+        if self.weight_square0 is None or self.weight_square1 is None:
+            return None
+        rows = np.ones_like(count)
+        share = (self.weight_square0 + self.weight_square1) / count
+        np.divide(count, share, out=rows, where=share > 0)  # squares of tiny weights are 0
+        return rows
 
     def coarsen(self, bits: int) -> Grid:
         """Return the summary on cells that are 2^(self.bits - bits) times as wide.
@@ -184,9 +260,8 @@ class Grid:
         (o + 2 o f + f²)/4. The sums are floored once per cell and halving: with at most n and 2n
         units too few before, at most n/2 + 1/2 <= n and (2n + 2n)/4 + 3/4 <= 2n units after.
         """
-        cell = self.cell
         sums = self.arrays()
-        del sums["cell"]
+        cell = sums.pop("cell")
         for _ in range(self.bits - bits):
             odd = cell & 1
             cell = cell >> 1
@@ -203,37 +278,83 @@ class Grid:
                     sums[f"place{label}"] = (odd * count * _UNIT + place) / 2
                     if square is not None:
                         sums[f"square{label}"] = (odd * (count * _UNIT + 2 * place) + square) / 4
-        return _collect(bits, cell, *sums.values())
+        return _collect(bits, self.n_rows, {"cell": cell, **sums})
 
 
-def empty(bits: int) -> Grid:
-    """Return the summary of no rows."""
-    return Grid(bits, *(np.empty(0, np.int64) for _ in range(7)))
+def empty(bits: int, n_rows: int = 0) -> Grid:
+    """Return the summary of no rows, or of ``n_rows`` that all have weight 0."""
+    names = ["count", "place", "square", *(["weight_square"] if n_rows else [])]
+    kind: type = np.float64 if n_rows else np.int64
+    sums: dict[str, Any] = {name + label: np.empty(0, kind) for name in names for label in "01"}
+    return Grid(bits, np.empty(0, np.int64), **sums, n_rows=n_rows)
 
 
-def _collect(bits: int, cell: Cells, *sums: Sums) -> Grid:
+def _collect(bits: int, n_rows: int | None, sums: dict[str, Sums]) -> Grid:
     """Add up the sums of equal cells."""
-    if cell.size == 0:
-        return Grid(bits, cell, *sums)
-    order = np.argsort(cell, kind="stable")
-    cell = cell[order]
-    start = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
-    with np.errstate(over="ignore"):  # an infinite sum is refused with the cell it is in
-        return Grid(bits, cell[start], *(np.add.reduceat(part[order], start) for part in sums))
+    cell = sums["cell"]
+    if cell.size:
+        order = np.argsort(cell, kind="stable")
+        cell = cell[order]
+        start = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
+        with np.errstate(over="ignore"):  # an infinite sum is refused with the cell it is in
+            added = {name: np.add.reduceat(part[order], start) for name, part in sums.items()}
+        sums = {**added, "cell": cell[start]}
+    return Grid(bits, **sums, n_rows=n_rows)
 
 
 def from_rows(
-    label: NDArray[np.uint8] | int, prediction: Vector, weight: Vector | None, bits: int
+    label: NDArray[np.uint8], prediction: Vector, weight: Vector | None, bits: int
 ) -> Grid:
-    """Summarise rows in O(rows + cells); weights that are integers count rows.
+    """Summarise rows in O(rows + cells)."""
+    if weight is None:
+        return _summed(bits, label, prediction, {"count": None}, prediction.size)
+    with np.errstate(over="ignore", under="ignore"):
+        masses: dict[str, Sums | None] = {"count": weight, "weight_square": weight * weight}
+    return _summed(bits, label, prediction, masses, prediction.size)
 
-    ``label`` may be one number for all rows.
+
+def from_masses(
+    prediction: Vector,
+    mass: tuple[Vector, Vector],
+    weight_square: tuple[Vector, Vector] | None,
+    n_rows: int | None,
+    bits: int,
+    *,
+    counted: bool,
+) -> Grid:
+    """Summarise a finite distribution; ``counted`` says that its masses are numbers of rows."""
+    parts = []
+    for label in (0, 1):
+        masses: dict[str, Sums | None] = {
+            "count": mass[label].astype(np.int64) if counted else mass[label]
+        }
+        if weight_square is not None:
+            masses["weight_square"] = weight_square[label]
+        rows = n_rows if label == 0 else None if n_rows is None else 0
+        parts.append(_summed(bits, label, prediction, masses, rows))
+    return parts[0] + parts[1]
+
+
+def _summed(
+    bits: int,
+    label: NDArray[np.uint8] | int,
+    prediction: Vector,
+    masses: dict[str, Sums | None],
+    n_rows: int | None,
+) -> Grid:
+    """Add up, per cell and label, masses and their places and squares; ``label`` may be one.
+
+    The ``count`` of each row is None for 1.
     """
     dense = 2**bits <= max(_FEW_CELLS, prediction.size)
     listed = np.arange(2**bits + 1) if dense else np.unique(np.floor(prediction * 2.0**bits))
-    kind: type = np.int64 if weight is None or _are_counts(weight) else np.float64
-    sums: list[Sums] = [np.zeros(2 * listed.size, kind) for _ in range(3)]
-    count, place, square = sums
+    given = masses["count"]
+    kind: type = np.int64 if given is None or given.dtype.kind == "i" else np.float64
+    names = ["count", "place", "square", *(name for name in masses if name != "count")]
+    sums: dict[str, Sums] = {
+        name: np.zeros(2 * listed.size, np.float64 if name == "weight_square" else kind)
+        for name in names
+    }
     with np.errstate(over="ignore"):
         for start in range(0, prediction.size, _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -242,18 +363,17 @@ def from_rows(
             fraction = scaled - cell
             at = cell.astype(np.int64) if dense else np.searchsorted(listed, cell)
             at = 2 * at + (label if isinstance(label, int) else label[block])
-            mass: Sums | int = 1 if weight is None else weight[block].astype(kind)
-            np.add.at(count, at, mass)
-            np.add.at(place, at, mass * np.floor(fraction * _UNIT).astype(kind))
-            np.add.at(square, at, mass * np.floor(fraction * fraction * _UNIT).astype(kind))
-    keep = np.flatnonzero(count[0::2] + count[1::2] > 0)
-    by_label = (part[number::2][keep] for part in sums for number in (0, 1))
-    return Grid(bits, listed[keep].astype(np.int64), *by_label)
-
-
-def from_masses(prediction: Vector, mass0: Vector, mass1: Vector, bits: int) -> Grid:
-    """Summarise a finite distribution; integer masses give integer sums."""
-    return from_rows(0, prediction, mass0, bits) + from_rows(1, prediction, mass1, bits)
+            mass: Sums | int = 1 if given is None else given[block]
+            np.add.at(sums["count"], at, mass)
+            np.add.at(sums["place"], at, mass * np.floor(fraction * _UNIT).astype(kind))
+            np.add.at(sums["square"], at, mass * np.floor(fraction * fraction * _UNIT).astype(kind))
+            for name in names[3:]:
+                np.add.at(sums[name], at, masses[name][block])  # type: ignore[index]
+    keep = np.flatnonzero(sums["count"][0::2] + sums["count"][1::2] > 0)
+    by_label = {
+        f"{name}{number}": part[number::2][keep] for name, part in sums.items() for number in (0, 1)
+    }
+    return Grid(bits, listed[keep].astype(np.int64), **by_label, n_rows=n_rows)
 
 
 def from_sums(
@@ -265,34 +385,50 @@ def from_sums(
     place1: object,
     square0: object = None,
     square1: object = None,
+    weight_square0: object = None,
+    weight_square1: object = None,
+    n_rows: int | None = None,
 ) -> Grid:
     """Check sums that somebody else has made, for example a database, and collect them."""
-    if (square0 is None) != (square1 is None):
-        message = "square0 and square1 go together: pass both or neither."
-        raise ValueError(message)
+    optional = {
+        "square": (square0, square1),
+        "weight_square": (weight_square0, weight_square1),
+    }
+    for name, (first, second) in optional.items():
+        if (first is None) != (second is None):
+            message = f"{name}0 and {name}1 go together: pass both or neither."
+            raise ValueError(message)
     number = _validate.real_vector(cell, "cell")
     bad = ~((number >= 0) & (number <= 2**bits) & (np.floor(number) == number))
     if bad.any():
         why = f"with {bits} bits a cell is an integer from 0 to {2**bits}."
         _validate.fail("cell", number, bad, why)
     given = {"count0": count0, "count1": count1, "place0": place0, "place1": place1}
-    if square0 is not None:
-        given |= {"square0": square0, "square1": square1}
-    sums = {name: _checked_sum(values, name, number.size) for name, values in given.items()}
-    if any(part.dtype.kind == "f" for part in sums.values()):  # weights
-        sums = {name: part.astype(np.float64) for name, part in sums.items()}
+    for name, pair in optional.items():
+        if pair[0] is not None:
+            given |= {f"{name}{label}": pair[label] for label in (0, 1)}
+    arrays = {name: _validate.real_vector(values, name) for name, values in given.items()}
+    counted = weight_square0 is None and all(part.dtype.kind in "iu" for part in arrays.values())
+    sums = {
+        name: _checked_sum(part, name, number.size, counted=counted)
+        for name, part in arrays.items()
+    }
     _validate.check_total("count0 + count1", sums["count0"], sums["count1"])
+    if counted and n_rows is not None:
+        _check_rows(n_rows, int(sums["count0"].sum() + sums["count1"].sum()))
     for label in "01":
         _check_consistent(bits, number, sums, label)
+        if weight_square0 is not None:
+            _check_weight_squares(sums, label, n_rows)
     keep = sums["count0"] + sums["count1"] > 0
-    return _collect(bits, number.astype(np.int64)[keep], *(part[keep] for part in sums.values()))
+    kept = {name: part[keep] for name, part in sums.items()}
+    return _collect(bits, n_rows, {"cell": number.astype(np.int64)[keep], **kept})
 
 
-def _checked_sum(values: object, name: str, size: int) -> Sums:
-    """Return nonnegative sums as int64 where they are integers, else as float64."""
-    array = _validate.real_vector(values, name)
+def _checked_sum(array: NDArray[Any], name: str, size: int, *, counted: bool) -> Sums:
+    """Return nonnegative sums, as int64 if they are ``counted`` from rows, else as float64."""
     checked = _validate.masses(array, name, size, "cell")
-    if array.dtype.kind not in "iu":
+    if not counted:
         return checked
     limit = ROWS_PER_CELL if name.startswith("count") else ROWS_PER_CELL * 2**PLACE_BITS - 1
     if (excess := array > limit).any():
@@ -300,12 +436,37 @@ def _checked_sum(values: object, name: str, size: int) -> Sums:
     return array.astype(np.int64)
 
 
+def _check_rows(n_rows: int, counted: int) -> None:
+    if n_rows != counted:
+        message = (
+            f"n_rows is {n_rows}, but count0 and count1 add up to {counted} rows: leave it out, or "
+            "pass weight_square0 and weight_square1 too if they are sums of weights."
+        )
+        raise ValueError(message)
+
+
+def _check_weight_squares(sums: dict[str, Sums], label: str, n_rows: int | None) -> None:
+    """Raise unless there can be weights with these sums and sums of squares."""
+    count, square = sums[f"count{label}"], sums[f"weight_square{label}"]
+    apart = "the sums do not belong together."
+    with np.errstate(over="ignore", under="ignore"):
+        largest = count * count
+        if (excess := square > largest * (1 + _ROUNDED) + _TINY).any():
+            why = f"more than the square of count{label}, the sum of the weights: {apart}"
+            _validate.fail(f"weight_square{label}", square, excess, why)
+        if n_rows is None:
+            return
+        if (lacking := n_rows * (square + _TINY) < largest * (1 - _ROUNDED)).any():
+            why = f"too few for {n_rows} rows whose weights add up to count{label}: {apart}"
+            _validate.fail(f"weight_square{label}", square, lacking, why)
+
+
 def _check_consistent(bits: int, cell: Vector, sums: dict[str, Sums], label: str) -> None:
     """Raise unless places and squares can be those of as many rows."""
     count, place = sums[f"count{label}"], sums[f"place{label}"]
     apart = "the sums do not belong together."
     rounded = count.dtype.kind == "f"  # sums of weights are
-    slack = 1e-9 if rounded else 0.0
+    slack = _ROUNDED if rounded else 0.0
     # A fraction is less than 1, and 0 in the cell of v = 1.
     largest = np.where(cell == 2**bits, 0.0, np.maximum(count * _UNIT - (not rounded), 0.0))
     if (excess := place > largest * (1 + slack)).any():
@@ -324,7 +485,3 @@ def _check_consistent(bits: int, cell: Vector, sums: dict[str, Sums], label: str
     if lacking.any():
         why = f"too few for place{label} over count{label} rows: {apart}"
         _validate.fail(f"square{label}", square, lacking, why)
-
-
-def _are_counts(mass: Vector) -> bool:
-    return bool(np.all(mass == np.floor(mass)) and mass.max() <= ROWS_PER_CELL)

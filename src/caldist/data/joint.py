@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import support
+from caldist._util.types import Vector
 from caldist.data import files
 from caldist.data import grid as _grid
 from caldist.data.grid import Grid
 from caldist.data.sorting import sort_masses, sort_rows
+from caldist.kernels._arrays import prefix_sums
 
-__all__ = ["INVALID", "Joint"]
-
-Vector = NDArray[np.float64]
+_ARRAYS = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
 
 # Why rows of a table were left out.
 INVALID = ("missing label", "bad label", "missing prediction", "bad prediction", "bad weight")
@@ -30,9 +30,10 @@ INVALID = ("missing label", "bad label", "missing prediction", "bad prediction",
 class Joint:
     """The joint distribution of predictions and labels, on finitely many predictions.
 
-    Build one with :meth:`from_arrays`, :meth:`from_masses` or :meth:`from_cells`; merge parts with
-    ``+``; add batches of rows with :meth:`update`; evaluate all measures on it with
-    :func:`caldist.evaluate`.
+    Build one with :meth:`from_arrays`, :meth:`from_masses`, :meth:`from_cells`,
+    :func:`caldist.summarize` or, batch by batch, :class:`caldist.Accumulator`; merge parts with
+    ``+`` or ``sum``. It stands in the place of labels and predictions wherever these are taken:
+    ``caldist.smooth_ce(joint)``, ``caldist.report(joint)``. It is a value: nothing changes it.
 
     Attributes
     ----------
@@ -42,7 +43,7 @@ class Joint:
         The mass of label 0 and of label 1 at each prediction: row counts or sums of weights, not
         normalised.
     n_rows
-        How many rows it was made of; None where only masses were given.
+        How many rows it was made of, whatever their weights; None where only masses were given.
     radius
         A bound on the mean distance E|v - v'| between the predictions and those listed here: 0 for
         exact data, positive for rounded predictions.
@@ -50,6 +51,9 @@ class Joint:
         The integer sums of a gridded joint, else None.
     invalid
         How many rows of a table were left out, by reason; empty where none were.
+    weight_square0, weight_square1
+        The sums of the squared weights at each prediction, from which standard errors are made;
+        None where rows have no weights, or where only masses were given.
 
     Examples
     --------
@@ -66,18 +70,25 @@ class Joint:
     radius: float = 0.0
     grid: Grid | None = None
     invalid: Mapping[str, int] = field(default_factory=dict)
+    weight_square0: Vector | None = None
+    weight_square1: Vector | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "invalid", _check_invalid(self.invalid))
-        for name in ("prediction", "mass0", "mass1"):
+        for name in _ARRAYS:
             array = getattr(self, name)
+            if array is None and name in _ARRAYS[3:]:
+                continue
             if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != 1:
                 message = f"{name} is not a float64 vector: use Joint.from_masses."
                 raise TypeError(message)
+            if array.flags.writeable:  # of somebody who may change it
+                array = array.copy()
+                array.flags.writeable = False
             view = array.view()
-            view.flags.writeable = False
             object.__setattr__(self, name, view)
-        v, sizes = self.prediction, {self.prediction.size, self.mass0.size, self.mass1.size}
+        arrays = [getattr(self, name) for name in _ARRAYS]
+        v, sizes = self.prediction, {array.size for array in arrays if array is not None}
         if sizes == {0} and self.grid is not None:
             return
         if len(sizes) > 1 or v.size == 0 or not (v[0] >= 0 and v[-1] <= 1):
@@ -85,6 +96,13 @@ class Joint:
             raise ValueError(message)
         if not (v[1:] > v[:-1]).all() or not (self.mass0.min() >= 0 and self.mass1.min() >= 0):
             message = "prediction must increase and masses not be negative: use Joint.from_masses."
+            raise ValueError(message)
+        with np.errstate(over="ignore"):
+            total = self.total
+        if not 0 < total < np.inf:
+            message = (
+                f"the masses add up to {total}, not to a positive finite number: rescale them."
+            )
             raise ValueError(message)
 
     # -- making one --------------------------------------------------------------------------
@@ -94,11 +112,26 @@ class Joint:
         cls, y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
     ) -> Joint:
         """Collect rows of label, prediction and optional weight. O(n log n)."""
-        label, prediction, weight = _validate.binary_inputs(y_true, y_prob, sample_weight)
+        return cls._of_rows(*_validate.binary_inputs(y_true, y_prob, sample_weight))
+
+    @classmethod
+    def _of_rows(
+        cls,
+        label: NDArray[np.uint8],
+        prediction: Vector,
+        weight: Vector | None,
+        order: NDArray[np.int64] | None = None,
+    ) -> Joint:
+        """Collect rows that were checked, ``order`` being their sorting order if it is known."""
+        if weight is None and order is None:
+            return cls(**sort_rows(label, prediction), n_rows=label.size)
+        ones = label.astype(np.float64)
         if weight is None:
-            return cls(*sort_rows(label, prediction), n_rows=label.size)
-        weight1 = weight * label
-        return cls(*sort_masses(prediction, weight - weight1, weight1), n_rows=label.size)
+            return cls(**sort_masses(prediction, 1 - ones, ones, order=order), n_rows=label.size)
+        masses = (weight - weight * ones, weight * ones)
+        with np.errstate(over="ignore", under="ignore"):
+            squares = (masses[0] * masses[0], masses[1] * masses[1])
+        return cls(**sort_masses(prediction, *masses, *squares, order=order), n_rows=label.size)
 
     @classmethod
     def from_masses(
@@ -109,10 +142,15 @@ class Joint:
         *,
         n_rows: int | None = None,
         radius: float = 0.0,
+        weight_square0: ArrayLike | None = None,
+        weight_square1: ArrayLike | None = None,
     ) -> Joint:
         """Take predictions, in any order, with the mass of label 0 and of label 1 at each.
 
-        Pass ``radius`` where the predictions have been rounded: half the rounding step bounds it.
+        Masses alone do not say how many rows there are, so that nothing can be said of the
+        population behind them: pass ``n_rows`` too. If it is the sum of the masses, every row has
+        weight 1; otherwise pass the sums of the squared weights. Pass ``radius`` where the
+        predictions have been rounded: half the rounding step bounds it.
         """
         value = _validate.probabilities(prediction, "prediction")
         label0 = _validate.masses(mass0, "mass0", value.size, "prediction")
@@ -124,7 +162,17 @@ class Joint:
         if radius > 1:
             message = f"radius is {radius}; predictions in [0, 1] move by at most 1."
             raise ValueError(message)
-        return cls(*sort_masses(value, label0, label1), n_rows=n_rows, radius=radius)
+        if (weight_square0 is None) != (weight_square1 is None):
+            message = "weight_square0 and weight_square1 go together: pass both or neither."
+            raise ValueError(message)
+        squares = [
+            _validate.masses(values, f"weight_square{label}", value.size, "prediction")
+            for label, values in enumerate((weight_square0, weight_square1))
+            if values is not None
+        ]
+        if squares:
+            _check_squares((label0, label1), squares, n_rows)
+        return cls(**sort_masses(value, label0, label1, *squares), n_rows=n_rows, radius=radius)
 
     @classmethod
     def from_cells(
@@ -138,6 +186,9 @@ class Joint:
         square1: ArrayLike | None = None,
         *,
         bits: int = 16,
+        weight_square0: ArrayLike | None = None,
+        weight_square1: ArrayLike | None = None,
+        n_rows: int | None = None,
     ) -> Joint:
         """Read the result of a GROUP BY on a grid of 2^bits cells.
 
@@ -145,22 +196,22 @@ class Joint:
         are the rows of each label in it. With f = v 2^bits - cell, ``place0`` and ``place1`` are
         the sums over those rows of floor(f 2^31), ``square0`` and ``square1`` those of
         floor(f f 2^31). Without squares the bounds of :func:`caldist.evaluate` are wider.
+
+        Rows with weights w add w instead of 1 to the counts, and w times as much to the other
+        sums. ``weight_square0`` and ``weight_square1`` are then the sums of w², and ``n_rows`` the
+        number of rows: with these a confidence interval can be had. Without them integers are
+        taken for numbers of rows, and floating-point numbers for sums of unknown weights.
         """
         bits = _check_bits(bits)
+        if n_rows is not None:
+            n_rows = _validate.check_count("n_rows", n_rows)
         sums = (cell, count0, count1, place0, place1, square0, square1)
-        return cls._from_grid(_grid.from_sums(bits, *sums))
+        weights = (weight_square0, weight_square1)
+        return cls._from_grid(_grid.from_sums(bits, *sums, *weights, n_rows))
 
     @classmethod
     def empty(cls, bits: int = 16) -> Joint:
-        """Return a gridded joint of no rows: the start of :meth:`update` and of sums.
-
-        Examples
-        --------
-        >>> import caldist
-        >>> joint = caldist.Joint.empty()
-        >>> joint.update([0, 1], [0.2, 0.9]).update([1], [0.9]).n_rows
-        3
-        """
+        """Return a gridded joint of no rows: what is added to it comes out."""
         return cls._from_grid(_grid.empty(_check_bits(bits)))
 
     @classmethod
@@ -172,10 +223,12 @@ class Joint:
             grid.centres(),
             count0,
             count1,
-            n_rows=round(total) if grid.is_integer else None,
+            n_rows=grid.n_rows,
             radius=float(move0.sum() + move1.sum()) / total if total > 0 else 0.0,
             grid=grid,
             invalid=invalid or {},
+            weight_square0=grid.weight_square0,
+            weight_square1=grid.weight_square1,
         )
 
     def coarsen(self, bits: int) -> Joint:
@@ -189,7 +242,15 @@ class Joint:
         if self.radius > 0:
             message = "a joint with a radius but no grid cannot be put on a grid."
             raise ValueError(message)
-        grid = _grid.from_masses(self.prediction, self.mass0, self.mass1, bits)
+        counted = self.counts_rows and self.weight_square0 is None
+        grid = _grid.from_masses(
+            self.prediction,
+            (self.mass0, self.mass1),
+            None if counted else self._weight_squares(),
+            self.n_rows,
+            bits,
+            counted=counted,
+        )
         return self._from_grid(grid, self.invalid)
 
     def __add__(self, other: object) -> Joint:
@@ -215,36 +276,26 @@ class Joint:
         _validate.check_total("the sum of both joints", *parts)
         share = self.total / (self.total + other.total)
         known = self.n_rows is not None and other.n_rows is not None
+        columns = [
+            np.concatenate((getattr(self, name), getattr(other, name))) for name in _ARRAYS[:3]
+        ]
+        # A row without weights has weight 1. Where those of one part are unknown, so are the sums.
+        mine, others = self._weight_squares(), other._weight_squares()
+        counted = self.counts_rows and other.counts_rows
+        if not counted and mine is not None and others is not None:
+            columns += [np.concatenate(pair) for pair in zip(mine, others, strict=True)]
         return Joint(
-            *sort_masses(
-                *(
-                    np.concatenate((getattr(self, name), getattr(other, name)))
-                    for name in ("prediction", "mass0", "mass1")
-                )
-            ),
+            **sort_masses(*columns),
             n_rows=(self.n_rows or 0) + (other.n_rows or 0) if known else None,
             radius=share * self.radius + (1 - share) * other.radius,
             invalid=invalid,
         )
 
-    def update(
-        self, y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
-    ) -> Joint:
-        """Add rows to this joint, in place, and return it.
-
-        A gridded joint takes them onto its grid, in O(rows + cells), and any division of rows into
-        batches, in any order, gives the same bits as all at once. An exact one merges them. Arrays
-        handed out earlier stay as they were. Rows that are refused leave the joint unchanged.
-        """
-        if self.grid is None:
-            new = self + Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-        else:
-            rows = _validate.binary_inputs(y_true, y_prob, sample_weight)
-            grid = self.grid + _grid.from_rows(*rows, self.grid.bits)
-            new = self._from_grid(grid, self.invalid)
-        for name in (item.name for item in fields(self)):
-            object.__setattr__(self, name, getattr(new, name))
-        return self
+    def __radd__(self, other: object) -> Joint:
+        """Add to 0, where ``sum`` starts."""
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
 
     # -- reading it --------------------------------------------------------------------------
 
@@ -253,9 +304,36 @@ class Joint:
         """The total mass; 0 for the empty joint."""
         return float(self.mass0.sum() + self.mass1.sum())
 
+    @property
+    def counts_rows(self) -> bool:
+        """Whether every row has weight 1, so that the masses are numbers of rows.
+
+        Weights w of n rows are all 1 if and only if Σw = n = Σw² (Cauchy and Schwarz).
+        """
+        if self.n_rows != self.total or (self.grid is not None and self._has_unknown_weights()):
+            return False
+        squares = [part for part in (self.weight_square0, self.weight_square1) if part is not None]
+        whole = all(np.array_equal(mass, np.floor(mass)) for mass in (self.mass0, self.mass1))
+        return whole and (not squares or sum(float(part.sum()) for part in squares) == self.n_rows)
+
+    def _has_unknown_weights(self) -> bool:
+        assert self.grid is not None  # noqa: S101 -- only asked of gridded joints
+        return not self.grid.is_integer and self.weight_square0 is None
+
+    def _weight_squares(self) -> tuple[Vector, Vector] | None:
+        if self.counts_rows:
+            return self.mass0, self.mass1
+        if self.weight_square0 is None or self.weight_square1 is None:
+            return None
+        return self.weight_square0, self.weight_square1
+
     def _positive_total(self) -> float:
         if self.prediction.size == 0:
-            message = "the joint has no rows: add some with .update(y_true, y_prob)."
+            message = (
+                f"the {self.n_rows} rows of the joint all have weight 0: no row would count."
+                if self.n_rows
+                else "the joint has no rows: at least one is needed."
+            )
             raise ValueError(message)
         return self.total
 
@@ -273,19 +351,20 @@ class Joint:
 
     def prefix_sums(self) -> Vector:
         """Return 0 and the sums of the first 1, 2, … residuals: E[(y - v) 1(v <= v_i)]."""
-        sums = np.empty(self.prediction.size + 1)
-        sums[0] = 0.0
-        np.cumsum(self.residual(), out=sums[1:])
-        return sums
+        return prefix_sums(self.residual())
 
     def __eq__(self, other: object) -> bool:
-        """Whether all attributes are the same, to the bit; squares where both keep them."""
+        """Whether both summarise the same, to the bit.
+
+        Squares of places, which some grids keep to sharpen bounds, are not compared.
+        """
         if not isinstance(other, Joint):
             return NotImplemented
         return (
-            np.array_equal(self.prediction, other.prediction)
-            and np.array_equal(self.mass0, other.mass0)
-            and np.array_equal(self.mass1, other.mass1)
+            all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARRAYS[:3])
+            and _same(
+                self._weight_squares(), other._weight_squares()
+            )  # no weights are weights of 1
             and (self.n_rows, self.radius) == (other.n_rows, other.radius)
             and (self.grid, self.invalid) == (other.grid, other.invalid)
         )
@@ -308,38 +387,75 @@ class Joint:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a ``.npz`` file, whole or not at all."""
-        grid = self.grid
-        if grid is None:
-            content = {name: getattr(self, name) for name in ("prediction", "mass0", "mass1")}
+        files.write(path, self._content())
+
+    def _content(self) -> dict[str, Any]:
+        """Return the arrays of a file."""
+        names = self.grid.arrays() if self.grid is not None else _ARRAYS
+        source = self if self.grid is None else self.grid
+        content = {name: getattr(source, name) for name in names}
+        content = {name: array for name, array in content.items() if array is not None}
+        if self.grid is None:
             content["radius"] = np.float64(self.radius)
-            content["n_rows"] = np.int64(-1 if self.n_rows is None else self.n_rows)
         else:
-            content = {**grid.arrays(), "bits": np.int64(grid.bits)}
+            content["bits"] = np.int64(self.grid.bits)
+        content["n_rows"] = np.int64(-1 if self.n_rows is None else self.n_rows)
         content["invalid"] = np.array([self.invalid.get(reason, 0) for reason in INVALID])
-        files.write(path, content)
+        return content
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Joint:
         """Read what :meth:`save` wrote; a damaged or foreign file is a ``ValueError``."""
         content = files.read(path)
         try:
-            counts = content.pop("invalid", np.zeros(len(INVALID), np.int64))
-            invalid = dict(zip(INVALID, counts.tolist(), strict=True))
-            if "bits" not in content:
-                rows = int(content.pop("n_rows"))
-                joint = cls.from_masses(
-                    n_rows=None if rows < 0 else rows,
-                    radius=float(content.pop("radius")),
-                    **content,
-                )
-            elif content["cell"].size == 0:
-                joint = cls.empty(int(content["bits"]))
-            else:
-                joint = cls.from_cells(bits=int(content.pop("bits")), **content)
-            return replace(joint, invalid=invalid)
+            return cls._from_content(content)
         except (TypeError, ValueError, KeyError, OverflowError) as error:
             message = f"{os.fspath(path)!r} is not a valid joint: {error}"
             raise ValueError(message) from error
+
+    @classmethod
+    def _from_content(cls, content: Mapping[str, Any]) -> Joint:
+        """Check the arrays of a file."""
+        content = dict(content)
+        counts = content.pop("invalid", np.zeros(len(INVALID), np.int64))
+        invalid = dict(zip(INVALID, counts.tolist(), strict=True))
+        # Only grids of the first two formats had no number of rows.
+        known = "n_rows" in content or "bits" not in content or "weight_square0" in content
+        rows = int(content.pop("n_rows")) if known else -1
+        n_rows = None if rows < 0 else rows
+        if "bits" not in content:
+            radius = float(content.pop("radius"))
+            joint = cls.from_masses(n_rows=n_rows, radius=radius, **content)
+        elif content["cell"].size == 0:
+            joint = cls._from_grid(_grid.empty(_check_bits(int(content["bits"])), n_rows or 0))
+        else:
+            joint = cls.from_cells(bits=int(content.pop("bits")), n_rows=n_rows, **content)
+        return replace(joint, invalid=invalid)
+
+
+def _check_squares(
+    masses: tuple[Vector, Vector], squares: list[Vector], n_rows: int | None
+) -> None:
+    """Raise unless sums of squared weights can be those of weights with these sums."""
+    with np.errstate(over="ignore"):
+        for label, (mass, square) in enumerate(zip(masses, squares, strict=True)):
+            if (excess := square > mass * mass * (1 + 1e-9)).any():
+                why = f"more than the square of mass{label}, which no weights with that sum have."
+                _validate.fail(f"weight_square{label}", square, excess, why)
+        total = float(masses[0].sum() + masses[1].sum())
+        least = 0.0 if n_rows is None else total * (total / n_rows)
+    if float(squares[0].sum() + squares[1].sum()) < least * (1 - 1e-9):
+        message = (
+            f"weight_square0 and weight_square1 add up to less than {least:.6g}, the least that "
+            f"{n_rows} weights with the sum {total:.6g} can have: they do not belong together."
+        )
+        raise ValueError(message)
+
+
+def _same(first: tuple[Vector, Vector] | None, second: tuple[Vector, Vector] | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return all(np.array_equal(*pair) for pair in zip(first, second, strict=True))
 
 
 def _check_invalid(invalid: Mapping[str, int]) -> Mapping[str, int]:

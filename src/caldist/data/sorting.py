@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist._kernels import support
+from caldist._util.threads import thread_count
+from caldist._util.types import Vector
 
-__all__ = ["sort_masses", "sort_rows"]
-
-Vector = NDArray[np.float64]
+Columns = dict[str, Any]  # vectors by the names of a joint's fields
 
 _THREADED_SORT = 100_000  # rows from which a second thread repays its start
 
 
-def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> tuple[Vector, Vector, Vector]:
+def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> Columns:
     """Return distinct predictions with row counts per label.
 
     The two labels are sorted apart, in two threads when large: sorting values is twice as fast as
@@ -25,7 +27,7 @@ def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> tuple[Vector, Vec
     n = prediction.size
     rows = np.empty(n)
     ones = support.split_by_label(label, prediction, rows)
-    if n >= _THREADED_SORT:
+    if n >= _THREADED_SORT and thread_count() > 1:
         helper = threading.Thread(target=rows[:ones].sort)
         helper.start()
         rows[ones:].sort()
@@ -37,17 +39,36 @@ def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> tuple[Vector, Vec
     return _trimmed(out, support.merge_labels(rows[:ones], rows[ones:], *out))
 
 
-def sort_masses(prediction: Vector, mass0: Vector, mass1: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return distinct predictions with the sums of their masses, leaving out empty ones."""
-    n = prediction.size
-    out = np.empty(n), np.empty(n), np.empty(n)
-    order = np.argsort(prediction, kind="stable")
-    return _trimmed(out, support.merge_weighted(order, prediction, mass0, mass1, *out))
+def sort_masses(
+    prediction: Vector,
+    mass0: Vector,
+    mass1: Vector,
+    *squares: Vector,
+    order: NDArray[np.int64] | None = None,
+) -> Columns:
+    """Return distinct predictions with the sums of their masses, leaving out empty ones.
+
+    ``squares``, those of the weights behind mass0 and mass1, are added up in the same way.
+    """
+    if order is None:
+        order = sorting_order(prediction)
+    out = [np.empty(prediction.size) for _ in range(3 + len(squares))]
+    none = [] if squares else [np.empty(0), np.empty(0)]
+    columns = (mass0, mass1, *squares, *none)
+    return _trimmed(out, support.merge_weighted(order, prediction, *columns, *out, *none))
 
 
-def _trimmed(out: tuple[Vector, Vector, Vector], size: int) -> tuple[Vector, Vector, Vector]:
-    """Cut the arrays to size, giving memory back when it is worth it."""
-    first, second, third = (
-        array[:size].copy() if 2 * size < array.size else array[:size] for array in out
-    )
-    return first, second, third
+def sorting_order(prediction: Vector) -> NDArray[np.int64]:
+    """Return which row comes first, second, …, equal predictions in the order of the rows."""
+    return np.argsort(prediction, kind="stable")
+
+
+_NAMES = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
+
+
+def _trimmed(out: Sequence[Vector], size: int) -> Columns:
+    """Cut the arrays to size, giving memory back when it is worth it, and name them."""
+    kept = [array[:size].copy() if 2 * size < array.size else array for array in out]
+    for array in kept:
+        array.flags.writeable = False  # nobody else has them, so that a joint need not copy
+    return {name: array[:size] for name, array in zip(_NAMES, kept, strict=False)}

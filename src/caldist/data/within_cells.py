@@ -15,11 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["WithinCells", "folding_excess"]
-
-Vector = NDArray[np.float64]
+from caldist._util.types import Vector
 
 
 @dataclass(frozen=True, eq=False)

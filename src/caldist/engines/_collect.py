@@ -9,17 +9,16 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist.data.grid import Grid
+from caldist.data.grid import Grid, empty
 from caldist.data.joint import INVALID, Joint
 from caldist.engines._query import DOUBLES, Query
-
-__all__ = ["check_memory", "joints"]
 
 Numbers = NDArray[Any]
 
 # Bytes at the peak for each row of (group, cell) that comes back, as measured with DuckDB and
 # Polars: their own tables, the copy in NumPy, the sorted copy and the joints.
 BYTES_PER_ROW = 448
+BYTES_OF_WEIGHTS = 64  # more than that, where rows have weights
 _DENSE = 4  # times as many cells as rows of cells, up to which all cells are laid out
 
 
@@ -40,7 +39,8 @@ def check_memory(query: Query, bits: int, limit: int) -> None:
     def codes(bits: int) -> int:
         return 2 * ((1 << bits) + 1 + len(INVALID))
 
-    most = limit // BYTES_PER_ROW
+    each = BYTES_PER_ROW + (0 if query.rows.weight is None else BYTES_OF_WEIGHTS)
+    most = limit // each
     keys, frame = query.rows.keys, query.rows.frame
     if not keys and codes(bits) <= most:
         return
@@ -68,7 +68,7 @@ def check_memory(query: Query, bits: int, limit: int) -> None:
     )
     message = (
         f"the summary has {found:,} cells in {int(number.sum()):,} groups and needs about "
-        f"{found * BYTES_PER_ROW / 1e9:.3g} GB, more than memory_limit={limit:,} bytes: {remedy}."
+        f"{found * each / 1e9:.3g} GB, more than memory_limit={limit:,} bytes: {remedy}."
     )
     raise MemoryError(message)
 
@@ -86,33 +86,40 @@ def joints(query: Query, bits: int) -> dict[tuple[Any, ...], Joint]:
     group = np.zeros(len(table), np.int64)
     if query.rows.keys:
         table, group, keys = _grouped(table, query.rows.keys)
-    names = ["rows", *([] if query.rows.weight is None else ["mass"]), "place"]
-    names += ["square"] if query.second_order else []
+    # The sums of a grid, and the columns that they come in.
+    sources = {"count": "rows", "place": "place"}
+    if query.second_order:
+        sources["square"] = "square"
+    if query.rows.weight is not None:
+        sources |= {"count": "mass", "weight_square": "weight_square", "rows": "rows"}
+    columns = list(sources.values())
     if query.by_cell:
-        names = [name + label for name in names for label in "01"]
-    code, *sums = (_numpy(table[name]) for name in ("code", *names))
+        columns = [name + label for name in columns for label in "01"]
+    code, *parts = (_numpy(table[name]) for name in ("code", *columns))
     label = None if query.by_cell else code & 1
-    group, cell, sums = _by_cell(group, code if label is None else code >> 1, label, sums)
+    group, cell, parts = _by_cell(group, code if label is None else code >> 1, label, parts)
     bad = cell < 0
     invalid = _count_invalid(query) if bad.any() else {}
-    if query.rows.weight is not None:
-        sums = sums[2:]  # mass takes the place of rows
-    group, cell, *sums = (part[~bad] for part in (group, cell, *sums))
+    group, cell, *parts = (part[~bad] for part in (group, cell, *parts))
+    names = [name + label for name in sources for label in "01"]
     edges = np.searchsorted(group, np.arange(len(keys) + 1))
     result = {}
     for key, start, end in zip(keys, edges[:-1], edges[1:], strict=True):
-        joint = _joint(cell[start:end], [part[start:end] for part in sums], bits)
+        sums = {name: part[start:end] for name, part in zip(names, parts, strict=True)}
+        joint = _joint(cell[start:end], sums, bits)
         result[key] = replace(joint, invalid=invalid[key]) if key in invalid else joint
     return result
 
 
-def _joint(cell: Numbers, sums: list[Numbers], bits: int) -> Joint:
-    there = sums[0] + sums[1] > 0  # rows may all have weight 0
-    if not there.any():
-        return Joint.empty(bits)
-    if not there.all():
-        cell, *sums = (part[there] for part in (cell, *sums))
-    return Joint._from_grid(Grid(bits, cell, *sums))  # noqa: SLF001 -- sums that need no check
+def _joint(cell: Numbers, sums: dict[str, Numbers], bits: int) -> Joint:
+    """Return the joint of a group: ``count0`` and ``count1`` of rows, or sums of weights."""
+    n_rows = 0
+    if "rows0" in sums:  # with weights, which may all be 0
+        n_rows = int(sums.pop("rows0").sum() + sums.pop("rows1").sum())
+        there = sums["count0"] + sums["count1"] > 0
+        cell, sums = cell[there], {name: part[there] for name, part in sums.items()}
+    grid = Grid(bits, cell, **sums, n_rows=n_rows) if cell.size else empty(bits, n_rows)
+    return Joint._from_grid(grid)  # noqa: SLF001 -- sums that need no check
 
 
 def _count_invalid(query: Query) -> dict[tuple[Any, ...], dict[str, int]]:

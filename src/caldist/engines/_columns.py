@@ -10,8 +10,6 @@ import narwhals as nw
 
 from caldist import _validate
 
-__all__ = ["Columns"]
-
 
 class Columns:
     """The columns that a summary reads.

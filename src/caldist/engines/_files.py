@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
@@ -12,8 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from caldist._util.optional import require
-
-__all__ = ["Paths", "are_paths", "open_files", "reading"]
+from caldist._validate import check_flag
 
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
@@ -26,6 +26,7 @@ _READERS = {
     ".ndjson": "json",
 }
 _COMPRESSION = (".gz", ".zst")
+_REMOTE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)  # C:// is a drive
 
 
 def are_paths(table: object) -> bool:
@@ -35,7 +36,7 @@ def are_paths(table: object) -> bool:
     return isinstance(table, str | os.PathLike)
 
 
-def open_files(files: Paths, *, numbers: Sequence[str] = ()) -> Any:
+def open_files(files: Paths, *, numbers: Sequence[str] = (), remote: bool = False) -> Any:
     """Return files as one DuckDB relation, which reads them when it is asked to.
 
     Parameters
@@ -43,10 +44,15 @@ def open_files(files: Paths, *, numbers: Sequence[str] = ()) -> Any:
     files : path, pattern or list of these
         Parquet, CSV (or tab-separated) or JSON lines, by the end of their names, also compressed
         (``.gz``, ``.zst``). A folder stands for all such files in it and below; folders named
-        ``name=value`` become columns. Columns are matched by name.
+        ``name=value`` become columns, which the files must not have themselves. Columns are
+        matched by name.
     numbers : list of str
         Columns of CSV files that hold numbers: whole ones in the first rows do not make a column
         of integers.
+    remote : bool
+        Whether files may be elsewhere, as in ``"https://…"`` or ``"s3://…"``. DuckDB then opens
+        connections, and installs and loads the extensions that it needs for them. Otherwise
+        nothing is read but local files.
 
     Returns
     -------
@@ -59,23 +65,31 @@ def open_files(files: Paths, *, numbers: Sequence[str] = ()) -> Any:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If a file is damaged or of an unknown kind.
+        If a file is damaged, of an unknown kind, or not a local one; if a folder gives a column
+        that a file has itself.
     """
     duckdb = require("duckdb", extra="engines")
-    spill = Path(tempfile.gettempdir()) / f"caldist-{uuid.uuid4().hex}"
-    connection = duckdb.connect(config={"temp_directory": str(spill)})
-    connection.execute("SET enable_progress_bar = false")  # it goes to standard output
     paths = [files] if isinstance(files, str | os.PathLike) else list(files)
+    spill = Path(tempfile.gettempdir()) / f"caldist-{uuid.uuid4().hex}"
+    config: dict[str, Any] = {"temp_directory": str(spill)}
+    if not check_flag("remote", remote):
+        _refuse_remote(paths)
+        config |= {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    connection = duckdb.connect(config=config)
+    connection.execute("SET enable_progress_bar = false")  # it goes to standard output
     with reading(files):
         found = [name for path in paths for name in _matches(connection, os.fspath(path))]
         kind = _kind(found)
-        partitioned = all("=" in Path(name).parent.name for name in found)
-        options: dict[str, Any] = {"union_by_name": True, "hive_partitioning": partitioned}
+        options: dict[str, Any] = {"union_by_name": True, "hive_partitioning": False}
         if kind == "json":
             options["format"] = "newline_delimited"
         read = getattr(connection, f"read_{kind}")
         names = [glob.escape(name) for name in found]
         relation = read(names, **options)
+        if all("=" in Path(name).parent.name for name in found):
+            _refuse_columns_twice(relation.columns, found)
+            options["hive_partitioning"] = True
+            relation = read(names, **options)
         if kind == "csv" and numbers:
             # DuckDB guesses types from the first rows.
             guessed = dict(zip(relation.columns, map(str, relation.types), strict=True))
@@ -100,6 +114,30 @@ def reading(files: Paths) -> Iterator[None]:
 def _show(files: Paths) -> str:
     names = [files] if isinstance(files, str | os.PathLike) else list(files)
     return ", ".join(repr(os.fspath(name)) for name in names[:3]) + (", …" if names[3:] else "")
+
+
+def _refuse_remote(paths: Sequence[str | os.PathLike[str]]) -> None:
+    for path in paths:
+        if _REMOTE.match(os.fspath(path)):
+            message = (
+                f"{os.fspath(path)!r} is not a local file, and caldist opens no connection unless "
+                "it is asked to: download it, or pass caldist.engines.open_files(…, remote=True)."
+            )
+            raise ValueError(message)
+
+
+def _refuse_columns_twice(columns: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse folders that give a column of the files: DuckDB would let the folder win."""
+    own = {column.casefold(): column for column in columns}  # as DuckDB compares names
+    for name in names:
+        for folder in Path(name).parent.parts:
+            key, is_key, _ = folder.partition("=")
+            if is_key and key.casefold() in own:
+                message = (
+                    f"the folder {folder!r} of {name!r} gives a column {key!r}, and the files have "
+                    f"a column {own[key.casefold()]!r} themselves: rename one of them."
+                )
+                raise ValueError(message)
 
 
 def _matches(connection: Any, path: str) -> list[str]:

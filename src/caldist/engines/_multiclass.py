@@ -13,8 +13,6 @@ from caldist.engines._columns import Columns
 from caldist.engines._query import Rows, check_weight, missing
 from caldist.multiclass import ROW_SUM_TOLERANCE
 
-__all__ = ["ClassRows"]
-
 
 @dataclass(frozen=True)
 class ClassRows:

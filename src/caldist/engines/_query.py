@@ -2,8 +2,9 @@
 
 Each row gets an integer code: 2 cell + label for a valid row, a negative one for any other. One
 GROUP BY on the code counts rows and adds up integers, so that engines, partitions and merge orders
-agree to the bit. Only if there are negative codes a second query asks for the reasons. The steps
-are ordered by what engines do differently:
+agree to the bit. With weights w it adds up w, w times the integers, and w²; how many rows there
+are is counted all the same. Only if there are negative codes a second query asks for the reasons.
+The steps are ordered by what engines do differently:
 
 - rows are checked before anything is rounded or cast, since Spark casts NaN to 0, DuckDB rounds
   and PyArrow raises;
@@ -22,8 +23,6 @@ import narwhals as nw
 from caldist.data.grid import PLACE_BITS
 from caldist.data.joint import INVALID
 from caldist.engines._columns import Columns
-
-__all__ = ["DOUBLES", "Query", "Rows", "binary_rows"]
 
 _UNIT = 2.0**PLACE_BITS
 DOUBLES = 2 ** (53 - PLACE_BITS)
@@ -86,9 +85,9 @@ class Query:
     """A query for cells, and one for what is wrong with the rows that have none.
 
     ``cells`` has the columns ``keys``, ``code``, ``rows`` (how many) and the sums: ``place``, if
-    ``second_order`` ``square`` and, with weights, ``mass``. Where it is ``by_cell``, code is the
-    cell, and the others come twice, such as ``rows0`` and ``rows1`` for the two labels. ``reasons``
-    has ``keys``, ``reason`` (its number) and ``rows``.
+    ``second_order`` ``square`` and, with weights, ``mass`` and ``weight_square``. Where it is
+    ``by_cell``, code is the cell, and the others come twice, such as ``rows0`` and ``rows1`` for
+    the two labels. ``reasons`` has ``keys``, ``reason`` (its number) and ``rows``.
     """
 
     cells: nw.LazyFrame[Any]
@@ -118,7 +117,8 @@ class Query:
         sums = sums if by_cell else {name: value.floor() for name, value in sums.items()}
         if rows.weight is not None:
             mass = nw.col("mass")
-            sums = {"mass": mass} | {name: mass * value.floor() for name, value in sums.items()}
+            sums = {name: mass * value.floor() for name, value in sums.items()}
+            sums |= {"mass": mass, "weight_square": mass * mass}
         elif not in_doubles:
             sums = {name: value.cast(nw.Int64) for name, value in sums.items()}
         code, count = cell * 2.0 + label, {"rows": nw.len()}

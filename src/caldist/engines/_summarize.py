@@ -15,12 +15,10 @@ if TYPE_CHECKING:  # narwhals is loaded when a table comes
     from caldist.engines._columns import Columns
     from caldist.engines._query import Rows
 
-__all__ = ["MEMORY_LIMIT", "summarize", "summarize_one_vs_rest", "summarize_top_label"]
-
 MEMORY_LIMIT = 2 * 2**30
 
 Invalid = Literal["raise", "count"]
-Result: TypeAlias = "Joint | dict[Any, Joint]"  # without and with by
+Summary: TypeAlias = "Joint | dict[Any, Joint]"  # without and with by
 
 _EXPLAINED = dict(
     zip(
@@ -78,20 +76,22 @@ def summarize(
     invalid: Invalid = "raise",
     second_order: bool = False,
     memory_limit: int | None = MEMORY_LIMIT,
-) -> Result:
+) -> Summary:
     r"""Summarise a table of any size as the joint distribution of predictions and labels.
 
     Each prediction :math:`v` falls into the cell :math:`c = \lfloor v\,2^b \rfloor` of a grid of
     :math:`2^b` cells. For each cell and label the engine that holds the table counts rows and adds
     up the integers :math:`\lfloor f\,2^{31} \rfloor` and :math:`\lfloor f^2\,2^{31} \rfloor`, with
-    :math:`f = v\,2^b - c`. Only these sums come back.
+    :math:`f = v\,2^b - c`. With weights :math:`w` it adds up :math:`w`, :math:`w` times these
+    integers and, for confidence intervals, :math:`w^2`, and counts rows. Only these sums come back.
 
     **What it means.** :func:`caldist.evaluate` gives every measure on the summary, with certified
     bounds for its value on the rows themselves.
 
     **What it estimates.** Nothing: without weights the summary is the same to the bit from every
     engine, any partition of the rows and any order of merging, and equal to
-    ``Joint.from_arrays(…).coarsen(bits)``. With weights it is the same up to the rounding of sums.
+    ``Joint.from_arrays(…).coarsen(bits)``. With weights it is the same up to the rounding of sums:
+    to the bit where they are exact, as those of moderate whole numbers are.
 
     **Cost.** One pass over the columns named; with ``by`` one more over those of ``by``, to bound
     the memory. What comes back has at most :math:`2^{b+1}` rows for each group.
@@ -105,11 +105,12 @@ def summarize(
     y_true, y_prob : str
         The columns of labels (0 and 1, or Booleans) and of predicted probabilities.
     sample_weight : str, optional
-        The column of weights, finite and not negative.
+        The column of weights, finite and not negative. Rows of weight 0 count in
+        :attr:`Joint.n_rows` and nowhere else.
     by : str or list of str, optional
         The columns that define groups. Null and NaN are one group, of key None.
     bits : int
-        The summary has 2^bits cells. A cell holds up to 2^32 rows.
+        The summary has 2^bits cells. A cell holds up to 2^32 rows without weights.
     invalid : {"raise", "count"}
         What to do if a row has no label or prediction, or none that is valid: raise, or leave it
         out and count it in :attr:`Joint.invalid`.
@@ -173,7 +174,7 @@ def summarize_top_label(
     invalid: Invalid = "raise",
     second_order: bool = False,
     memory_limit: int | None = MEMORY_LIMIT,
-) -> Result:
+) -> Summary:
     """Summarise the confidence in the most probable of several classes.
 
     The reduction is that of :func:`caldist.top_label`, done by the engine: the prediction is the
@@ -183,7 +184,8 @@ def summarize_top_label(
     **What it means.** The joint of confidence and correctness: its measures say how far the
     confidence is from the accuracy.
 
-    **What it estimates.** Nothing; it is equal to the summary of ``top_label(…)`` to the bit.
+    **What it estimates.** Nothing; it is equal to the summary of ``top_label(…)``, to the bit
+    without weights.
 
     **Cost.** As :func:`summarize`, over the columns of all classes.
 
@@ -239,14 +241,15 @@ def summarize_one_vs_rest(
     invalid: Invalid = "raise",
     second_order: bool = False,
     memory_limit: int | None = MEMORY_LIMIT,
-) -> list[Result]:
+) -> list[Summary]:
     """Summarise one binary problem per class: this class or any other.
 
     The reduction is that of :func:`caldist.one_vs_rest`, done by the engine.
 
     **What it means.** The joint of each class's probability and of whether it is the true class.
 
-    **What it estimates.** Nothing; it is equal to the summaries of ``one_vs_rest(…)`` to the bit.
+    **What it estimates.** Nothing; it is equal to the summaries of ``one_vs_rest(…)``, to the bit
+    without weights.
 
     **Cost.** As many times that of :func:`summarize` as there are classes.
 
@@ -287,7 +290,7 @@ def _run(
     invalid: str,
     second_order: bool,  # noqa: FBT001 -- passed on
     memory_limit: int | None,
-) -> list[Result]:
+) -> list[Summary]:
     """Run a query for each kind of rows; the columns ``numbers`` hold numbers."""
     from caldist.engines import _collect  # loads narwhals
     from caldist.engines._columns import Columns  # loads narwhals
@@ -299,7 +302,7 @@ def _run(
     if memory_limit is not None:
         memory_limit = _validate.check_count("memory_limit", memory_limit)
     files = are_paths(table)
-    results: list[Result] = []
+    results: list[Summary] = []
     with reading(table) if files else nullcontext():
         if files:
             table = open_files(table, numbers=[name for name in numbers if isinstance(name, str)])
@@ -314,7 +317,7 @@ def _run(
     return results
 
 
-def _keyed(joints: dict[tuple[Any, ...], Joint], by: object) -> Result:
+def _keyed(joints: dict[tuple[Any, ...], Joint], by: object) -> Summary:
     """Return the only joint without ``by``, and groups without a tuple around a single key."""
     if by is None:
         return joints[()]

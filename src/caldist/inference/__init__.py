@@ -3,7 +3,7 @@
 from caldist.inference.bracket import PopulationBracket, distance_bracket
 from caldist.inference.comparison import Comparison, Comparisons, compare, compare_all
 from caldist.inference.groups import Group, GroupEvaluation, evaluate_groups
-from caldist.inference.intervals import Interval, confidence_interval, confidence_interval_of
+from caldist.inference.intervals import Interval, confidence_interval
 from caldist.inference.planning import interval_width, sample_size
 from caldist.inference.regions import Region, miscalibrated_regions
 from caldist.inference.testing import TestResult, calibration_test
@@ -21,7 +21,6 @@ __all__ = [
     "compare",
     "compare_all",
     "confidence_interval",
-    "confidence_interval_of",
     "distance_bracket",
     "evaluate_groups",
     "interval_width",

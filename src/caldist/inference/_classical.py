@@ -1,9 +1,8 @@
 """The classical tests of calibration, and the laws that their statistics follow in large samples.
 
 Spiegelhalter's and Hosmer and Lemeshow's statistics are functions of the residual masses c on the
-sorted distinct predictions v, as the measures are; q is the sum of the squared row weights at each
-prediction, the weights adding up to 1. The cumulative differences (ECCE) become, divided by their
-standard deviation, a Brownian motion W on [0, 1].
+sorted distinct predictions v, as those of the measures are; q is the sum of the squared row weights
+at each prediction, the weights adding up to 1.
 """
 
 from __future__ import annotations
@@ -12,32 +11,19 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = [
-    "RISK_GROUPS",
-    "chi_squared_tail",
-    "hosmer_lemeshow",
-    "largest_tail",
-    "null_deviation",
-    "range_tail",
-    "risk_groups",
-    "spiegelhalter",
-    "two_sided_normal_tail",
-]
+from caldist._util.types import Vector
+from caldist.data.units import Units
+from caldist.measures._bins import equal_mass_starts
+from caldist.measures._cumulative import null_deviation
+from caldist.measures._measure import Statistic
 
-Vector = NDArray[np.float64]
-Statistic = Callable[[Vector], float]
+OfMasses = Callable[[Vector], float]
 
-RISK_GROUPS = 10  # "deciles of risk"
+_RISK_GROUPS = 10  # "deciles of risk"
 
 
-def null_deviation(v: Vector, q: Vector, function: Vector | float = 1.0) -> float:
-    """Return the standard deviation of Σ c_i f(v_i) when the labels are Bernoulli(v)."""
-    return math.sqrt(float((q * function**2 * v * (1 - v)).sum()))
-
-
-def spiegelhalter(v: Vector, deviation: float) -> Statistic:
+def spiegelhalter(v: Vector, deviation: float) -> OfMasses:
     r"""Return the function c -> \|z\| of Spiegelhalter's two-sided test.
 
     .. math:: z = \frac{1}{s} \sum_i c_i (1 - 2 v_i), \qquad
@@ -58,27 +44,21 @@ def spiegelhalter(v: Vector, deviation: float) -> Statistic:
     return statistic
 
 
-def risk_groups(mass: Vector, groups: int = RISK_GROUPS) -> NDArray[np.intp]:
-    """Return where each group of equal mass starts; equal predictions stay together."""
-    total = float(mass.sum())
-    place = np.floor((np.cumsum(mass) - mass) * groups / total)
-    return np.concatenate(([0], np.flatnonzero(np.diff(place)) + 1))
-
-
-def hosmer_lemeshow(v: Vector, q: Vector, mass: Vector) -> tuple[Statistic, int]:
+def hosmer_lemeshow(v: Vector, q: Vector, mass: Vector) -> tuple[OfMasses, int]:
     r"""Return the function c -> H of Hosmer and Lemeshow's test, and its degrees of freedom.
 
     .. math:: H = \sum_g \frac{(\sum_{i \in g} c_i)^2}{\bar v_g (1 - \bar v_g) \sum_{i \in g} q_i}
 
     over ten groups of equal mass, \bar v the mean prediction of a group. Without weights this is
-    the textbook's (O - E)^2 / (E (1 - E/n)), summed.
+    the textbook's (O - E)^2 / (E (1 - E/n)), summed. ``mass`` may have any scale; numbers of rows
+    are compared exactly.
 
     The degrees of freedom are the number of groups, because the predictions are taken as they are:
     the usual two less are for a logistic regression on the rows it was fitted to. Ties may leave
     fewer than ten groups. A group whose predictions are all 0 or all 1 cannot vary and does not
     count; an impossible label in it makes H infinite.
     """
-    starts = risk_groups(mass)
+    starts = equal_mass_starts(mass, _RISK_GROUPS)
     mean = np.add.reduceat(mass * v, starts) / np.add.reduceat(mass, starts)
     variance = np.add.reduceat(q, starts) * mean * (1 - mean)
     certain = variance <= 0
@@ -90,13 +70,6 @@ def hosmer_lemeshow(v: Vector, q: Vector, mass: Vector) -> tuple[Statistic, int]
         return float((square[~certain] / variance[~certain]).sum())
 
     return statistic, int(np.count_nonzero(~certain))
-
-
-# -- laws ------------------------------------------------------------------------------------
-
-
-def _normal_tail(x: float) -> float:
-    return 0.5 * math.erfc(x / math.sqrt(2))
 
 
 def two_sided_normal_tail(x: float) -> float:
@@ -113,41 +86,29 @@ def chi_squared_tail(x: float, degrees: int) -> float:
     return float(chdtrc(degrees, x))
 
 
-def largest_tail(x: float) -> float:
-    r"""Return P(max \|W\| >= x), the limit law of ECCE-MAD.
-
-    .. math:: 4 \sum_{k \ge 0} (-1)^k \bar\Phi((2k + 1) x)
-              = 1 - \frac4\pi \sum_{k \ge 0} \frac{(-1)^k}{2k + 1} e^{-(2k + 1)^2 \pi^2 / (8 x^2)}
-
-    The first sum, by reflections, is exact in the tail; the second, by eigenfunctions, near 0.
-    """
-    if x <= 0:
-        return 1.0
-    if x >= 1:
-        return 4 * sum((-1.0) ** k * _normal_tail((2 * k + 1) * x) for k in range(6))
-    inside = sum(
-        (-1.0) ** k / (2 * k + 1) * math.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8)
-        for k in range(6)
-    )
-    return 1 - 4 / math.pi * inside
+# -- the tests of these names ----------------------------------------------------------------
 
 
-def range_tail(x: float) -> float:
-    r"""Return P(max W - min W >= x), the limit law of ECCE-R.
+def _spiegelhalter(units: Units) -> Statistic:
+    v = units.prediction
+    slope = 1 - 2 * v
+    deviation = null_deviation(v, units.squares, slope)
+    if units.cluster is None:
+        return Statistic(spiegelhalter(v, deviation), two_sided_normal_tail)
+    own = units.cluster_sums(units.share * units.error * slope[units.place])
+    return Statistic(spiegelhalter(v, math.sqrt(float((own**2).sum()))))
 
-    .. math:: 8 \sum_{k \ge 1} (-1)^{k - 1} k \, \bar\Phi(k x)
-              = 1 - \frac{8}{\pi^2} \sum_{j = 1, 3, \dots} \Big(\frac1{j^2} + \frac{\pi^2}{x^2}\Big)
-              e^{-j^2 \pi^2 / (2 x^2)}
 
-    The first sum integrates Feller's density. The second integrates, over where the range lies, the
-    probability (4/π) Σ_j sin(jπu/x)/j exp(-j²π²/2x²) of staying between -u and x - u.
-    """
-    if x <= 0:
-        return 1.0
-    if x >= 2:
-        return 8 * sum((-1.0) ** (k - 1) * k * _normal_tail(k * x) for k in range(1, 8))
-    inside = sum(
-        (1 / j**2 + (math.pi / x) ** 2) * math.exp(-((j * math.pi / x) ** 2) / 2)
-        for j in range(1, 12, 2)
-    )
-    return 1 - 8 / math.pi**2 * inside
+def _hosmer_lemeshow(units: Units) -> Statistic:
+    # Relative to the largest weight, so that rows of equal weight are whole numbers.
+    rows = units.at_predictions(units.count * (units.share / units.share.max()))
+    of, degrees = hosmer_lemeshow(units.prediction, units.squares, rows)
+    if units.cluster is not None:  # the limit law is that of independent rows
+        return Statistic(of)
+    return Statistic(of, lambda value: chi_squared_tail(value, degrees))
+
+
+CLASSICAL: dict[str, Callable[[Units], Statistic]] = {
+    "spiegelhalter": _spiegelhalter,
+    "hosmer_lemeshow": _hosmer_lemeshow,
+}

@@ -24,48 +24,27 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caldist._kernels import replicates
-from caldist.inference._norms import Norm, RandomIntervalNorm, prefix_sums
-from caldist.inference._resampling import (
-    Replicate,
-    Resampler,
-    Sample,
-    order_rank,
-    order_statistic,
-)
-
-__all__ = [
-    "FEW",
-    "FLIPS",
-    "LABELS",
-    "Dyadic",
-    "Limits",
-    "brier_limits",
-    "distance_lower",
-    "distance_replicates",
-    "distance_upper",
-    "norm_limits",
-    "normal_quantile",
-    "warn_if_few",
-]
-
-Vector = NDArray[np.float64]
+from caldist._util.types import Vector
+from caldist.data.joint import Joint
+from caldist.data.units import FLIPS, LABELS, Units
+from caldist.inference._resampling import Replicate, Resampler, order_rank, order_statistic
+from caldist.kernels._arrays import prefix_sums
+from caldist.measures._norm import Norm
+from caldist.measures.lower_distance import lower_distance
+from caldist.measures.random_interval_ce import RandomIntervalNorm, rounding_change
 
 FEW = 10  # rows, or clusters, of a label below which no recipe is dependable
-
-FLIPS, LABELS = 0, 1  # families of replicates: random signs, and labels drawn from predictions
 
 
 @dataclass(frozen=True)
 class Limits:
     """What all limits of one interval are made from; without a resampler they are finite-sample."""
 
-    sample: Sample
+    units: Units
     risk: float  # δ
     resampler: Resampler | None
 
@@ -77,33 +56,33 @@ class Limits:
     @property
     def root(self) -> float:
         """1/√n, n being the effective number of independent parts."""
-        shares = self.sample.group_shares()
-        count = self.sample.count if self.sample.group is None else 1
+        shares = self.units.part_shares()
+        count = self.units.count if self.units.cluster is None else 1
         return math.sqrt(float((count * shares**2).sum()))
 
     @property
     def largest(self) -> float:
         """1/n, as the largest share of an independent part."""
-        return float(self.sample.group_shares().max())
+        return self.units.largest_share
 
     @property
     def sigma(self) -> float:
         """σ̂/√n: above the standard error of every mean of e·w(v) with |w| ≤ 1."""
-        absolute = self.sample.share * np.abs(self.sample.error)
-        if self.sample.group is None:
-            return math.sqrt(float(self.sample.count @ absolute**2))
-        return math.sqrt(float((self.sample.group_sums(absolute) ** 2).sum()))
+        absolute = self.units.share * np.abs(self.units.error)
+        if self.units.cluster is None:
+            return math.sqrt(float(self.units.count @ absolute**2))
+        return math.sqrt(float((self.units.cluster_sums(absolute) ** 2).sum()))
 
     @cached_property
     def distance_noise(self) -> float:
         """By how much noise moves ldCE: the larger Q_{1 − δ/2} of its replicates."""
-        noise = distance_replicates(self.sample).items()
+        noise = lower_distance.noise(self.units, -math.inf).items()
         return max(float(self.quantile(replicate, family)) for family, replicate in noise)
 
     def quantile(self, replicate: Replicate, family: int) -> Vector:
         """Return Q_{1 − δ/2} of a replicate."""
         assert self.resampler is not None  # noqa: S101 -- only called by the resampling recipes
-        values = self.resampler.run(replicate, family=family, size=self.sample.n_rows)
+        values = self.resampler.run(replicate, family=family, size=self.units.n_rows)
         return np.asarray(order_statistic(values, 1 - self.risk / 2))
 
     def norm_quantile(
@@ -136,6 +115,63 @@ class Limits:
 
         return float(self.quantile(replicate, family))
 
+    def of_norm(self, norm: Norm) -> tuple[float, float, float]:
+        """Return the value of a norm of the residual masses with its lower and upper limit."""
+        units, log = self.units, self.logarithm
+        value = norm(units.residual)
+        if self.resampler is None:
+            tail = norm.bound * math.sqrt(2 * log) * self.root
+            # A norm is convex, so its mean over samples is not below the population's: only the
+            # lower limit pays for the noise.
+            return value, value - norm.noise * self.root - tail, value + tail
+        spread = self.norm_quantile(norm, units.flip, FLIPS)
+        # Labels drawn independently say nothing about clusters.
+        calibrated = spread
+        if units.cluster is None:
+            calibrated = self.norm_quantile(norm, units.draw, LABELS)
+        z = -normal_quantile(self.risk / 2)
+        extra = norm.bound * log * self.largest / 3
+        functions = norm.candidates(units.residual, calibrated)
+        if functions is None:
+            upper = value + z * norm.bound * self.sigma + extra
+            if units.cluster is not None:  # σ̂ supposes the worst within clusters, the signs do not
+                upper = min(upper, value + spread)
+        else:
+            upper = extra + max(
+                abs(float(units.residual @ function)) + z * _standard_error(units, function)
+                for function in functions
+            )
+        return value, value - max(spread, calibrated), upper
+
+    def distance_lower(self, value: float) -> float:
+        """Return the lower limit of ldCE, whose value on the sample is at least ``value``."""
+        if self.resampler is None:
+            return value - self.root - math.sqrt(2 * self.logarithm) * self.root
+        return value - self.distance_noise
+
+    def distance_upper(self, value: float) -> float:
+        """Return the upper limit of ldCE, whose value on the sample is at most ``value``."""
+        log = self.logarithm
+        if self.resampler is None:
+            return value + math.sqrt(2 * log) * self.root  # as a norm, ldCE is convex
+        above = log * self.largest / 3 - normal_quantile(self.risk / 2) * self.sigma
+        if self.units.cluster is not None:
+            above = min(above, self.distance_noise)
+        return value + above
+
+    def of_mean(self, loss: Callable[[Vector, Vector], Vector]) -> float:
+        """Return how far the population's mean of a loss between 0 and 1 may be on each side."""
+        units, log = self.units, self.logarithm
+        if self.resampler is None:
+            return math.sqrt(log / 2) * self.root
+        losses = loss(units.label.astype(np.float64), units.prediction[units.place])
+        error = units.standard_error(losses)
+        return log * self.largest / 3 - normal_quantile(self.risk / 2) * error
+
+    def dyadic(self, joint: Joint) -> Dyadic:
+        """Return the limits of RintCE over widths 1, 1/2, 1/4, …, for the rows behind a joint."""
+        return Dyadic(self, partial(rounding_change, joint))
+
 
 def normal_quantile(level: float) -> float:
     """Return z_a."""
@@ -144,80 +180,15 @@ def normal_quantile(level: float) -> float:
     return NormalDist().inv_cdf(level)
 
 
-def norm_limits(limits: Limits, norm: Norm) -> tuple[float, float, float]:
-    """Return the value of a norm of the residual masses with its lower and upper limit."""
-    sample, log = limits.sample, limits.logarithm
-    value = norm(sample.residual)
-    if limits.resampler is None:
-        tail = norm.bound * math.sqrt(2 * log) * limits.root
-        # A norm is convex, so its mean over samples is not below the population's: only the lower
-        # limit pays for the noise.
-        return value, value - norm.noise * limits.root - tail, value + tail
-    spread = limits.norm_quantile(norm, sample.flip, FLIPS)
-    # Labels drawn independently say nothing about clusters.
-    calibrated = spread
-    if sample.group is None:
-        calibrated = limits.norm_quantile(norm, sample.draw, LABELS)
-    z = -normal_quantile(limits.risk / 2)
-    extra = norm.bound * log * limits.largest / 3
-    functions = norm.candidates(sample.residual, calibrated)
-    if functions is None:
-        upper = value + z * norm.bound * limits.sigma + extra
-        if sample.group is not None:  # σ̂ supposes the worst within clusters, the signs do not
-            upper = min(upper, value + spread)
-    else:
-        upper = extra + max(
-            abs(float(sample.residual @ function)) + z * _standard_error(sample, function)
-            for function in functions
-        )
-    return value, value - max(spread, calibrated), upper
-
-
-def _standard_error(sample: Sample, function: Vector) -> float:
+def _standard_error(units: Units, function: Vector) -> float:
     """Return that of E[e·w(v)], and at least what calibrated labels would give."""
-    w = function[sample.place]
-    found = sample.standard_error(sample.error * w)
-    if sample.group is not None:
+    w = function[units.place]
+    found = units.standard_error(units.error * w)
+    if units.cluster is not None:
         return found
-    v = sample.prediction[sample.place]
-    calibrated = float(sample.count @ (sample.share**2 * v * (1 - v) * w**2))
+    v = units.prediction[units.place]
+    calibrated = float(units.count @ (units.share**2 * v * (1 - v) * w**2))
     return max(found, math.sqrt(calibrated))
-
-
-def distance_lower(limits: Limits, value: float) -> float:
-    """Return the lower limit of ldCE, whose value on the sample is at least ``value``.
-
-    The optimal dual potentials are 1-Lipschitz and vanish at one end of [0, 1] each, so ldCE moves
-    by at most the integral that ``label_deviation`` returns: no replicate needs a solver.
-    """
-    if limits.resampler is None:
-        return value - limits.root - math.sqrt(2 * limits.logarithm) * limits.root
-    return value - limits.distance_noise
-
-
-def distance_upper(limits: Limits, value: float) -> float:
-    """Return the upper limit of ldCE, whose value on the sample is at most ``value``."""
-    log = limits.logarithm
-    if limits.resampler is None:
-        return value + math.sqrt(2 * log) * limits.root  # as a norm, ldCE is convex
-    above = log * limits.largest / 3 - normal_quantile(limits.risk / 2) * limits.sigma
-    if limits.sample.group is not None:
-        above = min(above, limits.distance_noise)
-    return value + above
-
-
-def distance_replicates(sample: Sample) -> dict[int, Replicate]:
-    """Return replicates of a bound on how far noise moves ldCE, by their families."""
-
-    def flipped(rng: np.random.Generator) -> float:
-        return float(replicates.label_deviation(sample.prediction, sample.flip_masses(rng)))
-
-    def drawn(rng: np.random.Generator) -> float:
-        ones = sample.draw(rng)  # more of label 1 than expected, and as many less of label 0
-        return float(replicates.label_deviation(sample.prediction, np.concatenate((-ones, ones))))
-
-    # Labels drawn independently say nothing about clusters.
-    return {FLIPS: flipped, LABELS: drawn} if sample.group is None else {FLIPS: flipped}
 
 
 @dataclass(frozen=True)
@@ -232,7 +203,7 @@ class Dyadic:
 
     def _norms(self) -> list[RandomIntervalNorm]:
         finest = max(0, math.ceil(-math.log2(self.limits.root) - 1e-9))
-        prediction = self.limits.sample.prediction
+        prediction = self.limits.units.prediction
         return [RandomIntervalNorm(prediction, width=2.0**-k) for k in range(finest + 1)]
 
     def lower(self, cost: float) -> float:
@@ -241,17 +212,17 @@ class Dyadic:
         RintCE does not decrease as ε halves, so its limit at the least width holds for all finer
         ones.
         """
-        limits, sample, norms = self.limits, self.limits.sample, self._norms()
+        limits, units, norms = self.limits, self.limits.units, self._norms()
         if limits.resampler is None:
             tail = math.sqrt(2 * self._logarithm(norms))
             noise = limits.root * (np.array([norm.noise for norm in norms]) + tail)
         else:
-            noise = limits.quantile(lambda rng: _each(norms, sample.flip(rng)), FLIPS)
-            if sample.group is None:
-                drawn = limits.quantile(lambda rng: _each(norms, sample.draw(rng)), LABELS)
+            noise = limits.quantile(lambda rng: _each(norms, units.flip(rng)), FLIPS)
+            if units.cluster is None:
+                drawn = limits.quantile(lambda rng: _each(norms, units.draw(rng)), LABELS)
                 noise = np.maximum(noise, drawn)
         slack = np.array([self.rounding(norm.width) for norm in norms])
-        least = np.maximum(0.0, np.array(_each(norms, sample.residual)) - noise - slack)
+        least = np.maximum(0.0, np.array(_each(norms, units.residual)) - noise - slack)
         full = least + cost * np.array([norm.width for norm in norms])
         return min(float(full.min()), float(least[-1]))
 
@@ -259,7 +230,7 @@ class Dyadic:
         """Return the upper limit, which needs no replicates."""
         limits, norms = self.limits, self._norms()
         least = min(
-            norm(limits.sample.residual) + self.rounding(norm.width) + cost * norm.width
+            norm(limits.units.residual) + self.rounding(norm.width) + cost * norm.width
             for norm in norms
         )
         if limits.resampler is None:
@@ -277,34 +248,29 @@ def _each(norms: list[RandomIntervalNorm], masses: Vector) -> list[float]:
     return [norm.of_sums(sums) for norm in norms]
 
 
-def brier_limits(limits: Limits, value: float) -> tuple[float, float]:
-    """Return limits for the Brier score, a mean of numbers between 0 and 1."""
-    log = limits.logarithm
-    if limits.resampler is None:
-        half = math.sqrt(log / 2) * limits.root
-    else:
-        error = limits.sample.standard_error(limits.sample.error**2)
-        half = log * limits.largest / 3 - normal_quantile(limits.risk / 2) * error
-    return value - half, value + half
-
-
-def warn_if_few(sample: Sample, stacklevel: int = 3) -> None:
-    """Warn, by default as of the caller's caller, when limits may hold less often than they say."""
-    group = sample.group
-    if group is None:
-        parts, total = "rows", sample.n_rows
-        counts = [int(sample.count[sample.label == k].sum()) for k in (0, 1)]
+def few_in_words(units: Units) -> str:
+    """Say why limits may hold less often than their level; nothing if they do not."""
+    cluster = units.cluster
+    if cluster is None:
+        parts = "rows" if units.heaviest is None else "effective rows"
+        total = units.n_rows
+        counts = [int(units.count[units.label == k].sum()) for k in (0, 1)]
     else:  # only clusters are independent
-        parts, total = "clusters", np.unique(group).size
-        counts = [np.unique(group[sample.label == k]).size for k in (0, 1)]
+        parts, total = "clusters", np.unique(cluster).size
+        counts = [np.unique(cluster[units.label == k]).size for k in (0, 1)]
     few = [f"{counts[k]} of {total} {parts} have label {k}" for k in (1, 0) if counts[k] < FEW]
-    if group is not None and total < FEW:
+    if cluster is not None and total < FEW:
         few = [f"{total} clusters are given"]
-    if few:
-        warnings.warn(
-            f"only {' and '.join(few)}: with fewer than {FEW} a confidence interval may hold the "
-            "population's value less often than its level says. Take it as a rough guide, or use "
-            "method='finite_sample' where there is one.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
+    if not few:
+        return ""
+    return (
+        f"only {' and '.join(few)}: with fewer than {FEW} a confidence interval may hold the "
+        "population's value less often than its level says. Take it as a rough guide, or use "
+        "method='finite_sample' where there is one."
+    )
+
+
+def warn_if_few(units: Units, stacklevel: int = 3) -> None:
+    """Warn, by default as of the caller's caller, when limits may hold less often than they say."""
+    if words := few_in_words(units):
+        warnings.warn(words, UserWarning, stacklevel=stacklevel)

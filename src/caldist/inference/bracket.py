@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist.data.joint import Joint
-from caldist.inference import _limits
-from caldist.inference._limits import Dyadic, Limits, warn_if_few
-from caldist.inference._resampling import Resampler, Sample
+from caldist.data.rows import Rows
+from caldist.inference._limits import Limits, warn_if_few
+from caldist.inference._resampling import Resampler
 from caldist.measures.certification import DistanceBracket, sample_bracket
-from caldist.measures.lower_distance import TOLERANCE, certify_lower
-
-__all__ = ["PopulationBracket", "distance_bracket"]
+from caldist.measures.lower_distance import TOLERANCE, lower_distance
+from caldist.measures.random_interval_ce import random_interval_ce
 
 
 @dataclass(frozen=True)
@@ -32,15 +31,16 @@ class PopulationBracket(DistanceBracket):
 
 
 def distance_bracket(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     tol: float = TOLERANCE,
     sample_weight: ArrayLike | None = None,
     confidence_level: float | None = None,
     n_resamples: int = 999,
-    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
+    progress: bool = False,
 ) -> DistanceBracket:
     r"""Return bounds on the distance to calibration, knowing predictions and labels only.
 
@@ -61,7 +61,8 @@ def distance_bracket(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     tol : float
@@ -71,11 +72,13 @@ def distance_bracket(
         Speak of the population, with this confidence.
     n_resamples : int
         Only with a confidence level: the number of replicates.
-    groups : array-like, optional
+    clusters : array-like, optional
         Only with a confidence level: the cluster of each row; see
         :func:`caldist.confidence_interval`.
     rng : int, numpy.random.Generator or None
         Only with a confidence level.
+    progress : bool
+        Show a progress bar after two seconds.
 
     Returns
     -------
@@ -95,23 +98,31 @@ def distance_bracket(
     With 95% confidence, the distance ... is at least 0.1... and at most 0.2..., whatever is ...
     """
     tol = _validate.check_positive("tol", tol)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+    resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
+    if confidence_level is None and clusters is not None:
+        message = "clusters only matters for the population: give confidence_level too."
+        raise ValueError(message)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
     if confidence_level is None:
-        if groups is not None:
-            message = "groups only matters for the population: give confidence_level too."
-            raise ValueError(message)
-        return sample_bracket(joint, tol=tol)
+        return replace(sample_bracket(rows.joint, tol=tol), library=rows.library)
     level = _validate.check_fraction("confidence_level", confidence_level)
-    resampler = Resampler.of(rng, n_resamples=n_resamples)
-    sample = Sample.from_arrays(y_true, y_prob, sample_weight=sample_weight, groups=groups)
-    warn_if_few(sample)
-    limits = Limits(sample, 1 - level, resampler)
-    distance = certify_lower(joint, tol=tol).lower
-    upper = min(1.0, Dyadic(limits, lambda _width: 0.0).upper(cost=0.5))
+    warn_if_few(rows.units)
+    return population_bracket(rows, level, resampler, tol=tol)
+
+
+def population_bracket(
+    rows: Rows, confidence_level: float, resampler: Resampler, *, tol: float = TOLERANCE
+) -> PopulationBracket:
+    """Return bounds for the population behind rows that were checked."""
+    joint = rows.joint
+    limits = Limits(rows.units, 1 - confidence_level, resampler)
+    _, lower, _ = lower_distance.using(tol=tol).interval(limits, joint)
+    upper = min(1.0, limits.dyadic(joint).upper(cost=0.5))
     return PopulationBracket(
-        lower=min(max(0.0, _limits.distance_lower(limits, distance)), upper),
+        lower=min(max(0.0, lower), upper),
         upper=upper,
-        lower_measure="lower_distance",
-        upper_measure="random_interval_ce",
-        confidence_level=level,
+        lower_measure=lower_distance.name,
+        upper_measure=random_interval_ce.name,
+        confidence_level=confidence_level,
+        library=rows.library,
     )

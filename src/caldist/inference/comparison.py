@@ -1,64 +1,43 @@
-"""Which of several models is better calibrated: differences with intervals, on the same rows."""
+"""Which of several models is better calibrated: differences with intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.frames import library_of
+from caldist._util.results import Result
 from caldist._util.text_tables import aligned
-from caldist.inference._norms import NORMS
-from caldist.inference._paired import (
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows, models_of, refuse_beside_joint
+from caldist.inference._differences import (
     PARTS,
     Differences,
-    LossDifferences,
-    NormDifferences,
+    IndependentNorms,
+    Means,
+    PairedNorms,
     PairedRows,
 )
+from caldist.inference._limits import warn_if_few
 from caldist.inference._resampling import Resampler, order_rank
-from caldist.measures.registry import MEASURES
-
-__all__ = ["Comparison", "Comparisons", "compare", "compare_all"]
-
-ComparedMeasure = Literal[
-    "smooth_ce", "kernel_ce", "random_interval_ce", "weighted_ce", "brier_score"
-]
-
-_NOT_A_NORM = (
-    "is not a norm of the residuals, so the errors of two models do not cancel in a known way. Use "
-    "'smooth_ce', which lies between half and twice the lower distance, or 'random_interval_ce'."
-)
-_NO_POPULATION = (
-    "has no valid interval for the population, because samples cannot tell its values apart. Use "
-    "'smooth_ce', or 'random_interval_ce' for the error of bins."
-)
-_UNKNOWN_LAW = (
-    "has no interval that is known to hold near calibration. Use 'smooth_ce', 'kernel_ce' or "
-    "'random_interval_ce'."
-)
-_REFUSED = {
-    "lower_distance": _NOT_A_NORM,
-    "surrogate_interval_ce": _NOT_A_NORM,
-    "interval_ce": _NOT_A_NORM,
-    "upper_distance": _NO_POPULATION,
-    "ece": _NO_POPULATION,
-    "binned_ece": _NO_POPULATION,
-}
+from caldist.measures._measure import Measure
+from caldist.measures.registry import all_measures, find
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """The difference of a measure between two models, with its uncertainty.
 
     Attributes
     ----------
     difference
         ``value_a - value_b``: negative where the first model is better.
-    low, high
+    lower, upper
         The ends of the confidence interval for the population's difference.
     pvalue
         The smallest 1 - confidence_level at which 0 is outside the interval.
@@ -68,21 +47,35 @@ class Comparison:
         What was asked for.
     n_resamples
         The resamples that were made; 0 for the Brier score.
+    rounding
+        How far rounded predictions may have moved the difference, which the ends allow for.
     """
 
     difference: float
-    low: float
-    high: float
+    lower: float
+    upper: float
     pvalue: float
     value_a: float
     value_b: float
     measure: str
     confidence_level: float
     n_resamples: int
+    rounding: float = 0.0
+    library: str | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.measure} differs by {self.difference:+.4g} ({self.value_a:.4g} less "
+            f"{self.value_b:.4g}), {100 * self.confidence_level:g}% confidence interval "
+            f"{self.lower:+.4g} to {self.upper:+.4g}, p = {self.pvalue:.3g}"
+        )
+        if self.rounding == 0:
+            return text
+        return f"{text}, moved outwards for the rounding of the predictions, by {self.rounding:.2g}"
 
 
 @dataclass(frozen=True)
-class Comparisons:
+class Comparisons(Result):
     """All pairs of several models, in one statement that holds for all of them at once.
 
     Attributes
@@ -95,22 +88,21 @@ class Comparisons:
         As in each pair. The confidence is that all the intervals hold together.
     """
 
-    values: dict[str, float]
-    pairs: dict[tuple[str, str], Comparison]
+    values: Mapping[str, float]
+    pairs: Mapping[tuple[str, str], Comparison]
     measure: str
     confidence_level: float
     n_resamples: int
+    library: str | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def rows(self) -> list[dict[str, str | float]]:
-        """One row for each pair, for a data frame."""
+    def _lines(self) -> list[dict[str, Any]]:
         return [
             {
                 "model_a": a,
                 "model_b": b,
                 "difference": pair.difference,
-                "low": pair.low,
-                "high": pair.high,
+                "lower": pair.lower,
+                "upper": pair.upper,
                 "pvalue": pair.pvalue,
             }
             for (a, b), pair in self.pairs.items()
@@ -119,10 +111,10 @@ class Comparisons:
     def __str__(self) -> str:
         """Return an aligned table."""
         level = f"{100 * self.confidence_level:g}%"
-        lines: list[tuple[str, ...]] = [("", "", self.measure, "difference", "low", "high", "p")]
+        lines: list[tuple[str, ...]] = [("", "", self.measure, "difference", "lower", "upper", "p")]
         lines += [(name, "", f"{value:.4f}", "", "", "", "") for name, value in self.values.items()]
         for (a, b), pair in self.pairs.items():
-            numbers = (f"{x:+.4f}" for x in (pair.difference, pair.low, pair.high))
+            numbers = (f"{x:+.4f}" for x in (pair.difference, pair.lower, pair.upper))
             lines.append((a, f"- {b}", "", *numbers, f"{pair.pvalue:.3g}"))
         return "\n".join(
             [*aligned(lines, left={0, 1}), f"All intervals hold together with {level} confidence."]
@@ -130,20 +122,23 @@ class Comparisons:
 
 
 def compare(
-    y_true: ArrayLike,
-    y_prob_a: ArrayLike,
-    y_prob_b: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob_a: ArrayLike | Joint | None = None,
+    y_prob_b: ArrayLike | None = None,
     *,
-    measure: ComparedMeasure = "smooth_ce",
+    measure: str | Measure[Any] = "smooth_ce",
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
-    **measure_options: Any,
 ) -> Comparison:
-    r"""Compare the calibration of two models on the same rows.
+    r"""Compare the calibration of two models on the same rows, or of two independent samples.
+
+    ``compare(y_true, y_prob_a, y_prob_b)`` is about two models on the same rows;
+    ``compare(joint_a, joint_b)`` about two samples that are independent of each other: before and
+    after, two arms, two months. Two models on the same rows are not, so pass the rows there.
 
     With :math:`T = \|c\|` the measure as a norm of the residual masses c, :math:`h = \sum_i
     \pm c^{(i)}` those of the rows with random signs, shared by both models, :math:`\hat w` the
@@ -151,16 +146,17 @@ def compare(
 
     .. math::
 
-        \mathrm{low} &= T_a - T_b - Q(\|h_a\| - \langle \hat w_b, h_b \rangle) \\
-        \mathrm{high} &= T_a - T_b + Q(\|h_b\| - \langle \hat w_a, h_a \rangle)
+        \mathrm{lower} &= T_a - T_b - Q(\|h_a\| - \langle \hat w_b, h_b \rangle) \\
+        \mathrm{upper} &= T_a - T_b + Q(\|h_b\| - \langle \hat w_a, h_a \rangle)
 
     cut off at :math:`\pm(\|c_a - c_b\| + z s + \ln(3/\delta)\,m/3)`, the upper end of the interval
     for :math:`\|c_a - c_b\|`, where s is the standard error of the mean of
     :math:`e_a w(v_a) - e_b w(v_b)`, w the witness of :math:`c_a - c_b`, and m the largest part of
-    one row in that mean.
+    one row in that mean. Independent samples have signs and errors of their own, and rounded
+    predictions move the ends outwards.
 
-    **What it means.** With the given confidence the population's difference lies between ``low``
-    and ``high``. It also holds where one model or both are calibrated, where bootstrapped
+    **What it means.** With the given confidence the population's difference lies between ``lower``
+    and ``upper``. It also holds where one model or both are calibrated, where bootstrapped
     differences miss the truth more often than not: noise makes a measure larger, never smaller,
     and more so for some predictions than for others. The Brier score is a mean and needs none of
     this: its interval is that of the paired differences of the losses.
@@ -171,24 +167,24 @@ def compare(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
     y_prob_a, y_prob_b : array-like in [0, 1]
-        ``y_prob_a`` and ``y_prob_b`` are the predictions of the two models for the same rows.
-    measure : "smooth_ce", "kernel_ce", "random_interval_ce", "weighted_ce" or "brier_score"
+        ``y_prob_a`` and ``y_prob_b`` are the predictions of the two models for the same rows. If
+        ``y_true`` is a joint, ``y_prob_a`` is the other one.
+    measure : measure or its name
+        ``smooth_ce``, ``kernel_ce``, ``random_interval_ce``, ``weighted_ce`` or ``brier_score``,
+        with its options bound: ``measure=caldist.kernel_ce.using(bandwidth=0.1)``.
     confidence_level : float
     n_resamples : int
         How often signs are drawn; not used for the Brier score.
     sample_weight : array-like, optional
-    groups : array-like, optional
+    clusters : array-like, optional
         The cluster of each row, where rows are not independent. Signs flip for whole clusters.
     rng : int, numpy.random.Generator or None
         The same seed gives the same result on any number of cores; exchanging
-        the models mirrors it.
+        two models on the same rows mirrors it.
     progress : bool
         Show a progress bar after two seconds.
-    **measure_options
-        ``measure_options`` are those of the measure: ``kernel``, ``bandwidth``, ``width``,
-        ``functions``.
 
     Returns
     -------
@@ -206,30 +202,35 @@ def compare(
     >>> truth = rng.random(2000)
     >>> y_true = rng.random(2000) < truth
     >>> result = caldist.compare(y_true, truth, np.sqrt(truth), rng=1)
-    >>> result.high < 0, result.pvalue <= 0.05
+    >>> result.upper < 0, result.pvalue <= 0.05
     (True, True)
     """
-    comparison = _all_pairs(
-        y_true, {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b},
-        measure=measure, confidence_level=confidence_level, n_resamples=n_resamples,
-        sample_weight=sample_weight, groups=groups, rng=rng, progress=progress,
-        options=measure_options,
-    )  # fmt: skip
-    return comparison[0, 1]
+    chosen = comparable(measure)
+    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
+    resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
+    if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
+        pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters)
+        return independent_comparison(pair, chosen, confidence_level, resampler)
+    label, predictions = _validate.named_inputs(
+        y_true, {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
+    )
+    named = dict(zip("ab", predictions, strict=True))
+    models = models_of(label, named, sample_weight=sample_weight, clusters=clusters)
+    library = library_of(y_prob_a)
+    return paired_comparisons(models, chosen, confidence_level, resampler, library)["a", "b"]
 
 
 def compare_all(
     y_true: ArrayLike,
-    y_prob: Mapping[str, ArrayLike],
+    y_prob: Mapping[str, ArrayLike] | None = None,
     *,
-    measure: ComparedMeasure = "smooth_ce",
+    measure: str | Measure[Any] = "smooth_ce",
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
-    **measure_options: Any,
 ) -> Comparisons:
     r"""Compare the calibration of several models on the same rows, all pairs at once.
 
@@ -250,20 +251,19 @@ def compare_all(
     y_true : array-like of 0 and 1
     y_prob : dict from names to array-likes in [0, 1]
         The predictions of each model for the same rows.
-    measure : "smooth_ce", "kernel_ce", "random_interval_ce", "weighted_ce" or "brier_score"
+    measure : measure or its name
+        As in :func:`caldist.compare`.
     confidence_level : float
         That all intervals hold together.
     n_resamples : int
         How often signs are drawn. It must be at least about 3 m/δ: 999 are enough for 16 pairs at
         95%.
     sample_weight : array-like, optional
-    groups : array-like, optional
+    clusters : array-like, optional
         The cluster of each row, where rows are not independent.
     rng : int, numpy.random.Generator or None
     progress : bool
         Show a progress bar after two seconds.
-    **measure_options
-        ``measure_options`` are those of the measure, as in :func:`caldist.compare`.
 
     Returns
     -------
@@ -278,7 +278,7 @@ def compare_all(
     >>> y_true = rng.random(2000) < truth
     >>> models = {"truth": truth, "root": np.sqrt(truth), "half": np.full(2000, 0.5)}
     >>> print(caldist.compare_all(y_true, models, measure="brier_score"))
-                   brier_score  difference      low     high         p
+                   brier_score  difference    lower    upper         p
     truth               0.1633
     root                0.1956
     half                0.2500
@@ -287,87 +287,140 @@ def compare_all(
     root   - half                  -0.0544  -0.0668  -0.0421  2.61e-22
     All intervals hold together with 95% confidence.
     """
+    inside = [
+        item for part in (y_true, y_prob) if isinstance(part, Mapping) for item in part.values()
+    ]
+    if any(isinstance(item, Joint) for item in (y_true, *inside)):
+        message = (
+            "a Joint was given, but models are compared on the same rows, which summaries do not "
+            "have: pass labels and {name: predictions}, or compare two independent samples with "
+            "caldist.compare(joint_a, joint_b)."
+        )
+        raise TypeError(message)
     if not isinstance(y_prob, Mapping):
         message = (
             f"y_prob is of type {type(y_prob).__name__}; pass a dict from the name of each model "
             "to its predictions."
         )
         raise TypeError(message)
-    label, predictions = _validate.models(y_true, y_prob)
-    if len(predictions) < 2:
-        message = "y_prob has only one model; at least two are needed to compare."
-        raise ValueError(message)
-    pairs = _all_pairs(
-        label, predictions,
-        measure=measure, confidence_level=confidence_level, n_resamples=n_resamples,
-        sample_weight=sample_weight, groups=groups, rng=rng, progress=progress,
-        options=measure_options,
-    )  # fmt: skip
-    names = list(predictions)
-    values = [pairs[0, 1].value_a, *(pairs[0, k].value_b for k in range(1, len(names)))]
-    return Comparisons(
-        dict(zip(names, values, strict=True)),
-        {(names[a], names[b]): pair for (a, b), pair in pairs.items()},
-        measure,
-        pairs[0, 1].confidence_level,
-        pairs[0, 1].n_resamples,
-    )
-
-
-def _all_pairs(
-    y_true: ArrayLike,
-    named: Mapping[str, ArrayLike],
-    *,
-    measure: str,
-    confidence_level: float,
-    n_resamples: int,
-    sample_weight: ArrayLike | None,
-    groups: ArrayLike | None,
-    rng: _validate.Rng,
-    progress: bool,
-    options: dict[str, Any],
-) -> dict[tuple[int, int], Comparison]:
-    """Return the comparisons of all pairs of models, numbered in their order."""
-    _check_measure(measure, options)
+    chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
-    rows = PairedRows.from_arrays(y_true, named, sample_weight, groups)
-    rows.warn_if_few(stacklevel=4)
-    pairs = list(combinations(range(len(named)), 2))
+    models = models_of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    if len(models) < 2:
+        message = "y_prob has only one model; at least two are needed to compare."
+        raise ValueError(message)
+    library = next(iter(models.values())).library
+    pairs = paired_comparisons(models, chosen, confidence_level, resampler, library)
+    first = next(iter(models))
+    values = {name: pairs[first, name].value_b for name in list(models)[1:]}
+    values = {first: next(iter(pairs.values())).value_a, **values}
+    made = next(iter(pairs.values())).n_resamples
+    return Comparisons(values, pairs, str(chosen), confidence_level, made, library)
+
+
+def paired_comparisons(
+    models: Mapping[str, Rows],
+    measure: Measure[Any],
+    confidence_level: float,
+    resampler: Resampler,
+    library: str | None = None,
+) -> dict[tuple[str, str], Comparison]:
+    """Compare all pairs of models on the same rows, in one statement for all of them."""
+    pairs = list(combinations(range(len(models)), 2))
     delta = (1 - confidence_level) / len(pairs)
+    paired = PairedRows(list(models.values()))
+    made = 0 if measure.facts.loss is not None else resampler.n_resamples
     differences: Differences
-    if measure == "brier_score":
-        differences, made = LossDifferences(rows), 0
+    if measure.facts.loss is not None:
+        differences = Means(measure.facts.loss, paired)
     else:
-        made = resampler.n_resamples
         order_rank(made, 1 - delta / PARTS)  # too few are refused before they are made
-        differences = NormDifferences(rows, measure, options, resampler)
-    values = differences.values
+        differences = PairedNorms(paired, measure, resampler)
+    warn_if_few(paired.models[0].units, stacklevel=4)  # now, as the order of rows is known
+    names, values = list(models), differences.values
     return {
-        (a, b): Comparison(
+        (names[a], names[b]): Comparison(
             values[a] - values[b],
             *differences.ends(a, b, delta),
             min(1.0, len(pairs) * differences.pvalue(a, b)),
             values[a],
             values[b],
-            measure,
+            str(measure),
             confidence_level,
             made,
+            library=library,
         )
         for a, b in pairs
     }
 
 
-def _check_measure(measure: object, options: dict[str, Any]) -> None:
-    known = (*NORMS, "brier_score")
-    if isinstance(measure, str) and measure in MEASURES and measure not in known:
-        reason = _REFUSED.get(measure, _UNKNOWN_LAW)
-        message = f"measure is {measure!r}, which {reason}"
+def independent_comparison(
+    pair: tuple[Rows, Rows],
+    measure: Measure[Any],
+    confidence_level: float,
+    resampler: Resampler,
+) -> Comparison:
+    """Compare two samples that are independent of each other."""
+    units = [rows.units for rows in pair]
+    for part in units:
+        warn_if_few(part, stacklevel=4)
+    delta = 1 - confidence_level
+    made = 0 if measure.facts.loss is not None else resampler.n_resamples
+    differences: Differences
+    if measure.facts.loss is not None:
+        differences = Means(measure.facts.loss, units)
+    else:
+        order_rank(made, 1 - delta / PARTS)
+        differences = IndependentNorms(units, measure, resampler)
+    value_a, value_b = differences.values
+    lower, upper = differences.ends(0, 1, delta)
+    (value_a, below_a, above_a), (value_b, below_b, above_b) = (
+        _moved(measure, rows, value) for rows, value in zip(pair, differences.values, strict=True)
+    )
+    rounding = max(below_a + above_b, above_a + below_b)
+    bound = measure.facts.ceiling
+    return Comparison(
+        value_a - value_b,
+        max(lower - below_a - above_b, -bound),
+        min(upper + above_a + below_b, bound),
+        min(1.0, differences.pvalue(0, 1, rounding)),
+        value_a,
+        value_b,
+        str(measure),
+        confidence_level,
+        made,
+        rounding,
+        pair[0].library,
+    )
+
+
+def _moved(measure: Measure[Any], rows: Rows, value: float) -> tuple[float, float, float]:
+    """Return the value, and how far the rows' own may lie below and above the one on the joint."""
+    moved, lower, upper = measure.moved_outwards(rows.joint, value, value, value)
+    return moved, max(0.0, value - lower), max(0.0, upper - value)
+
+
+def _independent(
+    y_true: Any, y_prob_a: Any, y_prob_b: Any, sample_weight: Any, clusters: Any
+) -> tuple[Rows, Rows]:
+    """Return the rows of two joints, or say what is missing."""
+    refuse_beside_joint(y_prob_b=y_prob_b, sample_weight=sample_weight, clusters=clusters)
+    for name, joint in (("y_true", y_true), ("y_prob_a", y_prob_a)):
+        if not isinstance(joint, Joint | Rows):
+            message = (
+                f"{name} is of type {type(joint).__name__}, beside a Joint: two joints are "
+                "compared as independent samples, compare(joint_a, joint_b). Two models on the "
+                "same rows need these rows: compare(y_true, y_prob_a, y_prob_b)."
+            )
+            raise TypeError(message)
+    return Rows.of(y_true), Rows.of(y_prob_a)
+
+
+def comparable(measure: object) -> Measure[Any]:
+    """Return the measure that is meant, if two models can be compared by it."""
+    chosen = find(measure, among=[m.name for m in all_measures().values() if m.is_comparable])
+    if not chosen.is_comparable:
+        message = f"measure is {chosen.name!r}, which {chosen.facts.no_comparison}"
         raise ValueError(message)
-    _validate.check_choice("measure", measure, known)
-    if measure == "brier_score" and options:
-        message = f"{next(iter(options))} is not an option of brier_score, which has none."
-        raise TypeError(message)
-    functions = options.get("functions")
-    if isinstance(functions, Iterator):  # it is gone through once for each model
-        options["functions"] = list(functions)
+    return chosen

@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist._util.frames import frame
+from caldist._util.progress import counted
+from caldist._util.results import Result
 from caldist._util.text_tables import aligned
-from caldist.data.categories import number_labels
+from caldist._util.types import Integers, Vector
+from caldist.data.categories import number_labels, refuse_measurements
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows, refuse_beside_joint
+from caldist.data.units import Units
 from caldist.inference._limits import FEW
-from caldist.inference._norms import make_norm
-from caldist.inference._null import null_values, sums
-from caldist.inference._resampling import Resampler, Sample, group_codes
-from caldist.inference.intervals import Interval, confidence_interval
-from caldist.measures.evaluation import measure_names
+from caldist.inference._null import drawing_error, null_values
+from caldist.inference._resampling import Resampler
+from caldist.inference.intervals import Interval, interval_of
+from caldist.measures._measure import Measure
+from caldist.measures.registry import all_measures, find_all, shown_in
+from caldist.measures.smooth_ce import smooth_ce
 
-__all__ = ["Group", "GroupEvaluation", "evaluate_groups"]
-
-Vector = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-_DEFAULT = ("smooth_ce", "lower_distance", "brier_score")
-_MEASURES = (
-    "smooth_ce",
-    "kernel_ce",
-    "lower_distance",
-    "random_interval_ce",
-    "surrogate_interval_ce",
-    "interval_ce",
-    "brier_score",
-)
 _ROUNDING = 1e-9  # relative; statistics that differ by less are constant, scores equal
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(Result):
     """One sub-group of :func:`caldist.evaluate_groups`.
 
     Attributes
@@ -48,7 +38,7 @@ class Group:
     name
         Its label in ``by``.
     n_rows, n_positives
-        Its rows, and those of label 1.
+        Its rows, and those of label 1; None where a summary does not say.
     intervals
         From the name of each measure to its value and interval.
     score
@@ -61,21 +51,22 @@ class Group:
     """
 
     name: Any
-    n_rows: int
-    n_positives: int
-    intervals: dict[str, Interval]
+    n_rows: int | None
+    n_positives: int | None
+    intervals: Mapping[str, Interval]
     score: float
     pvalue: float
     note: str = ""
 
 
 @dataclass(frozen=True)
-class GroupEvaluation:
+class GroupEvaluation(Result):
     """The result of :func:`caldist.evaluate_groups`: the groups, strongest evidence first."""
 
     groups: tuple[Group, ...]
     confidence_level: float
     n_resamples: int
+    library: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def pvalue(self) -> float:
@@ -89,29 +80,19 @@ class GroupEvaluation:
                 return group
         raise KeyError(name)
 
-    def columns(self) -> dict[str, list[Any]]:
-        """Return the table as columns."""
+    def _lines(self) -> list[dict[str, Any]]:
         names = [group.name for group in self.groups]
         kinds = {type(name) for name in names}
         if len(kinds) > 1 or not kinds <= {str, int, float, bool}:
             names = [str(name) for name in names]  # tables want one plain type to a column
-        table: dict[str, list[Any]] = {
-            "group": names,
-            "n_rows": [group.n_rows for group in self.groups],
-            "n_positives": [group.n_positives for group in self.groups],
-        }
-        for measure in self.groups[0].intervals:
-            for suffix, end in (("", "value"), ("_low", "low"), ("_high", "high")):
-                table[measure + suffix] = [
-                    getattr(group.intervals[measure], end) for group in self.groups
-                ]
-        for column in ("score", "pvalue", "note"):
-            table[column] = [getattr(group, column) for group in self.groups]
-        return table
-
-    def frame(self) -> Any:
-        """Return the table as a frame of pandas, polars or pyarrow, the first that is installed."""
-        return frame(self.columns())
+        lines = []
+        for name, group in zip(names, self.groups, strict=True):
+            line = {"group": name, "n_rows": group.n_rows, "n_positives": group.n_positives}
+            for measure, interval in group.intervals.items():
+                line[measure] = interval.value
+                line |= {f"{measure}_{end}": getattr(interval, end) for end in ("lower", "upper")}
+            lines.append(line | {key: getattr(group, key) for key in ("score", "pvalue", "note")})
+        return lines
 
     def __str__(self) -> str:
         measures = list(self.groups[0].intervals)
@@ -119,8 +100,7 @@ class GroupEvaluation:
         rows += [
             [
                 str(group.name),
-                f"{group.n_rows:,}",
-                f"{group.n_positives:,}",
+                *(f"{n:,}" if n is not None else "" for n in (group.n_rows, group.n_positives)),
                 *(_short(group.intervals[measure]) for measure in measures),
                 f"{group.pvalue:.3f}",
                 group.note,
@@ -134,19 +114,19 @@ class GroupEvaluation:
 
 
 def _short(interval: Interval) -> str:
-    return f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+    return f"{interval.value:.4f} [{interval.lower:.4f}, {interval.upper:.4f}]"
 
 
 def evaluate_groups(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Mapping[Any, Joint],
+    y_prob: ArrayLike | None = None,
     *,
-    by: ArrayLike,
-    measures: Iterable[str] | None = None,
+    by: ArrayLike | None = None,
+    measures: Iterable[str | Measure[Any]] | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> GroupEvaluation:
@@ -172,14 +152,17 @@ def evaluate_groups(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or dict of joints
+        A dict from each sub-group to its :class:`caldist.Joint`, as
+        ``caldist.summarize(…, by=…)`` returns it, stands for labels, predictions and ``by``.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     by : array-like
-        The sub-group of each row: text, numbers, categories or other hashable labels.
-    measures : list of names, optional
+        The sub-group of each row: text, whole numbers, categories or other hashable labels.
+        Measurements, which make a group of every row, are refused: put them into bins first.
+    measures : list of measures or names, optional
         Which measures to show, out of those that :func:`caldist.confidence_interval` has an
-        interval for, with their default options. By default ``smooth_ce``, ``lower_distance`` and
+        interval for. By default ``smooth_ce``, ``lower_distance`` and
         ``brier_score``.
     confidence_level : float
         Of each interval.
@@ -187,7 +170,7 @@ def evaluate_groups(
         B above, and the replicates of each interval.
     sample_weight : array-like, optional
         Weights must not depend on the labels.
-    groups : array-like, optional
+    clusters : array-like, optional
         The cluster of each row, where rows are not independent; see
         :func:`caldist.calibration_test`. Clusters may reach across sub-groups.
     rng : int, numpy.random.Generator or None
@@ -201,7 +184,7 @@ def evaluate_groups(
     GroupEvaluation
         ``groups``, strongest evidence first, each with ``name``, ``n_rows``, ``n_positives``,
         ``intervals``, ``score``, ``pvalue`` and ``note``; ``pvalue`` for all groups together;
-        ``frame()`` for a table; printing shows it too. Fewer than ten rows of a label, or
+        ``to_frame()`` for a table; printing shows it too. Fewer than ten rows of a label, or
         clusters with it, are noted and not warned of.
 
     References
@@ -219,68 +202,108 @@ def evaluate_groups(
     >>> [(group.name, group.pvalue < 0.05, group.note) for group in result.groups]
     [('north', True, 'only 0 positives'), ('south', False, '')]
     """
-    names_of_measures = measure_names(
-        _DEFAULT if measures is None else measures, _MEASURES, "the measures with an interval are"
-    )
+    chosen = _with_interval(measures)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
-    label, prediction, weight = _validate.binary_inputs(y_true, y_prob, sample_weight)
-    names, code = number_labels(by, label.size, "by")
-    cluster = None if groups is None else group_codes(groups, label.size)[0]
-    _check_weights(names, code, weight)
-    score, pvalue = _simultaneous(code, label, prediction, weight, cluster, resampler)
     fresh = rng is None or isinstance(rng, np.random.Generator)
-    seed = resampler.entropy if fresh else rng
-    parts = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))[:-1])
+    each = Resampler.of(resampler.entropy if fresh else rng, n_resamples=n_resamples)
+    if isinstance(y_true, Mapping):
+        refuse_beside_joint(y_prob=y_prob, by=by, sample_weight=sample_weight, clusters=clusters)
+        names, parts = _joints(y_true)
+        units = [part.units for part in parts]
+    else:
+        rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+        names, parts, units = _divided(rows, by)
+    return groups_of(names, parts, units, chosen, confidence_level, resampler, each)
+
+
+def groups_of(
+    names: Sequence[Any],
+    parts: Sequence[Rows],
+    units: Sequence[Units],
+    measures: Sequence[Measure[Any]],
+    confidence_level: float,
+    resampler: Resampler,
+    each: Resampler,
+) -> GroupEvaluation:
+    """Evaluate sub-groups; ``resampler`` is for the test, ``each`` for the intervals of each."""
+    score, pvalue = _simultaneous(parts, units, resampler)
     found = []
-    for at, rows in _with_bar(parts, show=progress):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the note says it
-            intervals = {
-                name: confidence_interval(
-                    label[rows],
-                    prediction[rows],
-                    measure=name,
-                    confidence_level=confidence_level,
-                    n_resamples=n_resamples,
-                    sample_weight=None if weight is None else weight[rows],
-                    groups=None if cluster is None else cluster[rows],
-                    rng=seed,
-                )
-                for name in names_of_measures
-            }
-        counting = rows if weight is None else rows[weight[rows] > 0]
+    for at, part in enumerate(counted(parts, "intervals", " groups", show=resampler.progress)):
+        intervals = {
+            str(measure): interval_of(part, measure, confidence_level, each) for measure in measures
+        }
         found.append(
             Group(
                 name=names[at],
-                n_rows=rows.size,
-                n_positives=int(label[rows].sum()),
+                n_rows=part.n_rows,
+                n_positives=part.n_positives,
                 intervals=intervals,
                 score=float(score[at]),
                 pvalue=float(pvalue[at]),
-                note=_note(label[counting], None if cluster is None else cluster[counting]),
+                note=_note(part.units),
             )
         )
     found.sort(key=lambda group: (group.pvalue, -group.score))
-    return GroupEvaluation(tuple(found), confidence_level, resampler.n_resamples)
+    library = parts[0].library
+    return GroupEvaluation(tuple(found), confidence_level, resampler.n_resamples, library)
+
+
+def _with_interval(measures: object) -> list[Measure[Any]]:
+    chosen = find_all(measures, shown_in("groups"))
+    for at, measure in enumerate(chosen):
+        if not measure.has_interval:
+            able = ", ".join(m.name for m in all_measures().values() if m.has_interval)
+            message = (
+                f"measures[{at}] is {measure.name!r}, which has no interval; the measures with an "
+                f"interval are {able}."
+            )
+            raise ValueError(message)
+    return chosen
+
+
+def _joints(joints: Mapping[Any, Any]) -> tuple[list[Any], list[Rows]]:
+    if not joints:
+        message = "y_true is an empty dict: at least one sub-group is needed, {name: joint}."
+        raise ValueError(message)
+    for name, joint in joints.items():
+        if not isinstance(joint, Joint):
+            message = (
+                f"y_true[{_validate.show(name)}] is of type {type(joint).__name__}; a dict in "
+                "place of the labels holds a caldist.Joint for each sub-group."
+            )
+            raise TypeError(message)
+    return list(joints), [Rows.of(joint) for joint in joints.values()]
+
+
+def _divided(rows: Rows, by: object) -> tuple[list[Any], list[Rows], list[Units]]:
+    """Return the names of sub-groups, their rows, and their units with the clusters of all."""
+    if rows.is_summary:
+        refuse_beside_joint(by=by if by is not None else True)
+    if by is None:
+        message = "by is None: pass the sub-group of each row, or a dict {name: joint}."
+        raise TypeError(message)
+    refuse_measurements(by, "by")
+    names, code = number_labels(by, rows.label.size, "by")
+    _check_weights(names, code, rows.weight)
+    parts = rows.split(code, len(names))
+    if rows.cluster is None:
+        return names, parts, [part.units for part in parts]
+    together = [part.row_units(rows.cluster[part.index], rows.n_clusters) for part in parts]
+    return names, parts, together
 
 
 def _simultaneous(
-    code: Integers,
-    label: NDArray[np.uint8],
-    prediction: Vector,
-    weight: Vector | None,
-    cluster: Integers | None,
-    resampler: Resampler,
+    parts: Sequence[Rows], units: Sequence[Units], resampler: Resampler
 ) -> tuple[Vector, Vector]:
     """Return the score and the adjusted p-value of each group."""
-    sample, starts = _side_by_side(code, label, prediction, weight, cluster)
-    ends = [*starts[1:], sample.prediction.size]
-    parts = [
-        (slice(start, end), make_norm("smooth_ce", sample.prediction[start:end]))
+    together, starts = _side_by_side(units)
+    ends = [*starts[1:], together.prediction.size]
+    pieces = [
+        (slice(start, end), smooth_ce.norm(together.prediction[start:end]))
         for start, end in zip(starts, ends, strict=True)
     ]
-    values = null_values(sample, lambda c: [norm(c[part]) for part, norm in parts], resampler)
+    values = null_values(together, lambda c: [norm(c[part]) for part, norm in pieces], resampler)
     largest = values.max(axis=0)
     values /= np.where(largest > 0, largest, 1.0)  # squares of a tiny group's values would vanish
     deviation = values.std(axis=0)
@@ -289,61 +312,40 @@ def _simultaneous(
     np.divide(values - values.mean(axis=0), deviation, out=score, where=varies)
     most = np.sort(score.max(axis=1))
     reached = most.size - np.searchsorted(most, score[0] - _ROUNDING, side="left")
-    return score[0], reached / most.size
+    missed = sum(drawing_error(part.joint) for part in parts if part.is_summary)
+    return score[0], np.minimum(1.0, reached / most.size + missed)
 
 
-def _side_by_side(
-    code: Integers,
-    label: NDArray[np.uint8],
-    prediction: Vector,
-    weight: Vector | None,
-    cluster: Integers | None,
-) -> tuple[Sample, list[int]]:
-    """Return the supports of all groups as one sample, and where each group starts."""
-    order = np.lexsort((prediction, code))
-    if weight is not None:
-        order = order[weight[order] > 0]
-    share = np.full(order.size, 1 / order.size) if weight is None else weight[order] / weight.sum()
-    v, g, y = prediction[order] + 0.0, code[order], label[order].astype(np.int64)
-    new_group = np.concatenate(([True], g[1:] != g[:-1]))
-    new = new_group | np.concatenate(([True], v[1:] != v[:-1]))
-    place = np.cumsum(new) - 1
-    sample = Sample(
-        prediction=v[new],
-        residual=sums(place, share * (y - v), int(place[-1]) + 1),
-        place=place,
-        label=y,
-        count=np.ones(order.size, dtype=np.int64),
-        share=share,
-        group=None if cluster is None else cluster[order],
-        n_groups=0 if cluster is None else int(cluster.max()) + 1,
-    )
-    return sample, place[new_group].tolist()
+def _side_by_side(units: Sequence[Units]) -> tuple[Units, list[int]]:
+    """Return the supports of all groups side by side, and where each group starts.
+
+    Each keeps its own total, since the statistic of a group does not ask how large it is.
+    """
+    starts = np.cumsum([0, *(part.prediction.size for part in units[:-1])])
+    clustered = units[0].cluster is not None
+    names = ["prediction", "residual", "place", "label", "count", "share", "mass"]
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in units])
+        for name in (*names, *(["cluster"] if clustered else []))
+    }
+    columns["place"] += np.repeat(starts, [part.place.size for part in units])
+    return Units(**columns, n_clusters=units[0].n_clusters), starts.tolist()
 
 
-def _note(label: NDArray[np.uint8], cluster: Integers | None) -> str:
-    ones = int(label.sum())
-    counts = {"positive": ones, "negative": label.size - ones}
-    if cluster is not None:
-        counts = {"cluster": np.unique(cluster).size}
+def _note(units: Units) -> str:
+    ones = units.label == 1
+    if units.cluster is None:
+        counts = {
+            "positive": int(units.count[ones].sum()),
+            "negative": int(units.count[~ones].sum()),
+        }
+    else:
+        counts = {"cluster": np.unique(units.cluster).size}
         if counts["cluster"] >= FEW:
-            counts["positive cluster"] = np.unique(cluster[label == 1]).size
-            counts["negative cluster"] = np.unique(cluster[label == 0]).size
+            counts["positive cluster"] = np.unique(units.cluster[ones]).size
+            counts["negative cluster"] = np.unique(units.cluster[~ones]).size
     few = [f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items() if n < FEW]
     return f"only {' and '.join(few)}" if few else ""
-
-
-def _with_bar(parts: list[Integers], *, show: bool) -> Iterator[tuple[int, Integers]]:
-    """Enumerate the groups, with a progress bar where asked for."""
-    if not show:
-        yield from enumerate(parts)
-        return
-    from tqdm.auto import tqdm  # not needed otherwise
-
-    yield from tqdm(enumerate(parts), total=len(parts), desc="intervals", unit=" groups", delay=2)
-
-
-# -- arguments -------------------------------------------------------------------------------
 
 
 def _check_weights(names: list[Any], code: Integers, weight: Vector | None) -> None:

@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
 from caldist import _validate
-from caldist.inference._norms import make_norm
-
-__all__ = ["interval_width", "sample_size"]
-
-PlannedMeasure = Literal[
-    "smooth_ce", "kernel_ce", "lower_distance", "random_interval_ce", "brier_score"
-]
-
-# How far the mean of a sample's value can lie above the population's, times √n: the mean size of
-# the noise, measured by the measure itself. The Brier score is a mean and has no such bias.
-_BIAS: dict[str, float] = {
-    **{
-        name: make_norm(name, np.empty(0)).noise
-        for name in ("smooth_ce", "kernel_ce", "random_interval_ce")
-    },
-    "lower_distance": 1.0,
-    "brier_score": 0.0,
-}
-
-# By how much one row of n can change a sample's value, times n.
-_REACH: dict[str, float] = {name: 1.0 if name == "brier_score" else 2.0 for name in _BIAS}
+from caldist.measures._measure import Measure, Worst
+from caldist.measures.registry import all_measures, find
 
 _MOST_ROWS = 2**53
 
 
 def interval_width(
-    *, measure: PlannedMeasure = "smooth_ce", n_rows: int, confidence_level: float = 0.95
+    *, measure: str | Measure[Any] = "smooth_ce", n_rows: int, confidence_level: float = 0.95
 ) -> float:
     r"""Return how wide the proved interval of a measure is, for any data of this many rows.
 
@@ -60,9 +41,9 @@ def interval_width(
 
     Parameters
     ----------
-    measure : str
-        "smooth_ce", "kernel_ce", "lower_distance", "random_interval_ce" or "brier_score", with
-        their default options.
+    measure : measure or its name
+        ``smooth_ce``, ``kernel_ce``, ``lower_distance``, ``random_interval_ce`` or
+        ``brier_score``.
     n_rows : int
         How many independent rows of equal weight there will be.
     confidence_level : float
@@ -83,14 +64,14 @@ def interval_width(
     >>> round(caldist.inference.interval_width(measure="brier_score", n_rows=10_000), 4)
     0.0272
     """
-    _check_measure(measure)
+    worst = _worst(measure)
     n_rows = _validate.check_count("n_rows", n_rows)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    return _width(measure, n_rows, confidence_level)
+    return _width(worst, n_rows, confidence_level)
 
 
 def sample_size(
-    *, measure: PlannedMeasure = "smooth_ce", width: float, confidence_level: float = 0.95
+    *, measure: str | Measure[Any] = "smooth_ce", width: float, confidence_level: float = 0.95
 ) -> int:
     r"""Return how many rows make the proved interval of a measure at most this wide.
 
@@ -105,9 +86,9 @@ def sample_size(
 
     Parameters
     ----------
-    measure : str
-        "smooth_ce", "kernel_ce", "lower_distance", "random_interval_ce" or "brier_score", with
-        their default options.
+    measure : measure or its name
+        ``smooth_ce``, ``kernel_ce``, ``lower_distance``, ``random_interval_ce`` or
+        ``brier_score``.
     width : float
         The wanted width, between 0 and 1.
     confidence_level : float
@@ -128,10 +109,10 @@ def sample_size(
     >>> caldist.sample_size(measure="brier_score", width=0.05)
     2952
     """
-    _check_measure(measure)
+    worst = _worst(measure)
     width = _validate.check_fraction("width", width)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    root = _constant(measure, confidence_level) / width
+    root = _constant(worst, confidence_level) / width
     if root > math.sqrt(_MOST_ROWS):
         message = (
             f"width is {width!r}; that needs more rows than can be counted exactly, 2^53: ask for "
@@ -140,28 +121,34 @@ def sample_size(
         raise ValueError(message)
     n = max(1, math.ceil(root**2))
     # The formula may be off by one row, because the root is rounded.
-    while n > 1 and _width(measure, n - 1, confidence_level) <= width:
+    while n > 1 and _width(worst, n - 1, confidence_level) <= width:
         n -= 1
-    while _width(measure, n, confidence_level) > width:
+    while _width(worst, n, confidence_level) > width:
         n += 1
     return n
 
 
-def _check_measure(measure: object) -> None:
-    if isinstance(measure, str) and measure in _BIAS:
-        return
-    message = (
-        f"measure is {_validate.show(measure)}; bounds that hold for every distribution are proved "
-        f"for {', '.join(_BIAS)}: choose one of these."
-    )
-    raise ValueError(message)
+def _worst(measure: object) -> Worst:
+    """Return what is proved of a measure for every population; of a norm by its own constants."""
+    known = [m.name for m in all_measures().values() if m.facts.worst is not None]
+    chosen = find(measure, among=known)
+    if chosen.facts.worst is None:
+        message = (
+            f"measure is {chosen.name!r}; bounds that hold for every distribution are proved for "
+            f"{', '.join(known)}: choose one of these."
+        )
+        raise ValueError(message)
+    if not chosen.is_norm:
+        return chosen.facts.worst
+    norm = chosen.norm(np.empty(0))
+    return Worst(norm.noise, 2 * norm.bound)
 
 
-def _constant(measure: str, confidence_level: float) -> float:
+def _constant(worst: Worst, confidence_level: float) -> float:
     """Return the width times √n."""
     tail = math.sqrt(math.log(2 / (1 - confidence_level)) / 2)
-    return _BIAS[measure] + 2 * _REACH[measure] * tail
+    return worst.bias + 2 * worst.reach * tail
 
 
-def _width(measure: str, n_rows: int, confidence_level: float) -> float:
-    return min(1.0, _constant(measure, confidence_level) / math.sqrt(n_rows))
+def _width(worst: Worst, n_rows: int, confidence_level: float) -> float:
+    return min(1.0, _constant(worst, confidence_level) / math.sqrt(n_rows))

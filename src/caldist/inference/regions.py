@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist.data.categories import group_codes
+from caldist._util.results import Result
+from caldist._util.types import Integers, Vector
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.data.units import Units
+from caldist.inference._null import drawing_error
 from caldist.inference._resampling import order_rank
-
-__all__ = ["Region", "miscalibrated_regions"]
-
-Vector = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from caldist.measures._bins import equal_mass_starts
 
 _BINS = 32  # intervals start and end at these quantiles of the predictions
 _CELLS = 4096  # rows closer than this are drawn together
@@ -22,23 +23,24 @@ _BLOCK = 256  # draws held in memory row by row
 
 
 @dataclass(frozen=True)
-class Region:
+class Region(Result):
     """An interval of predictions whose mean label differs from their mean.
 
     Attributes
     ----------
-    low, high
-        The smallest and the largest prediction in it.
+    lower, upper
+        The smallest and the largest prediction in it; of rounded ones the ends of their cells.
     gap
         Mean label minus mean prediction: negative where predictions are too high.
     share
         The share of the rows, or of their weight, within it.
     """
 
-    low: float
-    high: float
+    lower: float
+    upper: float
     gap: float
     share: float
+    library: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def too_high(self) -> bool:
@@ -47,13 +49,13 @@ class Region:
 
 
 def miscalibrated_regions(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
 ) -> list[Region]:
     r"""Find where predictions are too high or too low, with one error rate for all of it.
@@ -72,11 +74,12 @@ def miscalibrated_regions(
     **What it estimates.** The population, at the quantiles of the sample.
 
     **Cost.** O(n log n) and :math:`O(B\, m)` draws, m = min(n, 4096); m = n with weights or
-    ``groups``.
+    ``clusters``.
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     confidence_level : float
@@ -84,7 +87,7 @@ def miscalibrated_regions(
         Draws for the critical value: at least 1/(1 - confidence_level) - 1.
     sample_weight : array-like, optional
         Must not depend on the labels.
-    groups : array-like, optional
+    clusters : array-like, optional
         Rows that belong together: their labels may depend on each other in any way.
     rng : int, numpy.random.Generator or None
 
@@ -100,94 +103,84 @@ def miscalibrated_regions(
     >>> p = np.linspace(0.01, 0.99, 2000)
     >>> y = np.random.default_rng(0).random(2000) < np.where(p > 0.7, p - 0.2, p)
     >>> [region] = miscalibrated_regions(y, p, rng=0)
-    >>> region.too_high, round(region.low, 1), round(region.high, 1)
+    >>> region.too_high, round(region.lower, 1), round(region.upper, 1)
     (True, 0.7, 1.0)
     """
-    label, prediction, weight = _validate.binary_inputs(y_true, y_prob, sample_weight)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     n_resamples = _validate.check_count("n_resamples", n_resamples)
     generator = _validate.generator(rng)
-    rank = order_rank(n_resamples, confidence_level)
-    cluster = None if groups is None else group_codes(groups, label.size)[0]
-    if weight is not None:
-        kept = weight > 0
-        label, prediction, weight = label[kept], prediction[kept], weight[kept]
-        cluster = None if cluster is None else cluster[kept]
-    share = np.full(label.size, 1 / label.size) if weight is None else weight / weight.sum()
-    bin_of = _bins(prediction)
-    residual = share * (label - prediction)
-    observed: Vector = np.asarray(np.bincount(bin_of, residual), dtype=np.float64)
-    if weight is None and cluster is None:
-        drawn = _drawn_labels(prediction, bin_of, n_resamples, generator)
-    else:
-        drawn = _drawn_rows(cluster, prediction, share, bin_of, n_resamples, generator)
+    order_rank(n_resamples, confidence_level)  # too few are refused
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    # What drawing labels from rounded predictions may miss is taken off the error rate.
+    level = confidence_level + (0.0 if rows.cluster is not None else drawing_error(rows.joint))
+    if n_resamples + 1 < 1 / max(1 - level, 1e-300) - 1e-9:
+        return []  # the cells are too wide for any statement at this confidence
+    units = rows.units
+    bin_of = _bins(units)
+    observed: Vector = np.bincount(bin_of, units.residual).astype(np.float64)
+    drawn = _drawn(units, bin_of, n_resamples, generator)
     covariance = drawn.T @ drawn / n_resamples
-    if cluster is None:  # known exactly
-        variance = np.bincount(bin_of, share**2 * prediction * (1 - prediction))
-        covariance = np.diag(variance.astype(np.float64))
+    if units.cluster is None:  # known exactly
+        v = units.prediction
+        covariance = np.diag(np.bincount(bin_of, units.squares * v * (1 - v)))
     blocks = (drawn[at : at + _BLOCK] for at in range(0, n_resamples, _BLOCK))
     largest = np.concatenate([_scores(block, covariance).max(axis=(1, 2)) for block in blocks])
-    critical = np.sort(largest)[rank - 1]
+    critical = np.sort(largest)[order_rank(n_resamples, level) - 1]
     score = _scores(observed[None], covariance)[0]
     return [
-        _region(first, last, prediction, share, observed, bin_of)
+        replace(_region(first, last, rows.joint, units, observed, bin_of), library=rows.library)
         for first, last in _disjoint(score, critical, observed)
     ]
 
 
-def _bins(prediction: Vector) -> NDArray[np.intp]:
-    """Return for each row the number of its bin: 0, 1, … without gaps, equal predictions together.
+def _bins(units: Units) -> Integers:
+    """Return for each prediction the number of its bin: 0, 1, … without gaps.
 
-    The bins hold about equally many rows.
+    The bins hold about equal weight.
     """
-    edges = np.unique(np.quantile(prediction, np.arange(1, _BINS) / _BINS, method="lower"))
-    _, bin_of = np.unique(np.searchsorted(edges, prediction), return_inverse=True)
-    return np.asarray(bin_of)
+    rows = units.at_predictions(units.count * (units.share / units.share.max()))
+    start = equal_mass_starts(rows, _BINS)
+    return np.repeat(np.arange(start.size), np.diff(start, append=rows.size))
 
 
-def _drawn_labels(
-    prediction: Vector, bin_of: NDArray[np.intp], n_resamples: int, rng: np.random.Generator
+def _drawn(units: Units, bin_of: Integers, n_resamples: int, rng: np.random.Generator) -> Vector:
+    """Draw the residual sums of the bins for labels that follow the predictions."""
+    n_bins = int(bin_of[-1]) + 1
+    if units.cluster is not None:
+        drawn = np.empty((n_resamples, n_bins))
+        for at in range(n_resamples):
+            drawn[at] = np.bincount(bin_of, units.draw_clusters(rng), n_bins)
+        return drawn
+    place, share, count = units.drawn_units
+    v = units.prediction[place]
+    if (share == share[0]).all():
+        return np.asarray(share[0] * _drawn_cells(v, count, bin_of, n_resamples, rng))
+    drawn = np.empty((n_resamples, n_bins))
+    single = bool((count == 1).all())
+    for at in range(n_resamples):
+        ones = rng.random(v.size) < v if single else rng.binomial(count, v)
+        drawn[at] = np.bincount(bin_of[place], share * (ones - count * v), n_bins)
+    return drawn
+
+
+def _drawn_cells(
+    v: Vector, count: Integers, bin_of: Integers, n_resamples: int, rng: np.random.Generator
 ) -> Vector:
-    """Draw the residual sums of the bins for labels that follow the predictions.
+    """Draw sums for rows of equal weight.
 
     Rows of one bin and one of 4,096 cells share their mean prediction. Their number of ones is then
     binomial, with the right mean and a variance that is too large by less than 1e-7 a row.
     """
-    key = bin_of * (_CELLS + 1) + (prediction * _CELLS).astype(np.int64)
-    _, cell_of, count = np.unique(key, return_inverse=True, return_counts=True)
-    mean = np.minimum(np.bincount(cell_of, prediction) / count, 1.0)
-    bin_of_cell = np.zeros(count.size, np.intp)
-    bin_of_cell[cell_of] = bin_of
-    starts = np.flatnonzero(np.diff(bin_of_cell, prepend=-1))
+    key = bin_of * (_CELLS + 1) + (v * _CELLS).astype(np.int64)
+    new = np.flatnonzero(np.diff(key, prepend=-1))
+    rows = np.add.reduceat(count, new)
+    mean = np.minimum(np.add.reduceat(count * v, new) / rows, 1.0)
+    starts = np.flatnonzero(np.diff(bin_of[new], prepend=-1))
     drawn = np.empty((n_resamples, starts.size))
     for at in range(0, n_resamples, _BLOCK):
         block = drawn[at : at + _BLOCK]
-        ones = rng.binomial(count, mean, (len(block), count.size))
-        np.add.reduceat(ones - count * mean, starts, axis=1, out=block)
-    return drawn / prediction.size
-
-
-def _drawn_rows(
-    cluster: Integers | None,
-    prediction: Vector,
-    share: Vector,
-    bin_of: NDArray[np.intp],
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> Vector:
-    """Draw the residual sums of the bins row by row, with their weights.
-
-    A row has label 1 where a uniform number is below its prediction. One number decides a whole
-    cluster, whose labels then depend as much as they can. Neither normal numbers nor flipped signs
-    of clusters would do: in a narrow range near 0 or 1 residuals are far from symmetric.
-    """
-    n_bins = int(bin_of.max()) + 1
-    n_parts = prediction.size if cluster is None else int(cluster.max()) + 1
-    drawn = np.empty((n_resamples, n_bins))
-    for at in range(n_resamples):
-        uniform = rng.random(n_parts)
-        ones = (uniform if cluster is None else uniform[cluster]) < prediction
-        drawn[at] = np.bincount(bin_of, share * (ones - prediction), n_bins)
+        ones = rng.binomial(rows, mean, (len(block), rows.size))
+        np.add.reduceat(ones - rows * mean, starts, axis=1, out=block)
     return drawn
 
 
@@ -231,14 +224,13 @@ def _disjoint(score: Vector, critical: float, observed: Vector) -> list[tuple[in
 
 
 def _region(
-    first: int,
-    last: int,
-    prediction: Vector,
-    share: Vector,
-    observed: Vector,
-    bin_of: NDArray[np.intp],
+    first: int, last: int, joint: Joint, units: Units, observed: Vector, bin_of: Integers
 ) -> Region:
-    inside = (bin_of >= first) & (bin_of < last)
-    size = float(share[inside].sum())
+    inside = np.flatnonzero((bin_of >= first) & (bin_of < last))
+    size = float(units.at_predictions(units.mass)[inside].sum())
     gap = float(observed[first:last].sum()) / size
-    return Region(float(prediction[inside].min()), float(prediction[inside].max()), gap, size)
+    lower, upper = units.prediction[inside[0]], units.prediction[inside[-1]]
+    if joint.grid is not None:  # the rows of a cell may be anywhere in it
+        cell, width = joint.grid.cell, joint.grid.width
+        lower, upper = cell[inside[0]] * width, min(1.0, (cell[inside[-1]] + 1) * width)
+    return Region(float(lower), float(upper), gap, size)

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.results import Result
 from caldist.data.joint import Joint
-from caldist.inference._limits import FLIPS, LABELS, distance_replicates, warn_if_few
-from caldist.inference._norms import make_norm
-from caldist.inference._null import (
-    CLUSTERED,
-    NAMES,
-    Statistic,
-    make_statistic,
-    null_ranks,
-    sums,
-)
-from caldist.inference._resampling import Replicate, Resampler, Sample
-from caldist.measures.lower_distance import lower_distance_of
-
-__all__ = ["TestResult", "calibration_test"]
-
-Vector = NDArray[np.float64]
-
-# One that sees a shift of the mean, one that sees bumps and waves, one that sees over-confidence.
-_AUTO = ("smooth_ce", "random_interval_ce", "spiegelhalter")
-_WITH_TOLERANCE = ("lower_distance", "smooth_ce", "kernel_ce", "random_interval_ce")
+from caldist.data.rows import Rows
+from caldist.inference._classical import CLASSICAL
+from caldist.inference._limits import warn_if_few
+from caldist.inference._null import drawing_error, null_ranks
+from caldist.inference._resampling import Resampler
+from caldist.measures._measure import Measure
+from caldist.measures.lower_distance import lower_distance
+from caldist.measures.registry import all_measures, find, shown_in
 
 
 @dataclass(frozen=True)
-class TestResult:
+class TestResult(Result):
     """The result of :func:`caldist.calibration_test`.
 
     Attributes
@@ -52,6 +41,9 @@ class TestResult:
         For "auto", the results of the combined tests, each as if it had been the only one.
     tolerance
         The distance allowed by the hypothesis; None for perfect calibration.
+    rounding
+        What the p-value was raised by because labels were drawn from rounded predictions, so that
+        the test keeps its level; 0 for exact ones.
     """
 
     __test__: ClassVar[bool] = False  # not a test case, whatever its name makes pytest think
@@ -63,17 +55,27 @@ class TestResult:
     asymptotic_pvalue: float | None = None
     components: tuple[TestResult, ...] = ()
     tolerance: float | None = None
+    rounding: float = 0.0
+    library: str | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        near = "" if self.tolerance is None else f" to within {self.tolerance:g}"
+        text = f"p = {self.pvalue:.3g} for labels at least this far from predictions that are "
+        text += f"calibrated{near} ({self.measure}, {self.n_resamples} draws)"
+        if self.rounding == 0:
+            return text
+        return f"{text}, {self.rounding:.2g} of it for the rounding of the predictions"
 
 
 def calibration_test(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
-    measure: str = "auto",
+    measure: str | Measure[Any] = "auto",
     n_resamples: int = 999,
     tolerance: float | None = None,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> TestResult:
@@ -85,7 +87,8 @@ def calibration_test(
 
     for the statistic T of the data. If the predictions are perfectly calibrated, p ≤ α happens with
     probability at most α: in every sample size, for every statistic, with ties and with weights
-    that do not depend on the labels.
+    that do not depend on the labels. From a summary of rows with unequal weights, of which only
+    sums are known, it is approximate.
 
     **What it means.** A small p-value says that perfectly calibrated predictions would hardly show
     such labels. A large sample makes it small for a deviation that does not matter: then ask with
@@ -101,7 +104,7 @@ def calibration_test(
     not extreme enough. Alone, ``smooth_ce``, ``kernel_ce`` and ``lower_distance`` mostly see the
     mean.
 
-    **Clusters.** Rows of one patient or one game are not independent. With ``groups`` a replicate
+    **Clusters.** Rows of one patient or one game are not independent. With ``clusters`` a replicate
     flips the sign of all residuals of a cluster together. That is exact where a cluster's residuals
     are as likely as their negatives, and otherwise right for many clusters: with k of them no
     p-value is below about 2/2^k. Do not use it for independent rows, where drawing labels is exact.
@@ -122,22 +125,22 @@ def calibration_test(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
-    measure : str
-        "auto"; any name that :func:`caldist.evaluate` knows, with its default options;
-        "spiegelhalter" (two-sided) or "hosmer_lemeshow" (ten groups of equal mass). All but
-        Spiegelhalter's z reject when large, ``brier_score`` too, which therefore overlooks
-        predictions that are not extreme enough.
+    measure : measure or name
+        "auto", any measure, with its options bound if it has any, "spiegelhalter" (two-sided) or
+        "hosmer_lemeshow" (ten groups of equal mass). All but Spiegelhalter's z reject when large,
+        ``brier_score`` too, which therefore overlooks predictions that are not extreme enough.
     n_resamples : int
         B above. The p-value is a multiple of 1/(B + 1), for "auto" often at least three of them.
     tolerance : float, optional
-        ε above. For "auto", ``lower_distance``, ``smooth_ce``, ``kernel_ce`` and
-        ``random_interval_ce``.
+        ε above. For "auto", ``lower_distance`` and the measures that are norms of the residuals:
+        ``smooth_ce``, ``kernel_ce``, ``random_interval_ce``, ``weighted_ce``.
     sample_weight : array-like, optional
         Weights must not depend on the labels.
-    groups : array-like, optional
+    clusters : array-like, optional
         The cluster of each row.
     rng : int, numpy.random.Generator or None
         The same seed gives the same result, whatever the number of cores.
@@ -174,94 +177,110 @@ def calibration_test(
     >>> caldist.calibration_test(y_true, y_prob, tolerance=0.5, rng=0).pvalue
     1.0
     """
-    _check_measure(measure, tolerance=tolerance, clustered=groups is not None)
+    names = _names(measure)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    _check(names, tolerance=tolerance, clustered=rows.cluster is not None)
     if tolerance is not None:
         tolerance = _validate.check_nonnegative("tolerance", tolerance)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
-    sample = Sample.from_arrays(y_true, y_prob, sample_weight=sample_weight, groups=groups)
+    units = rows.units
     if tolerance is not None:
-        warn_if_few(sample)
-        return _tolerance_test(sample, measure, tolerance, resampler)
-    names = _AUTO if measure == "auto" else (measure,)
-    statistics = [make_statistic(name, sample) for name in names]
-    values, rank = null_ranks(sample, statistics, resampler)
+        warn_if_few(units)
+        chosen = names[0] if isinstance(measure, Measure) or measure != "auto" else lower_distance
+        assert isinstance(chosen, Measure)  # noqa: S101 -- others have no tolerance
+        return _tolerance_test(rows, chosen, tolerance, resampler)
+    statistics = [
+        name.statistic(units) if isinstance(name, Measure) else CLASSICAL[name](units)
+        for name in names
+    ]
+    values, rank = null_ranks(units, statistics, resampler)
+    missed = 0.0 if rows.cluster is not None else drawing_error(rows.joint)
+    draws = resampler.n_resamples + 1
     results = tuple(
-        _result(name, part, float(value), int(count), resampler)
+        TestResult(
+            statistic=float(value),
+            pvalue=min(1.0, int(count) / draws + missed),
+            measure=str(name),
+            n_resamples=resampler.n_resamples,
+            asymptotic_pvalue=None if part.tail is None else part.tail(float(value)),
+            rounding=missed,
+            library=rows.library,
+        )
         for name, part, value, count in zip(names, statistics, values, rank[0], strict=True)
     )
-    if measure != "auto":
+    if len(names) == 1:
         return results[0]
     best = rank.min(axis=1)
-    draws = resampler.n_resamples + 1
     return TestResult(
         statistic=int(best[0]) / draws,
-        pvalue=int(np.count_nonzero(best <= best[0])) / draws,
+        pvalue=min(1.0, int(np.count_nonzero(best <= best[0])) / draws + missed),
         measure="auto",
         n_resamples=resampler.n_resamples,
         components=results,
+        rounding=missed,
+        library=rows.library,
     )
 
 
-def _result(
-    name: str, statistic: Statistic, value: float, rank: int, resampler: Resampler
-) -> TestResult:
-    return TestResult(
-        statistic=value,
-        pvalue=rank / (resampler.n_resamples + 1),
-        measure=name,
-        n_resamples=resampler.n_resamples,
-        asymptotic_pvalue=None if statistic.tail is None else statistic.tail(value),
-    )
+def _names(measure: object) -> list[Measure[Any] | str]:
+    """Return the measures and classical tests that are meant."""
+    if measure == "auto":
+        # One that sees a shift of the mean, one bumps and waves, one over-confidence.
+        return [*shown_in("test"), next(iter(CLASSICAL))]
+    if isinstance(measure, str) and measure in CLASSICAL:
+        return [measure]
+    able = [name for name, one in all_measures().items() if not one.facts.no_test]
+    found = find(measure, among=["auto", *able, *CLASSICAL])
+    if found.facts.no_test:
+        message = f"measure is {found.name!r}, which {found.facts.no_test}"
+        raise ValueError(message)
+    return [found]
 
 
-def _check_measure(measure: object, *, tolerance: object, clustered: bool) -> None:
-    _validate.check_choice("measure", measure, ("auto", *NAMES))
-    if tolerance is not None and measure not in {"auto", *_WITH_TOLERANCE}:
+def _check(names: list[Measure[Any] | str], *, tolerance: object, clustered: bool) -> None:
+    if len(names) > 1:
+        return
+    [name] = names
+    known = all_measures().values()
+    if tolerance is not None and not (isinstance(name, Measure) and name.takes_tolerance):
+        able = ", ".join(m.name for m in known if m.takes_tolerance)
         message = (
-            f"measure is {measure!r}, which has no tolerance to be tested against: use "
-            f"{', '.join(_WITH_TOLERANCE)}, or leave tolerance out."
+            f"measure is {str(name)!r}, which has no tolerance to be tested against: use {able}, "
+            "or leave tolerance out."
         )
         raise ValueError(message)
-    if tolerance is None and clustered and measure not in {"auto", *CLUSTERED}:
+    if tolerance is None and clustered and isinstance(name, Measure) and not name.takes_clusters:
+        able = ", ".join([*(m.name for m in known if m.takes_clusters), *CLASSICAL])
         message = (
-            f"measure is {measure!r}, which needs labels, but with groups the residuals change "
-            f"sign: use auto, {', '.join(CLUSTERED)}, or leave groups out."
+            f"measure is {str(name)!r}, which needs labels, but with clusters the residuals change "
+            f"sign: use auto, {able}, or leave clusters out."
         )
         raise ValueError(message)
 
 
 def _tolerance_test(
-    sample: Sample, measure: str, tolerance: float, resampler: Resampler
+    rows: Rows, measure: Measure[Any], tolerance: float, resampler: Resampler
 ) -> TestResult:
     """Invert the lower end of the measure's confidence interval, with the same replicates."""
-    name = "lower_distance" if measure == "auto" else measure
-    noise: dict[int, Replicate]
-    if name == "lower_distance":
-        value = lower_distance_of(_joint(sample))
-        noise = distance_replicates(sample)
-    else:
-        norm = make_norm(name, sample.prediction)
-        value = norm(sample.residual)
-        noise = {FLIPS: lambda rng: norm.unless_below(sample.flip(rng), value - tolerance)}
-        if sample.group is None:  # labels drawn independently say nothing about clusters
-            noise[LABELS] = lambda rng: norm.unless_below(sample.draw(rng), value - tolerance)
-    rank = 1 + max(
-        np.count_nonzero(
-            resampler.run(replicate, family=family, size=sample.n_rows) >= value - tolerance
+    value = measure(rows.joint)
+    ends = measure.rounding(rows.joint, value)
+    if ends is None:
+        message = (
+            f"the predictions of joint are rounded, and what that does to {measure} is not bounded:"
+            " use measure='lower_distance', or a joint of exact predictions."
         )
+        raise ValueError(message)
+    floor = ends[0] - tolerance
+    noise = measure.noise(rows.units, floor)
+    rank = 1 + max(
+        np.count_nonzero(resampler.run(replicate, family=family, size=rows.units.n_rows) >= floor)
         for family, replicate in noise.items()
     )
     return TestResult(
-        statistic=value,
+        statistic=min(max(value, ends[0]), ends[1]),
         pvalue=int(rank) / (resampler.n_resamples + 1),
-        measure=name,
+        measure=str(measure),
         n_resamples=resampler.n_resamples,
         tolerance=tolerance,
+        library=rows.library,
     )
-
-
-def _joint(sample: Sample) -> Joint:
-    size = sample.prediction.size
-    place = sample.place + size * sample.label
-    masses = sums(place, sample.count * sample.share, 2 * size)
-    return Joint(sample.prediction, masses[:size], masses[size:])

@@ -1,29 +1,27 @@
-"""The lower distance to calibration on a ladder of nodes: the nodes, and Newton directions.
+"""The lower distance to calibration on a ladder of nodes: data to nodes, and nodes to proofs.
 
-Nodes u_0 = 0 < ... < u_{K-1} = 1 with gaps d carry label-0 and label-1 masses g. They are far fewer
-than the predictions v, whose masses g0, g1 reach them through hat functions: a point between two
-nodes is shared so that its mean stays. Then sum g0 r0(v) + g1 r1(v) = sum g r for all potentials r
-that are linear between nodes, and the ladder finds the best of these: two chains, one per label,
+Nodes u_0 = 0 < ... < u_{K-1} = 1 carry label-0 and label-1 masses g. They are far fewer than the
+predictions v, whose masses g0, g1 reach them through hat functions: a point between two nodes is
+shared so that its mean stays. Then sum g0 r0(v) + g1 r1(v) = sum g r for all potentials r that are
+linear between nodes, and the ladder finds the best of these: two chains, one per label,
 
-    maximise sum g r  with  |r_{i+1} - r_i| <= d_i on each chain, w_i . r_i <= 0,  w = (1-u, u).
+    maximise sum g r  with  |r_{i+1} - r_i| <= u_{i+1} - u_i on each chain, w_i . r_i <= 0,
 
-Its multipliers are a calibrated distribution m >= 0 on the nodes (label masses w m) and, per edge,
-the mass F = lambda+ - lambda- that crosses it: F_i = sum_{k<=i} (w_k m_k - g_k), at cost d |F|.
-Slacks: s+ = d - (r_{i+1} - r_i), s- = d + (r_{i+1} - r_i), z = -w . r.
+where w = (1-u, u). Its multipliers m >= 0 are a calibrated distribution on the nodes, with label
+masses w m. The kernel ``interior_point`` solves it. Arrays of both chains have length 2K, label 1
+at offset K.
 
-A Newton step solves (sum kappa w w^T + graph Laplacian with stiffness p, q) x = f, kappa = m/z and
-p, q = lambda+/s+ + lambda-/s- on the edges of the two chains. The elimination runs from left to
-right. What lies to the left of a node acts on it as the 2x2 matrix
+Lower bound: the ladder's value holds for the data up to the violation of (1-u) r0 + u r1 <= 0
+between nodes, of second order in their distance.
 
-    C = alpha a a^T + beta n n^T,   a = (1 - c, c),  n = (-1, 1),
-
-kept as alpha, sigma = alpha (u - c) and delta = alpha beta = det C. In these terms alpha and delta
-are sums of nonnegative terms: stiff edges cause no cancellation. The back substitution returns
-w . x and the rises x_{i+1} - x_i, each formed without subtracting nearly equal numbers.
-
-Arrays of both chains have length 2K (label 1 at offset K); those with one entry per edge constraint
-have length 4K (label 0 rising, label 0 falling, label 1 rising, label 1 falling; the last entry of
-each block is unused). The data are read in O(n + K); a direction costs O(K).
+Upper bound: the calibrated masses of the nodes are spread over the data. Where label-1 mass stays
+in place the best calibrated distribution is g1/v at each v; where label-0 mass stays in place it is
+g0/(1-v). Each node uses one of the two shapes, times its hat function, and what exceeds the shape
+stays together as an atom. The mean of a shape is not quite its node, so a node can keep only one of
+the two flows of the ladder. It keeps that of the label in place, where an error costs. The error of
+the other flow (``drift``) is of second order and costs nothing as long as that flow keeps its sign;
+later nodes of the other kind, and atoms by their place, take it back. Whatever is left is put at 0
+and 1. All functions are O(n + K).
 """
 
 from __future__ import annotations
@@ -32,6 +30,8 @@ try:
     import cython
 except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
+
+from caldist.kernels._arrays import doubles
 
 
 def choose_nodes(
@@ -131,259 +131,342 @@ def deposit(
             g[k + j + 1] += t * g1[i]
 
 
-def direction(
+def trivial_bounds(
+    v: cython.const[cython.double][::1],
+    g0: cython.const[cython.double][::1],
+    g1: cython.const[cython.double][::1],
+    out: cython.double[::1],
+) -> None:
+    """Write the label totals, E v - E y, E|v - y| and E|v - E y| into ``out``.
+
+    The sums are taken in blocks: one running sum of 10^7 terms loses ten digits after the point.
+    """
+    n: cython.Py_ssize_t = v.shape[0]
+    i: cython.Py_ssize_t
+    block: cython.Py_ssize_t
+    total0: cython.double = 0.0
+    total1: cython.double = 0.0
+    moved0: cython.double = 0.0
+    moved1: cython.double = 0.0
+    together: cython.double = 0.0
+    a: cython.double
+    b: cython.double
+    c: cython.double
+    d: cython.double
+    with cython.nogil:
+        for block in range(0, n, 1024):
+            a = b = c = d = 0.0
+            for i in range(block, min(n, block + 1024)):
+                a += g0[i]
+                b += g1[i]
+                c += g0[i] * v[i]
+                d += g1[i] * (1.0 - v[i])
+            total0 += a
+            total1 += b
+            moved0 += c
+            moved1 += d
+        c = total1 / (total0 + total1)
+        for block in range(0, n, 1024):
+            a = 0.0
+            for i in range(block, min(n, block + 1024)):
+                a += (g0[i] + g1[i]) * abs(v[i] - c)
+            together += a
+        out[0] = total0
+        out[1] = total1
+        out[2] = moved0 - moved1
+        out[3] = moved0 + moved1
+        out[4] = together
+
+
+def prove_lower(
     u: cython.const[cython.double][::1],
     g: cython.const[cython.double][::1],
-    s: cython.const[cython.double][::1],
-    z: cython.const[cython.double][::1],
-    lam: cython.const[cython.double][::1],
-    m: cython.const[cython.double][::1],
-    factor: cython.double[::1],
-    f: cython.double[::1],
-    x: cython.double[::1],
-    rise: cython.double[::1],
-    depth: cython.double[::1],
-    target: cython.double[::1],
+    r: cython.double[::1],
 ) -> float:
-    """Write a predictor-corrector direction; return the mean product of slack and multiplier.
+    """Make the potentials a proof, in place, and return the bound they prove.
 
-    Potentials change by ``x``, with differences ``rise`` along the chains and w . x = ``depth``.
-    Multipliers head for ``target``: 4K of the edges, then K masses. ``factor`` (8K) and ``f`` (2K)
-    are work space. Returns 0 when rounding has spoilt the direction.
+    The Lipschitz lower envelope first, then a shift by the largest value of (1-u) r0 + u r1, which
+    between two nodes is a quadratic.
     """
     k: cython.Py_ssize_t = u.shape[0]
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     chain: cython.Py_ssize_t
-    w: cython.double
-    left: cython.double
-    right: cython.double
-    mean: cython.double
-    size: cython.double = 0.0
+    d: cython.double
+    slope: cython.double
+    bend: cython.double
+    here: cython.double
+    worst: cython.double = -2.0
+    value: cython.double = 0.0
     with cython.nogil:
-        _factor(u, s, z, lam, m, factor)
-        for i in range(2 * k):
-            f[i] = g[i]
-        _solve(u, factor, f, x, rise, depth)
-        mean = _targets(s, z, lam, m, rise, depth, target)
         for chain in range(2):
-            left = 0.0
-            for i in range(k):
-                j = 2 * chain * k + i
-                w = u[i] if chain == 1 else 1.0 - u[i]
-                right = target[j] - target[k + j] if i < k - 1 else 0.0
-                f[chain * k + i] = g[chain * k + i] - w * target[4 * k + i] - left + right
-                left = right
-        _solve(u, factor, f, x, rise, depth)
-        for chain in range(2):
-            for i in range(k - 1):
-                j = 2 * chain * k + i
-                target[j] += lam[j] / s[j] * rise[chain * k + i]
-                target[k + j] -= lam[k + j] / s[k + j] * rise[chain * k + i]
+            for i in range(1, k):
+                j = chain * k + i
+                r[j] = min(r[j], r[j - 1] + (u[i] - u[i - 1]))
+            for i in range(k - 2, -1, -1):
+                j = chain * k + i
+                r[j] = min(r[j], r[j + 1] + (u[i + 1] - u[i]))
         for i in range(k):
-            target[4 * k + i] += factor[8 * i + 2] * depth[i]
+            here = (1.0 - u[i]) * r[i] + u[i] * r[k + i]
+            worst = max(worst, here)
+            if i < k - 1:
+                # here + slope t + bend t (t - 1), t from 0 to 1 across the gap
+                d = u[i + 1] - u[i]
+                slope = (1.0 - u[i + 1]) * r[i + 1] + u[i + 1] * r[k + i + 1] - here
+                bend = d * ((r[k + i + 1] - r[k + i]) - (r[i + 1] - r[i]))
+                if bend < 0.0 and abs(slope) < -bend:
+                    d = 0.5 * (1.0 - slope / bend)
+                    worst = max(worst, here + slope * d + bend * d * (d - 1.0))
         for i in range(2 * k):
-            size += abs(x[i]) + abs(rise[i])
-        for i in range(5 * k):
-            size += abs(target[i])
-    return mean if size < 1e300 else 0.0  # also for NaN
+            r[i] -= worst
+            value += g[i] * r[i]
+    return value
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _factor(
+def spread(
+    v: cython.const[cython.double][::1],
+    g0: cython.const[cython.double][::1],
+    g1: cython.const[cython.double][::1],
     u: cython.const[cython.double][::1],
-    s: cython.const[cython.double][::1],
-    z: cython.const[cython.double][::1],
-    lam: cython.const[cython.double][::1],
+    g: cython.const[cython.double][::1],
     m: cython.const[cython.double][::1],
-    factor: cython.double[::1],
-) -> cython.void:
-    """Eliminate from left to right.
+    r: cython.const[cython.double][::1],
+    support: cython.double[::1],
+    mass: cython.double[::1],
+) -> tuple[int, float]:
+    """Write a calibrated distribution on the data near the nodes' ``m``; return its size and cost.
 
-    ``factor`` receives p, q, kappa, alpha, beta, c, sigma and 1/det(C + kappa w w^T + diag(p, q))
-    per node.
+    ``support`` and ``mass`` have room for n + K numbers.
     """
     k: cython.Py_ssize_t = u.shape[0]
-    i: cython.Py_ssize_t
-    p: cython.double
-    q: cython.double
-    kappa: cython.double
-    beta: cython.double
-    c: cython.double
-    top: cython.double
-    bottom: cython.double
-    inverse: cython.double
-    alpha: cython.double = 0.0
-    sigma: cython.double = 0.0
-    delta: cython.double = 0.0
-    for i in range(k):
-        kappa = m[i] / z[i]
-        p = q = 0.0
-        if i < k - 1:
-            p = lam[i] / s[i] + lam[k + i] / s[k + i]
-            q = lam[2 * k + i] / s[2 * k + i] + lam[3 * k + i] / s[3 * k + i]
-        beta = 0.0
-        c = u[i]
-        if alpha > 0.0:
-            beta = delta / alpha
-            c = u[i] - sigma / alpha
-            delta += kappa * (beta + sigma * (sigma / alpha))
-        top = alpha * (1.0 - c) * (1.0 - c) + beta + kappa * (1.0 - u[i]) * (1.0 - u[i])
-        bottom = alpha * c * c + beta + kappa * u[i] * u[i]
-        inverse = delta + top * q + bottom * p + p * q
-        inverse = 1.0 / inverse if inverse > 0.0 else 0.0
-        factor[8 * i] = p
-        factor[8 * i + 1] = q
-        factor[8 * i + 2] = kappa
-        factor[8 * i + 3] = alpha
-        factor[8 * i + 4] = beta
-        factor[8 * i + 5] = c
-        factor[8 * i + 6] = sigma
-        factor[8 * i + 7] = inverse
-        if i < k - 1:
-            alpha = (delta * (p + q) + p * q * (alpha + kappa)) * inverse
-            sigma = (delta * (u[i] * p - (1.0 - u[i]) * q) + p * q * sigma) * inverse + alpha * (
-                u[i + 1] - u[i]
-            )
-            delta = p * q * delta * inverse
+    size: cython.Py_ssize_t
+    kind: cython.double[::1] = doubles(k)
+    shape: cython.double[::1] = doubles(k)
+    moment: cython.double[::1] = doubles(k)
+    atom: cython.double[::1] = doubles(k)
+    place: cython.double[::1] = doubles(k)
+    cost: cython.double[::1] = doubles(1)
+    with cython.nogil:
+        _choose_kinds(u, r, kind)
+        _gather_shapes(v, g0, g1, u, kind, shape, moment)
+        _assign_masses(u, g, m, kind, shape, moment, atom, place)
+        size = _write_masses(v, g0, g1, u, kind, shape, atom, place, support, mass, cost)
+    return size, cost[0]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _solve(
+def _choose_kinds(
     u: cython.const[cython.double][::1],
-    factor: cython.const[cython.double][::1],
-    f: cython.double[::1],
-    x: cython.double[::1],
-    rise: cython.double[::1],
-    depth: cython.double[::1],
+    r: cython.const[cython.double][::1],
+    kind: cython.double[::1],
 ) -> cython.void:
-    """Solve for ``x`` with right-hand side ``f`` (overwritten); ``depth`` receives w . x."""
-    k: cython.Py_ssize_t = u.shape[0]
-    i: cython.Py_ssize_t
-    p: cython.double
-    q: cython.double
-    kappa: cython.double
-    alpha: cython.double
-    beta: cython.double
-    c: cython.double
-    sigma: cython.double
-    inverse: cython.double
-    w0: cython.double
-    w1: cython.double
-    y0: cython.double
-    y1: cython.double
-    t: cython.double
-    b: cython.double
-    a: cython.double
-    xi: cython.double
-    x0: cython.double = 0.0
-    x1: cython.double = 0.0
-    for i in range(k):
-        p = factor[8 * i]
-        q = factor[8 * i + 1]
-        c = factor[8 * i + 5]
-        f[i] += x0
-        f[k + i] += x1
-        y0 = f[i]
-        y1 = f[k + i]
-        t = factor[8 * i + 3] * (c * y0 - (1.0 - c) * y1)
-        b = factor[8 * i + 4] * (y0 + y1)
-        a = factor[8 * i + 2] * (u[i] * y0 - (1.0 - u[i]) * y1)
-        x0 = p * ((q * y0 + c * t + b + u[i] * a) * factor[8 * i + 7])
-        x1 = q * ((p * y1 - (1.0 - c) * t + b - (1.0 - u[i]) * a) * factor[8 * i + 7])
-    x0 = x1 = 0.0
-    for i in range(k - 1, -1, -1):
-        p = factor[8 * i]
-        q = factor[8 * i + 1]
-        kappa = factor[8 * i + 2]
-        alpha = factor[8 * i + 3]
-        beta = factor[8 * i + 4]
-        c = factor[8 * i + 5]
-        sigma = factor[8 * i + 6]
-        inverse = factor[8 * i + 7]
-        w1 = u[i]
-        w0 = 1.0 - w1
-        y0 = f[i] + p * x0
-        y1 = f[k + i] + q * x1
-        t = alpha * (c * y0 - (1.0 - c) * y1)
-        b = beta * (y0 + y1)
-        a = kappa * (w1 * y0 - w0 * y1)
-        x[i] = (q * y0 + c * t + b + w1 * a) * inverse
-        x[k + i] = (p * y1 - (1.0 - c) * t + b - w0 * a) * inverse
-        xi = ((q * w0 + beta - sigma * c) * y0 + (p * w1 + beta + sigma * (1.0 - c)) * y1) * inverse
-        depth[i] = xi
-        t = x[k + i] - x[i]
-        a = alpha * xi - sigma * t
-        # A rise across an edge stiffer than its node comes from the force balance of the node.
-        if p > alpha * (1.0 - c) * (1.0 - c) + beta + kappa * w0 * w0:
-            rise[i] = ((1.0 - c) * a - beta * t + w0 * kappa * xi - f[i]) / p
-        else:
-            rise[i] = x0 - x[i]
-        if q > alpha * c * c + beta + kappa * w1 * w1:
-            rise[k + i] = (c * a + beta * t + w1 * kappa * xi - f[k + i]) / q
-        else:
-            rise[k + i] = x1 - x[k + i]
-        x0 = x[i]
-        x1 = x[k + i]
+    """Write 1 where label-1 mass stays in place and 0 where label-0 mass does.
 
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _targets(
-    s: cython.const[cython.double][::1],
-    z: cython.const[cython.double][::1],
-    lam: cython.const[cython.double][::1],
-    m: cython.const[cython.double][::1],
-    rise: cython.const[cython.double][::1],
-    depth: cython.const[cython.double][::1],
-    target: cython.double[::1],
-) -> cython.double:
-    """Write (centring goal - second-order term) / slack of all constraints; return mean s lambda.
-
-    ``rise`` and ``depth`` are the predictor's. The goal is the share of the mean product that the
-    constraints on which the predictor closes in would keep, and at least a fifth.
+    A label whose potential is as steep as allowed is on the move. Where neither is, the errors that
+    one kind leaves in the flow of the other label are u : 1-u in size.
     """
-    k: cython.Py_ssize_t = z.shape[0]
+    k: cython.Py_ssize_t = u.shape[0]
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    block: cython.Py_ssize_t
-    change: cython.double
-    product: cython.double
-    second: cython.double
-    total: cython.double = 0.0
-    kept: cython.double = 0.0
+    room0: cython.double
+    room1: cython.double
+    for j in range(k):
+        room0 = room1 = 0.0
+        for i in range(max(0, j - 1), min(k - 1, j + 1)):
+            room0 += u[i + 1] - u[i] - abs(r[i + 1] - r[i])
+            room1 += u[i + 1] - u[i] - abs(r[k + i + 1] - r[k + i])
+        kind[j] = 1.0 if u[j] * room1 > (1.0 - u[j]) * room0 else 0.0
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _density(
+    v: cython.double, g0: cython.double, g1: cython.double, u: cython.double, kind: cython.double
+) -> cython.double:
+    """Return the shape of a node's spread at v, kept finite next to 0 and 1."""
+    if kind == 1.0:
+        return g1 / max(v, 0.25 * u)
+    return g0 / max(1.0 - v, 0.25 * (1.0 - u))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _gather_shapes(
+    v: cython.const[cython.double][::1],
+    g0: cython.const[cython.double][::1],
+    g1: cython.const[cython.double][::1],
+    u: cython.const[cython.double][::1],
+    kind: cython.const[cython.double][::1],
+    shape: cython.double[::1],
+    moment: cython.double[::1],
+) -> cython.void:
+    """Write the mass and the first moment of each node's shape; the end nodes have none."""
+    n: cython.Py_ssize_t = v.shape[0]
+    k: cython.Py_ssize_t = u.shape[0]
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    t: cython.double
+    a: cython.double
+    for j in range(k):
+        shape[j] = moment[j] = 0.0
+    j = 0
+    for i in range(n):
+        while j < k - 2 and v[i] >= u[j + 1]:
+            j += 1
+        t = (v[i] - u[j]) / (u[j + 1] - u[j])
+        if j > 0:
+            a = (1.0 - t) * _density(v[i], g0[i], g1[i], u[j], kind[j])
+            shape[j] += a
+            moment[j] += a * v[i]
+        if j < k - 2:
+            a = t * _density(v[i], g0[i], g1[i], u[j + 1], kind[j + 1])
+            shape[j + 1] += a
+            moment[j + 1] += a * v[i]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _assign_masses(
+    u: cython.const[cython.double][::1],
+    g: cython.const[cython.double][::1],
+    m: cython.const[cython.double][::1],
+    kind: cython.const[cython.double][::1],
+    shape: cython.double[::1],
+    moment: cython.const[cython.double][::1],
+    atom: cython.double[::1],
+    place: cython.double[::1],
+) -> cython.void:
+    """Turn ``shape`` into the factor of each node's shape; write the atoms and their places."""
+    k: cython.Py_ssize_t = u.shape[0]
+    j: cython.Py_ssize_t
     mean: cython.double
-    goal: cython.double
-    for block in range(4):
-        for i in range(k - 1):
-            j = block * k + i
-            change = rise[(block // 2) * k + i]
-            if block % 2 == 0:
-                change = -change
-            total += s[j] * lam[j]
-            kept += lam[j] / s[j] * max(0.0, s[j] + change) * max(0.0, -change)
-    for i in range(k):
-        total += z[i] * m[i]
-        kept += m[i] / z[i] * max(0.0, z[i] - depth[i]) * max(0.0, depth[i])
-    mean = total / (5 * k - 4)
-    goal = mean * min(1.0, max(0.2, kept / total))
-    for block in range(4):
-        for i in range(k - 1):
-            j = block * k + i
-            change = rise[(block // 2) * k + i]
-            if block % 2 == 0:
-                change = -change
-            product = s[j] * lam[j]
-            second = -change * lam[j] * (1.0 + change / s[j])
-            target[j] = (goal - min(product, max(-product, second))) / s[j]
-        target[block * k + k - 1] = 0.0
-    for i in range(k):
-        product = z[i] * m[i]
-        second = depth[i] * m[i] * (1.0 - depth[i] / z[i])
-        target[4 * k + i] = (goal - min(product, max(-product, second))) / z[i]
-    return mean
+    a: cython.double
+    t: cython.double = 1.0
+    want0: cython.double
+    want1: cython.double
+    drift0: cython.double = 0.0
+    drift1: cython.double = 0.0
+    used0: cython.double = 0.0
+    used1: cython.double = 0.0
+    total0: cython.double = 0.0
+    total1: cython.double = 0.0
+    for j in range(k):
+        total0 += g[j]
+        total1 += g[k + j]
+        want0 = (1.0 - u[j]) * m[j]
+        want1 = u[j] * m[j]
+        drift0 -= want0
+        drift1 -= want1
+        # take back the drift of earlier nodes, a little at a time
+        want0 = min(2.0 * want0, max(0.5 * want0, -drift0))
+        want1 = min(2.0 * want1, max(0.5 * want1, -drift1))
+        mean = moment[j] / shape[j] if shape[j] > 1e-100 else 0.0
+        if 0.0 < mean < 1.0:
+            a = want1 / mean if kind[j] == 1.0 else want0 / (1.0 - mean)
+            if a > 2.0 * shape[j]:
+                a = shape[j]  # mass that comes from elsewhere: the rest is an atom
+            shape[j] = a / shape[j]
+            want0 -= (1.0 - mean) * a
+            want1 -= mean * a
+            drift0 += (1.0 - mean) * a
+            drift1 += mean * a
+            used0 += (1.0 - mean) * a
+            used1 += mean * a
+        else:
+            shape[j] = 0.0
+        place[j] = u[j]
+        atom[j] = 0.0
+        if (want1 if kind[j] == 1.0 else want0) > 1e-18:
+            if 0 < j < k - 1:
+                want0 = max(0.0, want0)
+                want1 = max(0.0, want1)
+                mean = want1 / (want0 + want1)
+                place[j] = min(0.5 * (u[j] + u[j + 1]), max(0.5 * (u[j - 1] + u[j]), mean))
+            if kind[j] == 1.0:
+                atom[j] = want1 / place[j]
+            elif place[j] < 1.0:
+                atom[j] = want0 / (1.0 - place[j])
+            drift0 += (1.0 - place[j]) * atom[j]
+            drift1 += place[j] * atom[j]
+            used0 += (1.0 - place[j]) * atom[j]
+            used1 += place[j] * atom[j]
+    if used0 > total0:
+        t = total0 / used0
+    if used1 * t > total1:
+        t = total1 / used1
+    for j in range(k):
+        shape[j] *= t
+        atom[j] *= t
+    atom[0] += max(0.0, total0 - t * used0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _write_masses(
+    v: cython.const[cython.double][::1],
+    g0: cython.const[cython.double][::1],
+    g1: cython.const[cython.double][::1],
+    u: cython.const[cython.double][::1],
+    kind: cython.const[cython.double][::1],
+    shape: cython.const[cython.double][::1],
+    atom: cython.const[cython.double][::1],
+    place: cython.const[cython.double][::1],
+    support: cython.double[::1],
+    mass: cython.double[::1],
+    cost: cython.double[::1],
+) -> cython.Py_ssize_t:
+    """Merge spread and atoms from left to right, summing the cost of the flows; return the size."""
+    n: cython.Py_ssize_t = v.shape[0]
+    k: cython.Py_ssize_t = u.shape[0]
+    i: cython.Py_ssize_t = 0  # the next prediction
+    j: cython.Py_ssize_t = 0  # the node at or before the present point
+    q: cython.Py_ssize_t = 0  # the next atom
+    size: cython.Py_ssize_t = 0
+    here: cython.double
+    last: cython.double = 0.0
+    t: cython.double
+    put: cython.double
+    flow0: cython.double = 0.0
+    flow1: cython.double = 0.0
+    total: cython.double = 0.0
+    while i < n or q < k:
+        here = v[i] if i < n else 1.0
+        if q < k and place[q] < here:
+            here = place[q]
+        while j < k - 1 and here >= u[j + 1]:
+            j += 1
+        total += (here - last) * (abs(flow0) + abs(flow1))
+        last = here
+        put = 0.0
+        if i < n and v[i] == here:
+            t = (here - u[j]) / (u[j + 1] - u[j]) if j < k - 1 else 0.0
+            if shape[j] > 0.0:
+                put = (1.0 - t) * shape[j] * _density(here, g0[i], g1[i], u[j], kind[j])
+            if t > 0.0 and shape[j + 1] > 0.0:
+                put += t * shape[j + 1] * _density(here, g0[i], g1[i], u[j + 1], kind[j + 1])
+            flow0 -= g0[i]
+            flow1 -= g1[i]
+            i += 1
+        while q < k and place[q] == here:
+            put += atom[q]
+            q += 1
+        if here == 1.0:
+            put = max(0.0, -flow1)  # whatever label 1 still lacks
+        if put > 0.0:
+            support[size] = here
+            mass[size] = put
+            size += 1
+            flow0 += (1.0 - here) * put
+            flow1 += here * put
+    # What label 0 lacks is a rounding error; at 0 it can be put right at a cost of at most itself.
+    if size > 0 and support[0] == 0.0 and mass[0] > flow0:
+        mass[0] -= flow0
+    cost[0] = total + 2.0 * (abs(flow0) + abs(flow1))
+    return size

@@ -14,11 +14,6 @@ try:
 except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
-if cython.compiled:
-    from cython.cimports.libc.math import exp
-else:
-    from math import exp
-
 
 def flip_rows(
     bits: cython.const[cython.uchar][::1],
@@ -44,21 +39,21 @@ def flip_rows(
             out[place[u]] += size[u] * (2 * ones - count[u])
 
 
-def flip_groups(
+def flip_clusters(
     bits: cython.const[cython.uchar][::1],
     place: cython.const[cython.longlong][::1],
     size: cython.const[cython.double][::1],
-    group: cython.const[cython.longlong][::1],
+    cluster: cython.const[cython.longlong][::1],
     out: cython.double[::1],
 ) -> None:
-    """Write the sums of the sizes after a sign flip of each group, bit g being that of group g."""
+    """Write the sums of the sizes after a sign flip of each cluster; its bit has its number."""
     u: cython.Py_ssize_t
     g: cython.Py_ssize_t
     with cython.nogil:
         for u in range(out.shape[0]):
             out[u] = 0.0
         for u in range(place.shape[0]):
-            g = group[u]
+            g = cluster[u]
             out[place[u]] += size[u] * (2 * (bits[g >> 3] >> (g & 7) & 1) - 1)
 
 
@@ -130,52 +125,3 @@ def label_deviation(
             # Beyond the last prediction nothing of label 0 is left; rounding may leave an ulp.
             value += d * (abs(below) + (abs(above) if i + 1 < n else 0.0))
     return value
-
-
-def smooth_ce_bound(
-    v: cython.const[cython.double][::1], c: cython.const[cython.double][::1]
-) -> float:
-    """Return an upper bound on smCE: the cost of one monotone curve, not of the best.
-
-    In the notation of the kernel ``smooth`` the curve is the running maximum of the prefix sums,
-    clipped to [0, T]. There is nothing to branch on, which makes it many times as fast.
-    """
-    n: cython.Py_ssize_t = v.shape[0]
-    i: cython.Py_ssize_t
-    total: cython.double = 0.0
-    sign: cython.double
-    prefix: cython.double = 0.0
-    curve: cython.double = 0.0
-    value: cython.double
-    with cython.nogil:
-        for i in range(n):
-            total += c[i]
-        sign = 1.0 if total >= 0.0 else -1.0
-        total *= sign
-        value = total
-        for i in range(n - 1):
-            prefix += sign * c[i]
-            curve = max(curve, min(prefix, total))
-            value += (v[i + 1] - v[i]) * abs(prefix - curve)
-    return value
-
-
-def laplace_potential(
-    v: cython.const[cython.double][::1],
-    c: cython.const[cython.double][::1],
-    h: cython.double,
-    out: cython.double[::1],
-) -> None:
-    """Write sum_j c_j exp(-|v_i - v_j|/h) for each i: what is left of i, then what is right."""
-    n: cython.Py_ssize_t = v.shape[0]
-    i: cython.Py_ssize_t
-    carried: cython.double = 0.0
-    with cython.nogil:
-        for i in range(n):
-            if i > 0:
-                carried = exp((v[i - 1] - v[i]) / h) * (carried + c[i - 1])
-            out[i] = carried + c[i]
-        carried = 0.0
-        for i in range(n - 2, -1, -1):
-            carried = exp((v[i] - v[i + 1]) / h) * (carried + c[i + 1])
-            out[i] += carried

@@ -84,19 +84,25 @@ def merge_weighted(
     value: cython.const[cython.double][::1],
     weight0: cython.const[cython.double][::1],
     weight1: cython.const[cython.double][::1],
+    squared0: cython.const[cython.double][::1],
+    squared1: cython.const[cython.double][::1],
     prediction: cython.double[::1],
     mass0: cython.double[::1],
     mass1: cython.double[::1],
+    square0: cython.double[::1],
+    square1: cython.double[::1],
 ) -> int:
     """Add up the weights of equal predictions, ``order`` being their sorting order.
 
-    Rows without weight leave no trace. Returns the number of distinct predictions.
+    So are their squares, unless these arrays are empty. Rows without weight leave no trace. Returns
+    the number of distinct predictions.
     """
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
     k: cython.Py_ssize_t = -1
     last: cython.double = -1.0
     x: cython.double
+    squares: cython.bint = squared0.shape[0] > 0
     with cython.nogil:
         for i in range(order.shape[0]):
             at = order[i]
@@ -109,8 +115,14 @@ def merge_weighted(
                 prediction[k] = x
                 mass0[k] = 0.0
                 mass1[k] = 0.0
+                if squares:
+                    square0[k] = 0.0
+                    square1[k] = 0.0
             mass0[k] += weight0[at]
             mass1[k] += weight1[at]
+            if squares:
+                square0[k] += squared0[at]
+                square1[k] += squared1[at]
     return k + 1
 
 

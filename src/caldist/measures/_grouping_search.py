@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._kernels import grouping
+from caldist._util.types import Vector
+from caldist.kernels._arrays import prefix_sums
 
-__all__ = ["search"]
-
-Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 ALL_CUTS = 4096
@@ -53,7 +52,7 @@ def search(
     n = prediction.size
     total = mass0.sum() + mass1.sum()
     mass, ones = (mass0 + mass1) / total, mass1 / total
-    masses, moments, labels = (_prefix_sums(part) for part in (mass, mass * prediction, ones))
+    masses, moments, labels = (prefix_sums(part) for part in (mass, mass * prediction, ones))
 
     def solve(cut: Indices, eps: float) -> tuple[float, Indices]:
         first = np.empty(n, dtype=np.int64)
@@ -77,10 +76,6 @@ def search(
     moved = (best[1][:, None] + np.concatenate((-MOVES, MOVES))).ravel()
     cut = np.unique(np.concatenate(([0, n], np.clip(moved, 0, n))))
     return min(best, solve(cut, TOLERANCE * best[0]), single, key=lambda solution: solution[0])
-
-
-def _prefix_sums(values: Vector) -> Vector:
-    return np.concatenate(([0.0], np.cumsum(values)))
 
 
 def _nested_cuts(weight: Vector, residual: Vector) -> list[Indices]:

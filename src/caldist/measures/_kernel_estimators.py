@@ -12,22 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caldist import _validate
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
 
-__all__ = [
-    "KernelDraws",
-    "binning",
-    "dense",
-    "evaluate_kernel",
-    "fourier",
-    "kernel_ce_draws",
-    "subsample",
-]
-
-Vector = NDArray[np.float64]
 KernelFunction = Callable[[Vector, Vector], Any]
 
 _FINEST = 1e-6  # for which a trillion draws are needed

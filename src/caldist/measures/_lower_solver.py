@@ -3,8 +3,8 @@
 The dual problem has two potentials on [0, 1], one per label; the primal one a perfectly calibrated
 distribution to which the data are moved. Both are computed on a ladder of nodes much coarser than
 the data and then made into proofs for all of the data. Should they not agree to the tolerance, the
-ladder is refined. The work is done by the kernels ``ladder`` and ``ladder_steps`` (data to nodes,
-interior-point iterations) and ``ladder_bounds`` (nodes to proofs).
+ladder is refined. The work is done by the kernels ``ladder`` (data to nodes, nodes to proofs) and
+``interior_point`` (the iterations in between).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from caldist._kernels import ladder, ladder_bounds, ladder_steps
+from caldist._kernels import interior_point, ladder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ def solve(
 def _closed_forms(prediction: Array, mass0: Array, mass1: Array) -> LowerSolution:
     """Prove |E y - E v| <= ldCE <= min(E|v - y|, E|v - E y|): exact for one label or one value."""
     sums = np.empty(5)
-    ladder_bounds.trivial_bounds(prediction, mass0, mass1, sums)
+    ladder.trivial_bounds(prediction, mass0, mass1, sums)
     total0, total1, excess, apart, together = sums.tolist()
     sign = 1.0 if excess > 0.0 else -1.0
     mean = total1 / (total0 + total1)
@@ -149,10 +149,10 @@ def _solve_level(
     mass = np.empty(2 * count)
     ladder.deposit(prediction, mass0, mass1, node, mass)
     potential, weight, iterations = _solve_ladder(node, mass, tol)
-    lower = ladder_bounds.prove_lower(node, mass, potential)
+    lower = ladder.prove_lower(node, mass, potential)
     support = np.empty(prediction.size + count)
     support_mass = np.empty(prediction.size + count)
-    size, upper = ladder_bounds.spread(
+    size, upper = ladder.spread(
         prediction, mass0, mass1, node, mass, weight, potential, support, support_mass
     )
     return LowerSolution(
@@ -177,15 +177,15 @@ def _solve_ladder(node: Array, mass: Array, tol: float) -> tuple[Array, Array, i
     target, factor, force = np.empty(5 * count), np.empty(8 * count), np.empty(2 * count)
     work, bounds = np.empty(5 * count), np.array([0.0, 1.0])
     iterations = 0
-    ladder_steps.start(node, mass, START_DEPTH, potential, slack, depth, multiplier, weight)
+    interior_point.start(node, mass, START_DEPTH, potential, slack, depth, multiplier, weight)
     while iterations < MAX_ITERATIONS and bounds[1] - bounds[0] > LADDER_SHARE * tol:
-        mean = ladder.direction(
+        mean = interior_point.direction(
             node, mass, slack, depth, multiplier, weight,
             factor, force, change, rise, deepening, target,
         )  # fmt: skip
         if mean <= 0.0:
             break
-        ladder_steps.move(
+        interior_point.move(
             node, mass, change, rise, deepening, target, REACH, CENTRALITY * mean,
             potential, slack, depth, multiplier, weight, work, bounds,
         )  # fmt: skip

@@ -9,27 +9,28 @@ and an integer program over the few subsets that can still be part of a better p
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caldist._kernels import COMPILED, partition
-
-__all__ = ["DYNAMIC", "INTEGER", "best_groups"]
-
-Vector = NDArray[np.float64]
-Groups = NDArray[np.int64]
+from caldist._util.types import Integers, Vector
 
 DYNAMIC = 17 if COMPILED else 12  # 0.1 s
 INTEGER = 20
 
+# The solvers' tolerances are absolute, 1e-7 and 1e-6: the partition to beat is scaled to cost this.
+_SCALE = 1e4
+_NEGLIGIBLE = 1e-5  # reduced costs above minus this are left to the bound, as are tolerances
+_PROVED = 1e-5  # a partition that costs at most this much more than the bound is the best
 _NEW_COLUMNS = 100  # added to the linear program at a time
+# Limits that, unlike one on time, give the same answer everywhere.
+_ROUNDS = 40  # of adding columns; some six are usual, and weights of many sizes may need hundreds
 _MOST_COLUMNS = 5_000  # that the integer program is given
-_NODES = 200  # of its search tree: unlike a time limit it gives the same answer everywhere
-_NEGLIGIBLE = 1e-9  # reduced costs above minus this are left to the bound
+_NODES = 200  # of its search tree
+_LEAST = 1e-200  # a cost that nobody can tell from 0, and too small to be scaled
 
 
 def best_groups(
-    place: Vector, mass: Vector, ones: Vector, start: Groups, order: float = 1.0
-) -> tuple[Groups, bool]:
+    place: Vector, mass: Vector, ones: Vector, start: Integers, order: float = 1.0
+) -> tuple[Integers, bool]:
     """Return the group of each point in the best partition found, and whether it is the best.
 
     ``place`` is where the points are, ``ones`` the part of their ``mass`` with label 1, ``order``
@@ -63,24 +64,27 @@ def _subset_sums(values: Vector) -> Vector:
     return sums
 
 
-def _numbered(sets: Groups) -> Groups:
+def _numbered(sets: Integers) -> Integers:
     return np.unique(sets, return_inverse=True)[1].astype(np.int64)
 
 
-def _by_integer_program(cost: Vector, k: int, start: Groups) -> tuple[Groups, bool]:
+def _by_integer_program(cost: Vector, k: int, start: Integers) -> tuple[Integers, bool]:
     """Solve the set partitioning problem, or keep ``start`` where that takes too long."""
     from scipy import sparse  # slow to import, rarely needed
     from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
     bits = 1 << np.arange(k)
     initial = np.array([bits[start == g].sum() for g in np.unique(start)])
-    upper = float(cost[initial].sum())
+    if cost[initial].sum() < _LEAST:
+        return start, True
+    # A subset that alone costs more than a known partition is in no better one, however much more.
+    cost = np.minimum(cost * (_SCALE / cost[initial].sum()), 2 * _SCALE)
 
-    def rows(columns: Groups) -> sparse.csc_matrix:
+    def rows(columns: Integers) -> sparse.csc_matrix:
         return sparse.csc_matrix((columns[None, :] >> np.arange(k)[:, None] & 1).astype(float))
 
     columns = np.unique(np.concatenate((bits, initial, _contiguous(k))))
-    while True:
+    for _ in range(_ROUNDS):
         relaxed = linprog(cost[columns], A_eq=rows(columns), b_eq=np.ones(k), method="highs")
         if relaxed.status != 0:
             return start, False
@@ -95,9 +99,11 @@ def _by_integer_program(cost: Vector, k: int, start: Groups) -> tuple[Groups, bo
             break
         columns = np.union1d(columns, worst)
     # Whatever the prices, a partition costs at least their sum plus k times the least reduced cost,
-    # and a subset whose reduced cost exceeds what is left up to `upper` is in no better partition.
-    bound = float(price.sum() + k * min(0.0, reduced.min()))
-    useful = np.flatnonzero(reduced <= upper - bound)
+    # and a subset whose reduced cost exceeds what is left up to `start` is in no better partition.
+    left = float(cost[initial].sum() - price.sum() - k * min(0.0, reduced.min()))
+    if left <= _PROVED:
+        return start, True
+    useful = np.flatnonzero(reduced <= left)
     useful = useful[useful > 0]
     if useful.size > _MOST_COLUMNS:
         return start, False
@@ -117,6 +123,6 @@ def _by_integer_program(cost: Vector, k: int, start: Groups) -> tuple[Groups, bo
     return _numbered(sets), True
 
 
-def _contiguous(k: int) -> Groups:
+def _contiguous(k: int) -> Integers:
     """Return all runs of neighbouring points as bit sets."""
     return np.array([(1 << j) - (1 << i) for i in range(k) for j in range(i + 1, k + 1)])

@@ -1,8 +1,9 @@
-r"""Point masses on [0, 1] smoothed by the reflected Gaussian: the L1 norm of the result.
+r"""Point masses on [0, 1] smoothed by the reflected Gaussian: the result, and its L1 norm.
 
 The smoothed masses are :math:`f(t) = \sum_i c_i K_\sigma(v_i, t)`, K the density at t of
 v + σZ, Z normal, folded into [0, 1] by reflection at 0 and 1. Each K has total mass 1, at v = 0
-and v = 1 too. :class:`SmoothedNorm` computes :math:`\int_0^1 |f|` for all σ of a range at once:
+and v = 1 too. :func:`density` computes f at some points, by steps 2 and 3 of what follows.
+:class:`SmoothedNorm` computes :math:`\int_0^1 |f|` for all σ of a range at once:
 
 1. Gaps longer than ``2 REACH`` σ are shortened to that: what reaches across is less than 1e-14 of
    the mass. A stretch between such gaps whose masses have one sign needs no integral.
@@ -25,11 +26,8 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["SmoothedNorm"]
-
-Vector = NDArray[np.float64]
+from caldist._util.types import Vector
 
 REACH = 8.0  # widths beyond which a Gaussian has less than 1e-14 of its mass
 _ORDER = 10  # moments per cell
@@ -38,6 +36,33 @@ _FINER = 4  # points of evaluation per cell
 _TILE = 1 << 14  # cells that are transformed together, which bounds the memory in use
 _VANISHED = 41.0  # exp(-41) < 2^-53: frequencies that are damped by more are left out
 _BISECTIONS = 30
+
+
+def kernel(place: Vector, width: float, at: Vector) -> Vector:
+    """Return K of each place, a row, at some points."""
+    frequency = _frequencies(width)[1:]
+    waves = np.cos(np.outer(place, frequency)) * (2 * _damping(frequency * width))
+    return np.asarray(1 + waves @ np.cos(np.outer(frequency, at)))
+
+
+def density(place: Vector, mass: Vector, width: float, at: Vector) -> Vector:
+    """Return f at some points: O(n), then a small matrix product."""
+    cells = max(32, math.ceil(_CELLS / width))
+    frequency = _frequencies(width, cells)
+    coefficient = _cosine_coefficients(place * cells, mass, cells, frequency / cells) * cells
+    coefficient *= _damping(frequency * width)
+    return np.asarray(np.cos(np.outer(at, frequency)) @ coefficient)
+
+
+def _damping(frequency: Vector) -> Vector:
+    """Return what smoothing by the width 1 leaves of the waves of these frequencies."""
+    return np.exp(-0.5 * frequency**2)
+
+
+def _frequencies(width: float, cells: float = math.inf) -> Vector:
+    """Return πk for all k that the width leaves, and that so many cells can tell apart."""
+    top = math.ceil(math.sqrt(2 * _VANISHED) / (math.pi * width))
+    return np.arange(min(top, cells - 1) + 1, dtype=np.float64) * math.pi
 
 
 class SmoothedNorm:
@@ -90,10 +115,9 @@ class _Tile:
     def __init__(
         self, line: Vector, mass: Vector, cells: int, core: tuple[int, int], least: float
     ) -> None:
-        top = math.ceil(cells * math.sqrt(2 * _VANISHED) / (math.pi * least))
         self._cells = cells
         self._core = slice(_FINER * core[0], _FINER * core[1] + 1)
-        self._frequency = np.arange(min(top, cells - 1) + 1, dtype=np.float64) * (math.pi / cells)
+        self._frequency = _frequencies(least / cells, cells) / cells
         self._coefficient = _cosine_coefficients(line, mass, cells, self._frequency)
 
     def integral(self, width: float) -> float:
@@ -101,7 +125,7 @@ class _Tile:
         from scipy.fft import dct, dst  # importing scipy is slow
 
         frequency = self._frequency
-        damped = self._coefficient * np.exp(-0.5 * (frequency * width) ** 2)
+        damped = self._coefficient * _damping(frequency * width)
         points = self._cells * _FINER
         sines = np.zeros((2, points - 1))
         np.divide(damped[1:], frequency[1:], out=sines[0, : damped.size - 1])

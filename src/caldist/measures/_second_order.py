@@ -10,26 +10,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caldist._kernels import rkhs, shifts, smooth
+from caldist._kernels import laplace as laplace_kernel
+from caldist._kernels import shifts, smooth
 from caldist.certificates import LowerCertificate
 from caldist.data.grid import PLACE_BITS, Grid
 from caldist.data.within_cells import WithinCells, folding_excess
 from caldist.measures._transport import transport_bound
 
-__all__ = [
-    "averaged_two_bin",
-    "brier",
-    "dyadic_interval",
-    "laplace",
-    "lower_distance",
-    "random_interval",
-    "smooth_ce",
-    "smoothing_change",
-]
-
-Vector = NDArray[np.float64]
 Interval = tuple[float, float]
 
 _UNIT = 2.0**-PLACE_BITS
@@ -59,13 +47,12 @@ def laplace(profile: WithinCells, width: float) -> Interval:
     its mean, and ‖Δ‖² at most twice the integral of its square.
     """
     node, deposit = profile.node, profile.deposit
-    squared = float(rkhs.laplace_squared(node, deposit, 1.0))
-    left = np.cumsum(deposit * np.exp(node)) * np.exp(-node)
-    decayed = deposit * np.exp(-node)
-    right = (decayed.sum() - np.cumsum(decayed)) * np.exp(node)
+    squared = float(laplace_kernel.squared(node, deposit, 1.0))
+    potential = np.empty_like(node)
+    laplace_kernel.sums(node, deposit, 1.0, potential, np.empty(0), np.empty(0))
     # Flooring moves a residual of size 1 at most by a unit of the cell, or adds one to it.
     slack = width * _UNIT + 4 * math.sqrt(2 * width) * _UNIT
-    smoothed = np.abs(left + right) + slack
+    smoothed = np.abs(potential) + slack
     cross = width**2 * float(np.maximum(smoothed[:-1], smoothed[1:]) @ profile.bend)
     own = 2 * float(profile.variance().sum())
     lower, upper = math.sqrt(max(0.0, squared - cross)), math.sqrt(max(0.0, squared) + cross + own)

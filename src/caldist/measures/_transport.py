@@ -20,12 +20,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.types import Vector
 from caldist.data.grid import PLACE_BITS, Grid
 from caldist.data.within_cells import folding_excess
-
-__all__ = ["transport_bound"]
-
-Vector = NDArray[np.float64]
 
 _FLOORING = 64 * 2.0**-PLACE_BITS  # its effect on what is gathered, generously
 

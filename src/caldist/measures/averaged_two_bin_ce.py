@@ -6,12 +6,43 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.measures import _second_order
+from caldist.measures._measure import measure
+from caldist.measures._rounding import (
+    around,
+    better_of,
+    residual_moves,
+    residual_rounding,
+    within_cells_of,
+)
 
-__all__ = ["averaged_two_bin_ce", "averaged_two_bin_ce_of"]
+
+def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
+    """Bound ATB.
+
+    With A(t) the change of S(t) by the moves, whose integral is at most E[|e| |v - v'|], and r that
+    of the residuals, both bins change by at most |A| + r; as |S| + |T - S| <= 1, the sum of squares
+    changes by at most twice that.
+    """
+    moved = joint.radius if joint.grid is None else residual_moves(joint)
+    bounds = around(value, 2 * (moved + residual_rounding(joint)))
+    profile = within_cells_of(joint)
+    return bounds if profile is None else better_of(bounds, _second_order.averaged_two_bin(profile))
 
 
+@measure(
+    symbol="ATB",
+    summary="squared bias of two bins, averaged over the threshold",
+    position=150,
+    shown_in=("evaluate",),
+    rounding=_rounding_bounds,
+)
 def averaged_two_bin_ce(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the averaged two-bin calibration error, exactly.
 
@@ -34,7 +65,8 @@ def averaged_two_bin_ce(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
@@ -51,11 +83,7 @@ def averaged_two_bin_ce(
     >>> caldist.averaged_two_bin_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.00390625
     """
-    return averaged_two_bin_ce_of(Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight))
-
-
-def averaged_two_bin_ce_of(joint: Joint) -> float:
-    """Return the ATB of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     sums = joint.prefix_sums()
     width = np.diff(joint.prediction, prepend=0.0, append=1.0)  # S is constant in between
     return float((width * (sums**2 + (sums[-1] - sums) ** 2)).sum())

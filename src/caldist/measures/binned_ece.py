@@ -2,26 +2,70 @@
 
 from __future__ import annotations
 
-import math
-from typing import Literal
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.measures._bins import Strategy, equal_mass_starts
+from caldist.measures._measure import NO_POPULATION, Entries, measure
 
-__all__ = ["binned_ece", "binned_ece_of"]
-
-Vector = NDArray[np.float64]
-Strategy = Literal["uniform", "quantile"]
-
+_OF_BINS = (
+    "it jumps when predictions cross an edge and keeps an upward bias that depends on the bins, so "
+    "its interval would speak of the bins and not of the predictions. Use "
+    "measure='random_interval_ce', which averages over all places of the bins."
+)
 MOST_BINS = 10_000_000  # whose edges are held in memory
 
 
+def _properties() -> Entries:
+    from caldist._properties import claims, evidence, witnesses
+
+    edge = "The binned error jumps as ½ ± ε leaves one bin for two."
+    cancel = claims.blind(
+        "Two predictions in one bin with opposite errors.", witnesses.cancelling_bin()
+    )
+    yield claims.Entry(
+        claims.of_joints("binned_ece (20 bins)", binned_ece),
+        claims.refuted(
+            f"{edge} With 20 bins ½ is an edge, with 21 it is not, so the value is ½ or 0 by the "
+            "parity of the number of bins.",
+            evidence.parity,
+            odd=claims.of_joints("21 bins", binned_ece.using(n_bins=21)),
+            limit=witnesses.two_points(0),
+            near=claims.TWO_POINTS,
+        ),
+        claims.complete(),
+        cancel,
+        claims.NOT_NEAR_CALIBRATED,
+        cancel,
+        paper=(False, True, False),
+    )
+    yield claims.Entry(
+        claims.of_joints("binned_ece + width (20 bins)", binned_ece.using(add_width=True)),
+        claims.jump_at_two_points(edge),
+        claims.positive("The width is added even where the binned error is 0."),
+        claims.sound("From its being at least udCE."),
+        claims.positive(),
+        claims.below("1", "binnedECE + average width ≥ udCE ≥ dCE (sections 2 and 6).", 1),
+    )
+
+
+@measure(
+    symbol="binnedECE({n_bins})",
+    summary="binned error of {n_bins} bins of equal width",
+    position=80,
+    shown_in=("evaluate", "measure", "report"),
+    flips=False,
+    no_interval=_OF_BINS,
+    no_comparison=NO_POPULATION,
+    properties=_properties,
+)
 def binned_ece(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     n_bins: int = 20,
     strategy: Strategy = "uniform",
@@ -47,7 +91,8 @@ def binned_ece(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     n_bins : int
@@ -72,26 +117,15 @@ def binned_ece(
     n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
     _validate.check_choice("strategy", strategy, ("uniform", "quantile"))
     add_width = _validate.check_flag("add_width", add_width)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    given = None if edges is None else _check_edges(edges, joint)
-    return binned_ece_of(joint, n_bins=n_bins, strategy=strategy, edges=given, add_width=add_width)
-
-
-def binned_ece_of(
-    joint: Joint,
-    *,
-    n_bins: int = 20,
-    strategy: Strategy = "uniform",
-    edges: Vector | None = None,
-    add_width: bool = False,
-) -> float:
-    """Return the binned ECE of a joint distribution."""
-    if edges is None:
-        if strategy == "uniform":
-            # k/n is the double nearest to the edge, as the reader of 0.15 expects; k*(1/n) is not.
-            edges = np.arange(n_bins + 1) / n_bins
-        else:
-            edges = _equal_mass_edges(joint, n_bins)
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    if edges is not None:
+        edges = _check_edges(edges, joint)
+    elif strategy == "uniform":
+        # k/n is the double nearest to the edge, as the reader of 0.15 expects; k*(1/n) is not.
+        edges = np.arange(n_bins + 1) / n_bins
+    else:
+        start = equal_mass_starts(joint.mass0 + joint.mass1, n_bins)
+        edges = np.concatenate(([0.0], joint.prediction[start[1:]], [1.0]))
     # The first point of each bin. Points at or beyond the last edge belong to the last bin.
     first = np.searchsorted(joint.prediction, edges[:-1])
     filled = np.diff(first, append=joint.prediction.size) > 0
@@ -100,16 +134,6 @@ def binned_ece_of(
         mass = np.add.reduceat(joint.mass0 + joint.mass1, first[filled]) / joint.total
         value += float(mass @ np.diff(edges)[filled])
     return value
-
-
-def _equal_mass_edges(joint: Joint, n_bins: int) -> Vector:
-    # Scaled by a power of two, which is exact, so that no product overflows.
-    mass = np.ldexp(joint.mass0 + joint.mass1, -math.frexp(joint.total)[1])
-    below = np.concatenate(([0.0], np.cumsum(mass)))
-    # below * n >= k * total rather than below >= k * total / n: exact for row counts.
-    start = np.searchsorted(below[:-1] * n_bins, np.arange(1, n_bins) * below[-1])
-    inner = joint.prediction[start[start < joint.prediction.size]]
-    return np.unique(np.concatenate(([0.0], inner, [1.0])))
 
 
 def _check_edges(edges: ArrayLike, joint: Joint) -> Vector:

@@ -1,16 +1,74 @@
-"""The Brier score: the mean squared error of the predictions."""
+"""The Brier score."""
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.measures import _second_order
+from caldist.measures._measure import Entries, Worst, measure
+from caldist.measures._rounding import around, label_means
 
-__all__ = ["brier_score", "brier_score_of"]
+
+def _loss(label: Vector, prediction: Vector) -> Vector:
+    return np.asarray((label - prediction) ** 2)
 
 
+def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
+    """Bound the Brier score.
+
+    Gridded: per cell and label the count and the sum of v are known, so only the sum of v² is not.
+    It is least when all rows of a label sit at their mean m, and largest when they sit at the ends
+    a and b of the cell, by (m - a)(b - m) a row. With the sums of squares it is known but for
+    flooring. Otherwise (y - v)² changes by at most 2|v - v'|.
+    """
+    if joint.grid is None:
+        return around(value, 2 * joint.radius)
+    grid = joint.grid
+    if grid.square0 is not None:
+        return _second_order.brier(grid, joint.total)
+    low = grid.cell * grid.width
+    lower = spread = 0.0
+    for label, count, mean in label_means(grid):
+        lower += float((count * (label - mean) ** 2).sum())
+        spread += float((count * (mean - low) * (low + grid.width - mean)).sum())
+    lower, upper = lower / joint.total, (lower + spread) / joint.total
+    slack = 2 * grid.resolution
+    return min(value, max(0.0, lower - slack)), max(value, upper + slack)
+
+
+def _properties() -> Entries:
+    from caldist._properties import claims
+
+    yield claims.Entry(
+        claims.of_joints("brier_score", brier_score),
+        claims.modulus("2-Lipschitz: from |(y - u)² - (y - v)²| ≤ 2|u - v|.", 2),
+        claims.positive("A fair coin, predicted as such (section 3)."),
+        claims.sound("From Brier ≥ ECE²."),
+        claims.positive(),
+        claims.below("2", "From Brier ≥ (E|y - v|)² ≥ ECE² ≥ dCE².", 1),
+        paper=(True, False, True),
+    )
+
+
+@measure(
+    symbol="Brier",
+    summary="mean squared error: calibration and sharpness together",
+    position=160,
+    shown_in=("evaluate", "measure", "report", "groups"),
+    rounding=_rounding_bounds,
+    loss=_loss,
+    worst=Worst(bias=0.0, reach=1.0),
+    properties=_properties,
+)
 def brier_score(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the Brier score.
 
@@ -28,7 +86,8 @@ def brier_score(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
@@ -43,11 +102,7 @@ def brier_score(
     >>> caldist.brier_score([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.15625
     """
-    return brier_score_of(Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight))
-
-
-def brier_score_of(joint: Joint) -> float:
-    """Return the Brier score of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     mass0, mass1 = joint.normalized()
     v = joint.prediction
     return float((mass0 * v**2 + mass1 * (1 - v) ** 2).sum())

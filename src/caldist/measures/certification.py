@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist._kernels import smooth
-from caldist.certificates import Certificate, SmoothCertificate
+from caldist._util.results import Result
+from caldist.certificates import Certificate
 from caldist.data.joint import Joint
-from caldist.measures.interval_ce import interval_ce_of
-from caldist.measures.lower_distance import TOLERANCE, certify_lower
-from caldist.measures.surrogate_interval_ce import surrogate_interval_ce_of
-from caldist.measures.upper_distance import certify_upper, upper_distance_of
-
-__all__ = ["DistanceBracket", "certify", "sample_bracket"]
-
-CertifiedMeasure = Literal["lower_distance", "smooth_ce", "upper_distance"]
+from caldist.data.rows import Rows
+from caldist.measures._measure import Measure
+from caldist.measures.interval_ce import interval_ce
+from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
+from caldist.measures.registry import all_measures, find
+from caldist.measures.surrogate_interval_ce import surrogate_interval_ce
+from caldist.measures.upper_distance import upper_distance
 
 
 def certify(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
-    measure: CertifiedMeasure = "lower_distance",
+    measure: str | Measure[Any] = "lower_distance",
     tol: float = TOLERANCE,
     sample_weight: ArrayLike | None = None,
     progress: bool = False,
@@ -35,7 +33,8 @@ def certify(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     measure : "lower_distance", "smooth_ce" or "upper_distance"
@@ -64,52 +63,48 @@ def certify(
     >>> proof.value, proof.witness([0.25, 0.75]).tolist()
     (0.03125, [-0.5, 0.0])
     """
-    _validate.check_choice("measure", measure, ("lower_distance", "smooth_ce", "upper_distance"))
+    chosen = find(measure, among=[m.name for m in all_measures().values() if m.facts.certify])
+    if chosen.facts.certify is None:
+        able = ", ".join(m.name for m in all_measures().values() if m.facts.certify)
+        message = f"measure is {chosen.name!r}, of which no proof is known: use one of {able}."
+        raise ValueError(message)
     tol = _validate.check_positive("tol", tol)
     progress = _validate.check_flag("progress", progress)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    if measure == "smooth_ce":
-        return certify_smooth(joint)
-    if measure == "upper_distance":
-        return certify_upper(joint, tol=tol, progress=progress)
-    return certify_lower(joint, tol=tol, progress=progress)
-
-
-def certify_smooth(joint: Joint) -> SmoothCertificate:
-    """Prove smCE of a joint distribution."""
-    residual = joint.residual()
-    curve, height = np.empty_like(residual), np.empty_like(residual)
-    value = smooth.smooth_ce(joint.prediction, residual, curve)
-    smooth.witness(joint.prediction, residual, curve, height)
-    attained = float(residual @ height)
-    return SmoothCertificate(
-        joint=joint,
-        value=value,
-        lower=min(attained, value),
-        upper=value,
-        knot=joint.prediction,
-        height=height,
-        curve=curve,
-    )
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    return chosen.facts.certify(joint, **{"tol": tol, "progress": progress, **chosen.options})
 
 
 @dataclass(frozen=True)
-class DistanceBracket:
+class DistanceBracket(Result):
     """Certain bounds on the distance to calibration, and the measure that proves each."""
 
     lower: float
     upper: float
     lower_measure: str
     upper_measure: str
+    library: str | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    def __str__(self) -> str:
+        return (
+            f"The distance to calibration of these rows is at least {self.lower:.4g} and at most "
+            f"{self.upper:.4g}, whatever is behind the predictions."
+        )
 
 
 def sample_bracket(joint: Joint, *, tol: float) -> DistanceBracket:
-    """Return certain bounds on the distance to calibration, knowing a joint distribution only."""
+    """Return certain bounds on the distance to calibration of the rows behind a joint.
+
+    Where predictions were rounded, the distance of the unrounded ones is that of the rounded ones
+    up to E|v - v'|: the triangle inequality.
+    """
     above = {
-        "upper_distance": upper_distance_of(joint),
-        "interval_ce": interval_ce_of(joint),
-        "surrogate_interval_ce": surrogate_interval_ce_of(joint),
+        measure.name: measure(joint) + joint.radius
+        for measure in (upper_distance, interval_ce, surrogate_interval_ce)
     }
     best = min(above, key=lambda name: above[name])
-    lower = certify_lower(joint, tol=tol).lower
-    return DistanceBracket(min(lower, above[best]), above[best], "lower_distance", best)
+    below = lower_distance.using(tol=tol)
+    certain = certify_lower(joint, tol=tol).lower
+    if joint.radius > 0:
+        ends = below.rounding(joint, certain)
+        certain = certain if ends is None else max(0.0, ends[0])
+    return DistanceBracket(min(certain, above[best]), above[best], below.name, best)

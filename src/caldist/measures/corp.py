@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
-from caldist.measures.brier_score import brier_score_of
-from caldist.measures.log_loss import log_loss_of
+from caldist.data.rows import Rows
+from caldist.measures.brier_score import brier_score
+from caldist.measures.log_loss import log_loss
 
-__all__ = ["Corp", "corp", "corp_of"]
-
-Vector = NDArray[np.float64]
 Score = Literal["brier", "log"]
 
 
@@ -47,8 +46,8 @@ class Corp:
 
 
 def corp(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     score: Score = "brier",
     sample_weight: ArrayLike | None = None,
@@ -82,7 +81,8 @@ def corp(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     score : "brier" or "log"
@@ -105,11 +105,7 @@ def corp(
     Corp(score=0.15625, miscalibration=0.03125, discrimination=0.125, uncertainty=0.25)
     """
     _validate.check_choice("score", score, ("brier", "log"))
-    return corp_of(Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight), score=score)
-
-
-def corp_of(joint: Joint, *, score: Score = "brier") -> Corp:
-    """Return the CORP decomposition of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     # Not normalised: shares of weights of very different size could vanish. Weights close to the
     # least positive number are scaled up, by a power of two.
     scale = 2.0**500 if joint.total < 2.0**-500 else 1.0
@@ -118,9 +114,9 @@ def corp_of(joint: Joint, *, score: Score = "brier") -> Corp:
     block0, block1 = np.add.reduceat(mass0, start), np.add.reduceat(mass1, start)
     total0, total1 = mass0.sum(keepdims=True), mass1.sum(keepdims=True)
     if score == "brier":
-        mean, of_blocks = brier_score_of(joint), _gini
+        mean, of_blocks = brier_score(joint), _gini
     else:
-        mean, of_blocks = log_loss_of(joint), _entropy
+        mean, of_blocks = log_loss(joint), _entropy
     recalibrated = of_blocks(block0, block1) / (joint.total * scale)
     uncertainty = of_blocks(total0, total1) / (joint.total * scale)
     value = block1 / (block0 + block1)

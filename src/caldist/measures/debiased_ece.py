@@ -9,15 +9,20 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist.data.joint import Joint
-from caldist.measures._row_bins import bin_starts, refuse_weights, row_counts
-from caldist.measures.binned_ece import Strategy
+from caldist.measures._bins import Strategy, bin_starts
+from caldist.measures._counted_rows import counted_joint, row_counts
+from caldist.measures._measure import measure
 
-__all__ = ["debiased_ece", "debiased_ece_of"]
 
-
+@measure(
+    symbol="debiased ECE",
+    summary="binned error of norm 2, with its bias taken off",
+    position=240,
+    flips=False,  # of equal predictions the first decides on their bin
+)
 def debiased_ece(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     n_bins: int = 15,
     strategy: Strategy = "quantile",
@@ -46,7 +51,8 @@ def debiased_ece(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint of rows without weights, not on a grid, stands for labels and predictions at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1. Equal predictions share a bin.
     n_bins : int
@@ -74,15 +80,8 @@ def debiased_ece(
     n_bins = _validate.check_count("n_bins", n_bins)
     _validate.check_choice("strategy", strategy, ("uniform", "quantile"))
     squared = _validate.check_flag("squared", squared)
-    refuse_weights(sample_weight, "the correction of a bin needs its number of rows")
-    joint = Joint.from_arrays(y_true, y_prob)
-    return debiased_ece_of(joint, n_bins=n_bins, strategy=strategy, squared=squared)
-
-
-def debiased_ece_of(
-    joint: Joint, *, n_bins: int = 15, strategy: Strategy = "quantile", squared: bool = False
-) -> float:
-    """Return the debiased binned error of a joint distribution of rows."""
+    why = "the correction of a bin needs its number of rows"
+    joint = counted_joint(y_true, y_prob, sample_weight, why)
     count0, count1 = row_counts(joint)
     starts = bin_starts(joint.prediction, count0 + count1, n_bins, strategy)
     rows = np.add.reduceat(count0 + count1, starts)

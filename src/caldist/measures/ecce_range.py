@@ -2,16 +2,72 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.data.units import Units
+from caldist.measures._cumulative import extremes, normal_tail, null_deviation, scaled_tail
+from caldist.measures._measure import Statistic, measure
 
-__all__ = ["ecce_range", "ecce_range_of"]
+
+def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
+    """Bound ECCE-R, by the same extremes as ECCE-MAD."""
+    highest, lowest, slack = extremes(joint)
+    lower = value if joint.grid is not None else abs(float(joint.residual().sum()))
+    return max(0.0, lower - 2 * slack), max(value, highest - lowest) + 2 * slack
 
 
+def range_tail(x: float) -> float:
+    r"""Return P(max W - min W >= x), the limit law of ECCE-R.
+
+    .. math:: 8 \sum_{k \ge 1} (-1)^{k - 1} k \, \bar\Phi(k x)
+              = 1 - \frac{8}{\pi^2} \sum_{j = 1, 3, \dots} \Big(\frac1{j^2} + \frac{\pi^2}{x^2}\Big)
+              e^{-j^2 \pi^2 / (2 x^2)}
+
+    The first sum integrates Feller's density. The second integrates, over where the range lies, the
+    probability (4/π) Σ_j sin(jπu/x)/j exp(-j²π²/2x²) of staying between -u and x - u.
+    """
+    if x <= 0:
+        return 1.0
+    if x >= 2:
+        return 8 * sum((-1.0) ** (k - 1) * k * normal_tail(k * x) for k in range(1, 8))
+    inside = sum(
+        (1 / j**2 + (math.pi / x) ** 2) * math.exp(-((j * math.pi / x) ** 2) / 2)
+        for j in range(1, 12, 2)
+    )
+    return 1 - 8 / math.pi**2 * inside
+
+
+def _range(c: Vector) -> float:
+    prefix = np.cumsum(c)
+    return max(0.0, float(prefix.max())) - min(0.0, float(prefix.min()))
+
+
+def _statistic(units: Units) -> Statistic:
+    """Return the statistic of a test; by its limit law it is a Brownian motion's, scaled."""
+    scale = null_deviation(units.prediction, units.squares)
+    tail = scaled_tail(range_tail, scale) if units.cluster is None else None  # of independent rows
+    return Statistic(_range, tail)
+
+
+@measure(
+    symbol="ECCE-R",
+    summary="range of the cumulative differences",
+    position=140,
+    shown_in=("evaluate",),
+    rounding=_rounding_bounds,
+    statistic=_statistic,
+)
 def ecce_range(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the range of the cumulative differences of labels and predictions.
 
@@ -31,7 +87,8 @@ def ecce_range(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
@@ -49,10 +106,6 @@ def ecce_range(
     >>> caldist.ecce_range([1, 0], [0.25, 0.5])
     0.375
     """
-    return ecce_range_of(Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight))
-
-
-def ecce_range_of(joint: Joint) -> float:
-    """Return the ECCE-R of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     sums = joint.prefix_sums()
     return float(np.ptp(sums))

@@ -9,13 +9,42 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.measures._measure import NO_POPULATION, SMEARED, Entries, measure
 
-__all__ = ["ece", "ece_of"]
+
+def _properties() -> Entries:
+    from caldist._properties import claims
+
+    for name, norm, reason in (
+        ("ece", 1, "ECE ≥ dCE: recalibrate each level set (section 4)."),
+        ("ece (norm 2)", 2, "ℓ2-ECE ≥ ECE (Jensen) and ECE ≥ dCE (section 4)."),
+    ):
+        yield claims.Entry(
+            claims.of_joints(name, ece.using(norm=norm)),
+            claims.jump_at_two_points(
+                "½ ± ε with labels 0 and 1 (section 4): ½ - ε for every ε > 0, and 0 at ε = 0."
+            ),
+            claims.complete(),
+            claims.sound("From its being at least dCE."),
+            claims.NOT_NEAR_CALIBRATED,
+            claims.below("1", reason, 1),
+            paper=(False, True, True),
+        )
 
 
+@measure(
+    symbol="ECE",
+    summary="mean deviation of frequency from prediction",
+    position=90,
+    shown_in=("evaluate", "measure", "report"),
+    no_interval=SMEARED,
+    no_comparison=NO_POPULATION,
+    properties=_properties,
+)
 def ece(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     norm: float = 1,
     sample_weight: ArrayLike | None = None,
@@ -38,7 +67,8 @@ def ece(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     norm : 1, 2 or inf
@@ -52,11 +82,7 @@ def ece(
     0.125
     """
     _validate.check_choice("norm", norm, (1, 2, math.inf))
-    return ece_of(Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight), norm=norm)
-
-
-def ece_of(joint: Joint, *, norm: float = 1) -> float:
-    """Return the ECE of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     if norm == 1:
         return float(np.abs(joint.residual()).sum())
     mass = joint.mass0 + joint.mass1

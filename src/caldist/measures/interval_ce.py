@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._kernels import interval
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.measures._measure import NOT_A_NORM, Entries, measure
+from caldist.measures.lower_distance import lower_distance
 
-__all__ = ["interval_ce", "interval_ce_of", "interval_groups_below", "optimal_partition"]
+if TYPE_CHECKING:
+    from caldist.inference._limits import Limits
 
-Vector = NDArray[np.float64]
+
+def _interval(limits: Limits, joint: Joint) -> tuple[float, float, float]:
+    """Return the lower limit of ldCE, which is below it, and the upper one of SintCE, above."""
+    _, lower, _ = lower_distance.interval(limits, joint)
+    return interval_ce(joint), lower, limits.dyadic(joint).upper(cost=1.0)
 
 
+def _properties() -> Entries:
+    from caldist._properties import claims, witnesses
+
+    yield claims.Entry(
+        claims.of_joints("interval_ce", interval_ce),
+        claims.jump(
+            "Four points, two of them at ½ ± ε, at intCE's discontinuity (section 6); E[y|x] "
+            "is held fixed.",
+            witnesses.interval_jump(0),
+            tuple(witnesses.interval_jump(eps) for eps in (1e-3, 1e-5, 1e-7)),
+        ),
+        claims.complete("Calibrated predictions have error 0 in bins of any width, however small."),
+        claims.sound("From intCE ≥ udCE."),
+        claims.above("1/2", "intCE ≤ 4√ldCE (section 6).", 4),
+        claims.below("1", "intCE ≥ udCE ≥ dCE (section 6).", 1),
+        cost=claims.cost("O(n log² n)", "A sort, a multi-level search, and an exact fallback."),
+    )
+
+
+@measure(
+    symbol="intCE",
+    summary="best binned error plus average bin width",
+    position=50,
+    shown_in=("evaluate", "report"),
+    interval=_interval,
+    no_comparison=NOT_A_NORM,
+    properties=_properties,
+)
 def interval_ce(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the interval calibration error, exactly.
 
@@ -35,7 +77,8 @@ def interval_ce(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
@@ -50,11 +93,14 @@ def interval_ce(
     >>> caldist.interval_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.125
     """
-    return interval_ce_of(Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight))
+    return _partition(Rows.of(y_true, y_prob, sample_weight=sample_weight).joint)[0]
 
 
 def optimal_partition(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> Vector:
     """Return the edges of an interval partition that attains the interval calibration error.
 
@@ -71,17 +117,12 @@ def optimal_partition(
     >>> float(caldist.binned_ece(y_true, y_prob, edges=edges, add_width=True))
     0.125...
     """
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     _, first = _partition(joint)
     start = joint.prediction[first]
     last = joint.prediction[np.append(first[1:], joint.prediction.size) - 1]
     end = np.nextafter(last, np.inf)
     return np.unique(np.concatenate(([0.0], start, end, [max(1.0, end[-1])])))
-
-
-def interval_ce_of(joint: Joint) -> float:
-    """Return the intCE of a joint distribution."""
-    return _partition(joint)[0]
 
 
 def interval_groups_below(joint: Joint, limit: float) -> NDArray[np.int64] | None:

@@ -7,24 +7,157 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist._kernels import rkhs
+from caldist._kernels import gaussian, laplace
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
 from caldist.measures import _kernel_estimators as estimators
+from caldist.measures import _second_order
+from caldist.measures._counted_rows import counted_joint
+from caldist.measures._measure import Entries, Worst, measure
+from caldist.measures._norm import Norm
+from caldist.measures._rounding import around, better_of, residual_rounding
 
-__all__ = ["kernel_ce", "kernel_ce_of"]
-
-Vector = NDArray[np.float64]
 KernelFunction = Callable[[Vector, Vector], Any]
 Kernel = Literal["laplace", "gaussian"] | KernelFunction
 Method = Literal["exact", "subsample", "fourier", "binning"]
 
+_FEATURES = ("fourier", "binning")  # the methods that average draws of features
+# What other options than kernel and bandwidth are where kCE is a norm; rng does nothing there.
+_OF_NORM = {
+    "method": "exact",
+    "squared": False,
+    "unbiased": False,
+    "n_terms": None,
+    "n_features": None,
+}
+_PROVED = {"kernel": "laplace", "bandwidth": 1.0, **_OF_NORM}  # the effect of rounding
 
+
+class KernelNorm(Norm):
+    """kCE: the unit ball of the Hilbert space of the Laplace or the Gaussian kernel."""
+
+    noise = 1.0
+
+    def __init__(
+        self, prediction: Vector, *, kernel: str = "laplace", bandwidth: float = 1.0, **others: Any
+    ) -> None:
+        super().__init__(prediction)
+        for name, value in others.items():
+            if name != "rng" and value != _OF_NORM[name]:
+                message = f"{name} is {value!r}: with it kernel_ce is not the norm that this needs."
+                raise ValueError(message)
+        if callable(kernel):
+            message = (
+                "kernel is a function; replicates are fast and proved for kernel='laplace' and "
+                "kernel='gaussian' only."
+            )
+            raise ValueError(message)  # noqa: TRY004 -- kernel_ce itself takes functions
+        _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
+        self.kernel = kernel
+        self.bandwidth = _validate.check_positive("bandwidth", bandwidth)
+
+    def __call__(self, masses: Vector) -> float:
+        """Return the norm of masses on the support."""
+        square = laplace.squared if self.kernel == "laplace" else gaussian.squared
+        return math.sqrt(max(0.0, square(self.prediction, masses, self.bandwidth)))
+
+    def witness(self, masses: Vector) -> Vector:
+        """Return Kc/‖c‖, or 0 where ‖c‖ is 0."""
+        potential, none = np.empty_like(masses), np.empty(0)
+        sums = laplace.sums if self.kernel == "laplace" else gaussian.sums
+        sums(self.prediction, masses, self.bandwidth, potential, none, none)
+        norm = self(masses)
+        return potential / norm if norm > 0 else np.zeros_like(masses)
+
+    def candidates(self, masses: Vector, noise: float) -> Vector | None:
+        """Trust the witness once the norm stands out of the noise."""
+        return None if self(masses) < 2 * noise else super().candidates(masses, noise)
+
+
+def _rounding_bounds(joint: Joint, value: float, **options: Any) -> tuple[float, float] | None:
+    """Bound the Laplace kCE of bandwidth 1; of no other option is a bound known.
+
+    Gridded: the moves within the cells are a measure of total 0 whose primitive M vanishes outside
+    them. Its squared norm is at most 2 times the integral of M^2, and within a cell |M| is at most
+    the sum A of |e| on either side of the centre, so at most 2 max(left, right) A^2 a cell.
+    Otherwise the paper's Lemma: kCE moves by at most 2 sqrt(2 E|v - v'|).
+    """
+    if any(name != "rng" and option != _PROVED[name] for name, option in options.items()):
+        return None
+    if joint.grid is None:
+        return around(value, 2 * math.sqrt(2 * joint.radius))
+    grid = joint.grid
+    low = grid.cell * grid.width
+    high = low + grid.width
+    side = np.maximum(joint.prediction - low, high - joint.prediction)
+    size = (joint.mass0 * high + joint.mass1 * (1 - low)) / joint.total  # of |e|, from above
+    moved = math.sqrt(2 * float((side * size) @ size))
+    bounds = around(value, moved + residual_rounding(joint))
+    if grid.within_cells is None:
+        return bounds
+    return better_of(bounds, _second_order.laplace(grid.within_cells, grid.width))
+
+
+def _properties() -> Entries:
+    from caldist._properties import claims, evidence
+
+    of_laplace, of_gaussian = math.sqrt(8), 1 + math.sqrt(2)
+    yield claims.Entry(
+        claims.of_joints("kernel_ce (Laplace)", kernel_ce),
+        claims.modulus("It moves by at most 2√(2 E|f - g|) (section 8).", of_laplace, 0.5),
+        claims.complete(),
+        claims.sound("From kCE ≥ ⅓ smCE."),
+        claims.above(
+            "1/2", "kCE ≤ 2√(2 ldCE): the constant that section 8 proves; it states 1.", of_laplace
+        ),
+        claims.below("2", "kCE ≥ ⅓ smCE (section 8), smCE ≥ ½ ldCE and dCE ≤ 4√ldCE.", 1 / 96),
+        paper=(True, True, True),
+    )
+    yield claims.Entry(
+        claims.of_joints("kernel_ce (Gaussian)", kernel_ce.using(kernel="gaussian")),
+        claims.modulus(
+            "(1 + √2)-Lipschitz: from ‖φ(u) - φ(v)‖ ≤ √2|u - v|. Appendix C states O(√E|f - g|).",
+            of_gaussian,
+        ),
+        claims.complete(),
+        claims.sound("kCE ≥ exp(-O(smCE^-4)) > 0 (appendix C)."),
+        claims.above(
+            "1",
+            "From its being (1 + √2)-Lipschitz in every coupling, ldCE's included.",
+            of_gaussian,
+        ),
+        claims.refuted(
+            "Exponentially small at polynomially large smCE (section 8, appendix C).",
+            evidence.vanishes,
+        ),
+    )
+
+
+def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float | None]:
+    """Return the value, which is certain itself unless it was estimated."""
+    value = kernel_ce(joint, **options)
+    certain = value if options.get("method", "exact") == "exact" else None
+    return value, certain, certain
+
+
+@measure(
+    symbol="kCE",
+    summary="largest correlation of the residuals with the unit ball of the {kernel} kernel",
+    position=20,
+    shown_in=("evaluate", "measure", "report"),
+    encloses=_encloses,
+    rounding=_rounding_bounds,
+    norm=KernelNorm,
+    worst=Worst(bias=KernelNorm.noise, reach=2.0),
+    properties=_properties,
+)
 def kernel_ce(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     kernel: Kernel = "laplace",
     bandwidth: float = 1.0,
@@ -32,7 +165,7 @@ def kernel_ce(
     squared: bool = False,
     unbiased: bool = False,
     n_terms: int | None = None,
-    n_features: int = 1,
+    n_features: int | None = None,
     sample_weight: ArrayLike | None = None,
     rng: _validate.Rng = None,
 ) -> float:
@@ -58,7 +191,8 @@ def kernel_ce(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     kernel : "laplace", "gaussian" or callable
@@ -72,11 +206,12 @@ def kernel_ce(
     squared : bool
         Return kCE², which may be negative for an estimate. Otherwise its root, 0 if negative.
     unbiased : bool
-        The U-statistic: leave out the pairs of a row with itself. Only exact and without weights.
+        The U-statistic: leave out the pairs of a row with itself. Only exact, without weights, and
+        not of a joint on a grid.
     n_terms : int, optional
-        Pairs for "subsample"; by default the paper's 10 n.
-    n_features : int
-        Draws to average for "fourier" and "binning"; the paper makes one.
+        Only for "subsample": pairs; by default the paper's 10 n.
+    n_features : int, optional
+        Only for "fourier" and "binning": draws to average; by default one, as in the paper.
         :func:`caldist.kernel_ce_draws` gives both for a wanted precision.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
@@ -102,15 +237,20 @@ def kernel_ce(
     unbiased = _validate.check_flag("unbiased", unbiased)
     if n_terms is not None:
         n_terms = _validate.check_count("n_terms", n_terms)
-    n_features = _validate.check_count("n_features", n_features)
+        _validate.check_goes_with("n_terms", n_terms, "method", method, ("subsample",))
+    if n_features is not None:
+        n_features = _validate.check_count("n_features", n_features)
+        _validate.check_goes_with("n_features", n_features, "method", method, _FEATURES)
+    if unbiased:
+        _validate.check_goes_with("unbiased", unbiased, "method", method, ("exact",))
     generator = _validate.generator(rng)
     if unbiased:
-        _check_unbiased(method, sample_weight)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+        why = "unbiased=True is for rows that count one each (unbiased=False takes any)"
+        joint = counted_joint(y_true, y_prob, sample_weight, why)
+    else:
+        joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     if method == "exact":
-        return kernel_ce_of(
-            joint, kernel=kernel, bandwidth=bandwidth, squared=squared, unbiased=unbiased
-        )
+        return _exact(joint, kernel, bandwidth, squared=squared, unbiased=unbiased)
     if method == "subsample":
         terms = 10 * (joint.n_rows or 1) if n_terms is None else n_terms
         value = estimators.subsample(joint, _function(kernel, bandwidth), terms, generator)
@@ -118,29 +258,23 @@ def kernel_ce(
         if callable(kernel):
             message = "method='fourier' knows the frequencies of 'laplace' and 'gaussian' only."
             raise ValueError(message)
-        value = estimators.fourier(joint, kernel, bandwidth, n_features, generator)
+        value = estimators.fourier(joint, kernel, bandwidth, n_features or 1, generator)
     else:
         if kernel != "laplace":
             message = f"method='binning' is for kernel='laplace' only; kernel is {kernel!r}."
             raise ValueError(message)
-        value = estimators.binning(joint, bandwidth, n_features, generator)
+        value = estimators.binning(joint, bandwidth, n_features or 1, generator)
     return _finish(value, squared=squared)
 
 
-def kernel_ce_of(
-    joint: Joint,
-    *,
-    kernel: Kernel = "laplace",
-    bandwidth: float = 1.0,
-    squared: bool = False,
-    unbiased: bool = False,
+def _exact(
+    joint: Joint, kernel: Kernel, bandwidth: float, *, squared: bool, unbiased: bool
 ) -> float:
-    """Return the exact kCE of a joint distribution."""
     residual = joint.residual()
     if kernel == "laplace":
-        value = rkhs.laplace_squared(joint.prediction, residual, bandwidth)
+        value = laplace.squared(joint.prediction, residual, bandwidth)
     elif kernel == "gaussian":
-        value = rkhs.gaussian_squared(joint.prediction, residual, bandwidth)
+        value = gaussian.squared(joint.prediction, residual, bandwidth)
     else:
         value = estimators.dense(joint.prediction, residual, _function(kernel, bandwidth))
     if unbiased:
@@ -171,15 +305,3 @@ def _without_diagonal(joint: Joint, value: float, function: KernelFunction) -> f
     own = joint.mass1 * (1 - v) ** 2 + joint.mass0 * v**2
     diagonal = estimators.evaluate_kernel(function, v, v)
     return float((n * n * value - own @ diagonal) / (n * (n - 1)))
-
-
-def _check_unbiased(method: str, sample_weight: object) -> None:
-    if method != "exact":
-        message = f"unbiased=True goes with method='exact'; method is {method!r}."
-        raise ValueError(message)
-    if sample_weight is not None:
-        message = (
-            "unbiased=True is defined for rows of equal weight, but sample_weight was given: leave "
-            "one of the two out."
-        )
-        raise ValueError(message)

@@ -2,20 +2,92 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.measures import _second_order
+from caldist.measures._measure import measure
 from caldist.measures._reflected_gaussian import SmoothedNorm
-
-__all__ = ["kernel_smoothed_ece", "kernel_smoothed_ece_of"]
+from caldist.measures._rounding import (
+    better_of,
+    residual_moves,
+    residual_rounding,
+    within_cells_of,
+)
 
 _NEGLIGIBLE = 1e-200  # below it the squares of widths vanish, and nobody can tell it from 0
+_TOLERANCE = 1e-10  # to which it is computed
+_BISECTIONS = 60
 _SHRINK = 8.0  # by how much the range of widths is extended downwards at a time
 
 
+def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
+    """Bound smECE.
+
+    A Gaussian of width σ that moves by d changes by √(2/π) d/σ in L1. So the norms at width σ
+    differ by at most b/σ + r, b = √(2/π) E[|e| |v - v'|] and r the change of the residuals. The
+    norm of the residuals deposited on edges differs by at most a/σ² + b/σ + r, with a and b of
+    second order.
+    """
+    moved = joint.radius if joint.grid is None else residual_moves(joint)
+    change = residual_rounding(joint) + _TOLERANCE
+    bounds = _around_fixed_point(value, 0.0, math.sqrt(2 / math.pi) * moved, change)
+    profile = within_cells_of(joint)
+    if joint.grid is None or profile is None or value < joint.grid.width:
+        return bounds
+    low, high = max(bounds[0], value / 2), min(bounds[1], 2 * value)
+    norm = SmoothedNorm(profile.node, profile.deposit, low, high)
+    # As the norm does not increase, its fixed point lies between any width and the norm there:
+    # close together after one step of the secant method.
+    start = norm(value) - value
+    middle = min(max(value + start / 2, low), high)
+    rest = norm(middle) - middle
+    slope = (rest - start) / (middle - value) if middle != value else -1.0
+    width = min(max(value - start / slope, low), high) if slope < 0 else value
+    found = norm(width)
+    quadratic, linear = _second_order.smoothing_change(profile, joint.grid.width)
+    lower, _ = _around_fixed_point(min(width, found), quadratic, linear, change)
+    _, upper = _around_fixed_point(max(width, found), quadratic, linear, change)
+    return better_of(bounds, (lower, upper))
+
+
+def _around_fixed_point(
+    value: float, quadratic: float, linear: float, constant: float
+) -> tuple[float, float]:
+    """Bound the fixed point of norms whose own one is ``value``.
+
+    They differ from those at width σ by at most g(σ) = quadratic/σ² + linear/σ + constant. As
+    the norms do not increase with σ, a fixed point s + x has x <= g(s + x), and s - x has
+    x <= g(s).
+    """
+
+    def change(width: float) -> float:
+        return (quadratic / width + linear) / width + constant
+
+    lower = value - change(value) if value > 0 else 0.0
+    below, above = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (below + above) / 2
+        below, above = (middle, above) if middle <= change(value + middle) else (below, middle)
+    return max(0.0, lower), value + above
+
+
+@measure(
+    symbol="smECE",
+    summary="ECE after Gaussian smoothing over as much as it measures",
+    position=100,
+    shown_in=("evaluate",),
+    rounding=_rounding_bounds,
+)
 def kernel_smoothed_ece(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the smooth ECE of Błasiok and Nakkiran.
 
@@ -43,7 +115,8 @@ def kernel_smoothed_ece(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
@@ -60,11 +133,7 @@ def kernel_smoothed_ece(
     >>> round(caldist.kernel_smoothed_ece([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 10)
     0.1202899221
     """
-    return kernel_smoothed_ece_of(Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight))
-
-
-def kernel_smoothed_ece_of(joint: Joint) -> float:
-    """Return the smECE of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     residual = joint.residual()
     high = float(np.abs(residual).sum())  # smoothing never makes it larger
     if high < _NEGLIGIBLE or residual.min() >= 0 or residual.max() <= 0:

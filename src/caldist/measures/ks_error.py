@@ -5,13 +5,23 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from caldist.data.joint import Joint
-from caldist.measures.ecce_mad import ecce_mad, ecce_mad_of
+from caldist.measures._measure import measure
+from caldist.measures.ecce_mad import ecce_mad
 
-__all__ = ["ks_error", "ks_error_of"]
 
-
+@measure(
+    symbol="KS",
+    summary="largest difference of the distributions of labels and predictions: ECCE-MAD",
+    position=210,
+    rounding=ecce_mad.facts.rounding,
+    statistic=ecce_mad.facts.statistic,
+    flips=False,
+)
 def ks_error(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the Kolmogorov-Smirnov calibration error.
 
@@ -27,7 +37,8 @@ def ks_error(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
@@ -44,8 +55,3 @@ def ks_error(
     0.0625
     """
     return ecce_mad(y_true, y_prob, sample_weight=sample_weight)
-
-
-def ks_error_of(joint: Joint) -> float:
-    """Return the KS error of a joint distribution, its ECCE-MAD."""
-    return ecce_mad_of(joint)

@@ -8,12 +8,44 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.measures._measure import Entries, measure
 
-__all__ = ["log_loss", "log_loss_of"]
+
+def log_loss_properties() -> Entries:
+    """Return its line in the table of properties."""
+    from caldist._properties import claims, witnesses
+
+    yield claims.Entry(
+        claims.of_joints("log_loss", log_loss),
+        claims.jump(
+            "Unbounded: on a domain of masses ½, ¼, … there are, arbitrarily near the constant "
+            "½, predictors that are certain and wrong on a rare x, with infinite loss. It is "
+            "continuous for predictions kept away from 0 and 1 and, with infinity as a value, "
+            "on a finite domain.",
+            witnesses.rare_certainty(None),
+            tuple(witnesses.rare_certainty(rank) for rank in (10, 20, 30)),
+        ),
+        claims.positive("A fair coin, predicted as such (section 3)."),
+        claims.sound("From log loss ≥ ECE."),
+        claims.positive(),
+        claims.below("1", "From -ln(1 - x) ≥ x: log loss ≥ E|y - v| ≥ ECE ≥ dCE.", 1),
+        paper=(True, False, True),
+    )
 
 
+@measure(
+    symbol="log-loss",
+    summary="mean logarithmic loss: calibration and sharpness together",
+    position=220,
+    ceiling=math.inf,
+    properties=log_loss_properties,
+)
 def log_loss(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the mean logarithmic loss, in nats.
 
@@ -32,7 +64,8 @@ def log_loss(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
@@ -51,11 +84,7 @@ def log_loss(
     >>> caldist.log_loss([1, 1], [0.0, 0.75])
     inf
     """
-    return log_loss_of(Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight))
-
-
-def log_loss_of(joint: Joint) -> float:
-    """Return the logarithmic loss of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     mass0, mass1 = joint.normalized()
     v = joint.prediction
     ones, zeros = joint.mass1 > 0, joint.mass0 > 0

@@ -2,23 +2,139 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._kernels import COMPILED, replicates
 from caldist._util.errors import ToleranceError
 from caldist._util.progress import bounds_bar
 from caldist.certificates import LowerCertificate
+from caldist.data.grid import Grid
 from caldist.data.joint import Joint
-from caldist.measures import _lower_solver
+from caldist.data.rows import Rows
+from caldist.data.units import FLIPS, LABELS, Units
+from caldist.measures import _lower_solver, _second_order
+from caldist.measures._measure import NOT_A_NORM, Entries, Replicate, Worst, measure
+from caldist.measures._rounding import around, better_of
 
-__all__ = ["TOLERANCE", "certify_lower", "lower_distance", "lower_distance_of"]
+if TYPE_CHECKING:
+    from caldist.inference._limits import Limits
 
 TOLERANCE = 1e-6
 
 
+def certify_lower(joint: Joint, *, tol: float, progress: bool = False) -> LowerCertificate:
+    """Enclose ldCE of a joint distribution."""
+    mass0, mass1 = joint.normalized()
+    with bounds_bar("lower distance", show=progress) as report:
+        solution = _lower_solver.solve(joint.prediction, mass0, mass1, tol, report)
+    # Rounding may put bounds that coincide an ulp apart in the wrong order, or below 0.
+    lower = max(0.0, min(solution.lower, solution.upper))
+    return LowerCertificate(
+        joint=joint,
+        value=lower,
+        lower=lower,
+        upper=max(lower, solution.upper),
+        node=solution.node,
+        potential0=solution.potential0,
+        potential1=solution.potential1,
+        calibrated=solution.calibrated,
+        calibrated_mass=solution.calibrated_mass,
+    )
+
+
+def _rounding_bounds(
+    joint: Joint, value: float, *, tol: float = TOLERANCE, **_: object
+) -> tuple[float, float]:
+    """Bound ldCE: it moves by at most E|v - v'|, and the value is known to its tolerance."""
+    lower, upper = around(value, joint.radius)
+    bounds = lower, upper + tol
+    if joint.grid is None:
+        return bounds
+    certificate = certify_lower(_on_edges(joint.grid), tol=tol)
+    return better_of(bounds, _second_order.lower_distance(joint.grid, certificate))
+
+
+def _on_edges(grid: Grid) -> Joint:
+    """Return the rows shared between the edges of their cells so that each label's mean stays."""
+    (count0, first0, _), (count1, first1, _) = grid.fractions()
+    edge = np.concatenate((grid.cell, np.minimum(grid.cell + 1, 2**grid.bits))) * grid.width
+    mass0, mass1 = (
+        np.concatenate((count - first, first))
+        for count, first in ((count0, first0), (count1, first1))
+    )
+    return Joint.from_masses(edge, mass0, mass1)
+
+
+def _encloses(joint: Joint, *, tol: float = TOLERANCE, **others: Any) -> tuple[float, float, float]:
+    value = lower_distance(joint, tol=tol, **others)
+    return value, value, value + tol
+
+
+def _noise(units: Units, **_: object) -> dict[int, Replicate]:
+    """Return replicates of a bound on how far noise moves ldCE, by their families.
+
+    The optimal dual potentials are 1-Lipschitz and vanish at one end of [0, 1] each, so ldCE moves
+    by at most the integral that ``label_deviation`` returns: no replicate needs a solver.
+    """
+
+    def flipped(rng: np.random.Generator) -> float:
+        return float(replicates.label_deviation(units.prediction, units.flip_masses(rng)))
+
+    def drawn(rng: np.random.Generator) -> float:
+        ones = units.draw(rng)  # more of label 1 than expected, and as many less of label 0
+        return float(replicates.label_deviation(units.prediction, np.concatenate((-ones, ones))))
+
+    # Labels drawn independently say nothing about clusters.
+    return {FLIPS: flipped, LABELS: drawn} if units.cluster is None else {FLIPS: flipped}
+
+
+def _interval(
+    limits: Limits, joint: Joint, *, tol: float = TOLERANCE, **others: Any
+) -> tuple[float, float, float]:
+    value = lower_distance(joint, tol=tol, **others)
+    lower, upper = limits.distance_lower(value), limits.distance_upper(value + tol)
+    return lower_distance.using(tol=tol).moved_outwards(joint, value, lower, upper)
+
+
+def _properties() -> Entries:
+    from caldist._properties import claims
+
+    tol = 1e-5 if COMPILED else 1e-4  # plain kernels need seconds for less
+    yield claims.Entry(
+        claims.of_joints("lower_distance", lower_distance.using(tol=tol), tol),
+        claims.modulus("1-Lipschitz: from its definition, by composing couplings.", 1),
+        claims.complete("A calibrated predictor is at distance 0 from itself."),
+        claims.sound("From dCE ≤ 4√ldCE."),
+        claims.above("1", "ldCE ≤ dCE (section 5).", 1),
+        claims.below("2", "dCE ≤ 4√ldCE (section 6).", 1 / 16),
+        cost=claims.cost(
+            "O(n log n) and a solver",
+            "A sort, and an interior-point solver whose size depends on the tolerance only.",
+        ),
+    )
+
+
+@measure(
+    symbol="ldCE",
+    summary="least distance to calibration that predictions and labels allow",
+    position=30,
+    shown_in=("evaluate", "measure", "report", "groups"),
+    encloses=_encloses,
+    rounding=_rounding_bounds,
+    noise=_noise,
+    interval=_interval,
+    no_comparison=NOT_A_NORM,
+    worst=Worst(bias=1.0, reach=2.0),
+    certify=certify_lower,
+    properties=_properties,
+)
 def lower_distance(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     tol: float = TOLERANCE,
     sample_weight: ArrayLike | None = None,
@@ -43,7 +159,8 @@ def lower_distance(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     tol : float
@@ -65,12 +182,7 @@ def lower_distance(
     """
     tol = _validate.check_positive("tol", tol)
     progress = _validate.check_flag("progress", progress)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    return lower_distance_of(joint, tol=tol, progress=progress)
-
-
-def lower_distance_of(joint: Joint, *, tol: float = TOLERANCE, progress: bool = False) -> float:
-    """Return ldCE of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     certificate = certify_lower(joint, tol=tol, progress=progress)
     if certificate.gap > tol:
         message = (
@@ -80,23 +192,3 @@ def lower_distance_of(joint: Joint, *, tol: float = TOLERANCE, progress: bool = 
         )
         raise ToleranceError(message, certificate.lower, certificate.upper)
     return certificate.value
-
-
-def certify_lower(joint: Joint, *, tol: float, progress: bool = False) -> LowerCertificate:
-    """Enclose ldCE of a joint distribution."""
-    mass0, mass1 = joint.normalized()
-    with bounds_bar("lower distance", show=progress) as report:
-        solution = _lower_solver.solve(joint.prediction, mass0, mass1, tol, report)
-    # Rounding may put bounds that coincide an ulp apart in the wrong order, or below 0.
-    lower = max(0.0, min(solution.lower, solution.upper))
-    return LowerCertificate(
-        joint=joint,
-        value=lower,
-        lower=lower,
-        upper=max(lower, solution.upper),
-        node=solution.node,
-        potential0=solution.potential0,
-        potential1=solution.potential1,
-        calibrated=solution.calibrated,
-        calibrated_mass=solution.calibrated_mass,
-    )

@@ -7,14 +7,41 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist.data.joint import Joint
-from caldist.measures.kernel_ce import kernel_ce_of
+from caldist.data.rows import Rows
+from caldist.measures._measure import Entries, measure
+from caldist.measures.kernel_ce import kernel_ce
 
-__all__ = ["mmce", "mmce_of"]
+
+def _properties() -> Entries:
+    from caldist._properties import claims, witnesses
+
+    cancel = claims.blind(
+        "Errors at v and 1 - v share one confidence and cancel.", witnesses.cancelling_sides()
+    )
+    yield claims.Entry(
+        claims.of_joints("mmce", mmce),
+        claims.jump_at_two_points(
+            "½ ± ε with labels 0 and 1 (section 4): both confidences are ½ + ε and both labels "
+            "right, so ½ - ε for every ε > 0, and 0 at ε = 0."
+        ),
+        claims.complete("The confidence of calibrated predictions is calibrated."),
+        cancel,
+        claims.NOT_NEAR_CALIBRATED,
+        cancel,
+    )
 
 
+@measure(
+    symbol="MMCE",
+    summary="kernel error of the confidence, Laplace kernel of bandwidth {bandwidth:g}",
+    position=120,
+    shown_in=("evaluate",),
+    flips=False,
+    properties=_properties,
+)
 def mmce(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     bandwidth: float = 0.4,
     sample_weight: ArrayLike | None = None,
@@ -41,7 +68,8 @@ def mmce(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     bandwidth : float
@@ -64,12 +92,7 @@ def mmce(
     0.75
     """
     bandwidth = _validate.check_positive("bandwidth", bandwidth)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    return mmce_of(joint, bandwidth=bandwidth)
-
-
-def mmce_of(joint: Joint, *, bandwidth: float = 0.4) -> float:
-    """Return the MMCE of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     v = joint.prediction
     says_zero = v <= 0.5
     confidence = Joint.from_masses(
@@ -77,4 +100,4 @@ def mmce_of(joint: Joint, *, bandwidth: float = 0.4) -> float:
         np.where(says_zero, joint.mass1, joint.mass0),
         np.where(says_zero, joint.mass0, joint.mass1),
     )
-    return kernel_ce_of(confidence, bandwidth=bandwidth)
+    return kernel_ce(confidence, bandwidth=bandwidth)

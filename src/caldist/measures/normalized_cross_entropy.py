@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
 from caldist.data.joint import Joint
-from caldist.measures.log_loss import log_loss_of
+from caldist.data.rows import Rows
+from caldist.measures._measure import Entries, measure
+from caldist.measures.log_loss import log_loss, log_loss_properties
 
-__all__ = ["normalized_cross_entropy", "normalized_cross_entropy_of"]
+
+def _properties() -> Entries:
+    from caldist._properties import claims
+
+    subject = claims.of_joints(
+        "1 - normalized_cross_entropy", lambda joint: 1 - normalized_cross_entropy(joint)
+    )
+    sound = claims.sound("From its being at least the log loss.")
+    lower = claims.below("1", "From the log loss, divided by an entropy of at most ln 2.", 1)
+    for entry in log_loss_properties():
+        yield replace(entry, subject=subject, sound=sound, lower=lower)
 
 
+@measure(
+    symbol="NCE",
+    summary="share of the labels' entropy that the predictions explain",
+    position=230,
+    properties=_properties,
+    floor=-math.inf,
+    no_test="is large where predictions are good: use log_loss, or leave measure out.",
+)
 def normalized_cross_entropy(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the normalized cross-entropy: the share of the base rate's entropy that is explained.
 
@@ -54,13 +78,7 @@ def normalized_cross_entropy(
     >>> caldist.normalized_cross_entropy([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
     0.0
     """
-    return normalized_cross_entropy_of(
-        Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    )
-
-
-def normalized_cross_entropy_of(joint: Joint) -> float:
-    """Return the normalized cross-entropy of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     mass0, mass1 = joint.normalized()
     zeros, ones = float(mass0.sum()), float(mass1.sum())
     if zeros == 0 or ones == 0:
@@ -70,4 +88,4 @@ def normalized_cross_entropy_of(joint: Joint) -> float:
         )
         raise ValueError(message)
     entropy = -zeros * math.log(zeros) - ones * math.log(ones)
-    return (entropy - log_loss_of(joint)) / entropy
+    return (entropy - log_loss(joint)) / entropy

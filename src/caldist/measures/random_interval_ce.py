@@ -2,20 +2,133 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._kernels import shifts
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
-
-__all__ = ["DEFAULT_WIDTH", "random_interval_ce", "random_interval_ce_of"]
+from caldist.data.rows import Rows
+from caldist.kernels._arrays import prefix_sums
+from caldist.measures import _second_order
+from caldist.measures._measure import Entries, Worst, measure
+from caldist.measures._norm import Norm
+from caldist.measures._rounding import (
+    around,
+    better_of,
+    residual_moves,
+    residual_rounding,
+    within_cells_of,
+)
 
 DEFAULT_WIDTH = 0.1
 
 
+class RandomIntervalNorm(Norm):
+    """RintCE: averages over the shift of signs that are constant on bins of one width."""
+
+    def __init__(
+        self, prediction: Vector, *, width: float = DEFAULT_WIDTH, add_width: bool = False
+    ) -> None:
+        super().__init__(prediction)
+        if add_width:
+            message = "add_width=True makes it more than a norm: leave it out here."
+            raise ValueError(message)
+        self.width = _validate.check_positive("width", width)
+        # The window sums have variance p/n, p the mass in the window; the root's integral over
+        # the windows, of length 1 + width, is largest where p is the same for all.
+        self.noise = math.sqrt(1 + 1 / self.width)
+
+    def __call__(self, masses: Vector) -> float:
+        """Return the norm of masses on the support."""
+        return self.of_sums(prefix_sums(masses))
+
+    def of_sums(self, sums: Vector) -> float:
+        """Return the norm from prefix sums, which norms of several widths can share."""
+        return float(shifts.random_interval_ce(self.prediction, sums, self.width))
+
+    def witness(self, masses: Vector) -> Vector:
+        """Return the mean, over the windows [t, t + width) that hold v_i, of their sums' signs."""
+        v, width = self.prediction, self.width
+        sums = prefix_sums(masses)
+        edge = np.sort(np.concatenate((v - width, v)))
+        middle = (edge[:-1] + edge[1:]) / 2
+        inside = sums[np.searchsorted(v, middle + width)] - sums[np.searchsorted(v, middle)]
+        area = prefix_sums(np.sign(inside) * np.diff(edge))
+        return (area[np.searchsorted(edge, v)] - area[np.searchsorted(edge, v - width)]) / width
+
+    def candidates(self, masses: Vector, noise: float) -> Vector | None:  # noqa: ARG002
+        """Trust no witness: it follows the noise of every bin."""
+        return None
+
+
+def _rounding_bounds(
+    joint: Joint, value: float, *, width: float = DEFAULT_WIDTH, add_width: bool = False
+) -> tuple[float, float]:
+    """Bound RintCE: a point changes its bin with chance at most |v - v'|/width."""
+    added = width if add_width else 0.0
+    moved = joint.radius if joint.grid is None else residual_moves(joint)
+    bounds = around(value - added, 2 / width * moved + residual_rounding(joint))
+    within = within_cells_of(joint)
+    if within is not None:
+        bounds = better_of(bounds, _second_order.random_interval(within, width))
+    return bounds[0] + added, bounds[1] + added
+
+
+def rounding_change(joint: Joint, width: float) -> float:
+    """Bound how far RintCE of the joint is from that of the true predictions."""
+    if joint.radius == 0:
+        return 0.0
+    value = random_interval_ce(joint, width=width)
+    lower, upper = _rounding_bounds(joint, value, width=width)
+    return max(value - lower, upper - value)
+
+
+def _properties() -> Entries:
+    from caldist._properties import claims
+
+    yield claims.Entry(
+        claims.of_joints("random_interval_ce (width 0.1)", random_interval_ce),
+        claims.modulus("(1 + 2/ε)-Lipschitz: from the proof of RintCE ≤ (1 + 2/ε) ldCE.", 21),
+        claims.complete(),
+        claims.sound("From smCE ≤ 2 RintCE."),
+        claims.above("1", "RintCE(ε) ≤ (1 + 2/ε) ldCE (section 6).", 21),
+        claims.below(
+            "2",
+            "From smCE ≤ |S(1)| + ∫|S| and S(t) being a sum of at most 1/ε windows of "
+            "width ε, for whole 1/ε: smCE ≤ 2 RintCE(ε), then as for smCE. The constant "
+            "above grows as 1/ε.",
+            1 / 64,
+        ),
+    )
+    yield claims.Entry(
+        claims.of_joints(
+            "random_interval_ce + width 0.1", random_interval_ce.using(add_width=True)
+        ),
+        claims.modulus("(1 + 2/ε)-Lipschitz, as without the width.", 21),
+        claims.positive("The width is added even where the binned error is 0."),
+        claims.sound("From its being at least intCE."),
+        claims.positive(),
+        claims.below("1", "RintCE(ε) + ε ≥ intCE ≥ dCE (section 6).", 1),
+    )
+
+
+@measure(
+    symbol="RintCE({width:g})",
+    summary="binned error averaged over all shifts of bins of width {width:g}",
+    position=70,
+    shown_in=("evaluate", "report", "test"),
+    rounding=_rounding_bounds,
+    norm=RandomIntervalNorm,
+    worst=Worst(bias=math.sqrt(1 + 1 / DEFAULT_WIDTH), reach=2.0),
+    properties=_properties,
+)
 def random_interval_ce(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     width: float = DEFAULT_WIDTH,
     add_width: bool = False,
@@ -36,7 +149,8 @@ def random_interval_ce(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     width : float
@@ -53,13 +167,6 @@ def random_interval_ce(
     """
     width = _validate.check_positive("width", width)
     add_width = _validate.check_flag("add_width", add_width)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    return random_interval_ce_of(joint, width=width, add_width=add_width)
-
-
-def random_interval_ce_of(
-    joint: Joint, *, width: float = DEFAULT_WIDTH, add_width: bool = False
-) -> float:
-    """Return RintCE of a joint distribution."""
-    value = shifts.random_interval_ce(joint.prediction, joint.prefix_sums(), width)
-    return float(value + width if add_width else value)
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    value = float(shifts.random_interval_ce(joint.prediction, joint.prefix_sums(), width))
+    return value + width if add_width else value

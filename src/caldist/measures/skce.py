@@ -8,17 +8,22 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist.data.joint import Joint
-from caldist.measures._row_bins import refuse_weights, row_counts
-from caldist.measures.kernel_ce import kernel_ce_of
-
-__all__ = ["skce", "skce_of"]
+from caldist.measures._measure import measure
+from caldist.measures.kernel_ce import kernel_ce
 
 SkceKernel = Literal["laplace", "gaussian"]
 
 
+@measure(
+    symbol="SKCE",
+    summary="twice the squared kernel error, without bias",
+    position=260,
+    floor=-2.0,
+    ceiling=2.0,
+)
 def skce(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     kernel: SkceKernel = "laplace",
     bandwidth: float = 1.0,
@@ -51,7 +56,9 @@ def skce(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once. For ``unbiased=True`` it must be
+        of rows without weights, not on a grid.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     kernel : "laplace" or "gaussian"
@@ -79,25 +86,13 @@ def skce(
     _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
     bandwidth = _validate.check_positive("bandwidth", bandwidth)
     unbiased = _validate.check_flag("unbiased", unbiased)
-    if unbiased:
-        refuse_weights(
-            sample_weight, "unbiased=True is for rows of equal weight (unbiased=False takes any)"
-        )
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    return skce_of(joint, kernel=kernel, bandwidth=bandwidth, unbiased=unbiased)
-
-
-def skce_of(
-    joint: Joint,
-    *,
-    kernel: SkceKernel = "laplace",
-    bandwidth: float = 1.0,
-    unbiased: bool = True,
-) -> float:
-    """Return SKCE of a joint distribution; of rows, where it is the unbiased one."""
-    if unbiased:
-        row_counts(joint)
-    value = 2 * kernel_ce_of(
-        joint, kernel=kernel, bandwidth=bandwidth, squared=True, unbiased=unbiased
+    value = 2 * kernel_ce(
+        y_true,
+        y_prob,
+        kernel=kernel,
+        bandwidth=bandwidth,
+        squared=True,
+        unbiased=unbiased,
+        sample_weight=sample_weight,
     )
     return value if unbiased else max(0.0, value)  # rounding must not make a square negative

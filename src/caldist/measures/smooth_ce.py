@@ -2,17 +2,119 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist._kernels import smooth
+from caldist._util.types import Vector
+from caldist.certificates import SmoothCertificate
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.measures import _second_order
+from caldist.measures._measure import Entries, Worst, measure
+from caldist.measures._norm import Norm
+from caldist.measures._rounding import (
+    around,
+    better_of,
+    residual_moves,
+    residual_rounding,
+    within_cells_of,
+)
 
-__all__ = ["smooth_ce", "smooth_ce_of"]
+_ROUNDING = 1 + 1e-9  # makes a bound certain in spite of rounding
 
 
+class SmoothNorm(Norm):
+    """smCE: functions that are 1-Lipschitz and between -1 and 1."""
+
+    noise = 1 + math.sqrt(0.5)
+
+    def __call__(self, masses: Vector) -> float:
+        """Return the norm of masses on the support."""
+        return float(smooth.smooth_ce(self.prediction, masses, np.empty(0)))
+
+    def unless_below(self, masses: Vector, threshold: float) -> float:
+        """Return a bound that is a tenth of the work, and on noise a few percent above."""
+        bound = _ROUNDING * float(smooth.smooth_ce_bound(self.prediction, masses))
+        return bound if bound < threshold else self(masses)
+
+    def witness(self, masses: Vector) -> Vector:
+        """Return a Lipschitz function that attains the norm."""
+        curve, height = np.empty_like(masses), np.empty_like(masses)
+        smooth.smooth_ce(self.prediction, masses, curve)
+        smooth.witness(self.prediction, masses, curve, height)
+        return height
+
+    def witnesses(self, masses: Vector) -> Vector:
+        """Return the witness, or both extremes where masses that add up to 0 leave its height free.
+
+        Any other sum pushes the witness up to 1 or down to -1 somewhere. At 0 it may be all 0, and
+        its error too, as if the mean of the residuals were known.
+        """
+        height = self.witness(masses)
+        if np.abs(height).max() > 1 - 1e-9:
+            return height[None, :]
+        return np.array([height + (1 - height.max()), height - (1 + height.min())])
+
+
+def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
+    """Bound smCE: a 1-Lipschitz w changes by at most |v - v'| at a residual |e|."""
+    moved = joint.radius if joint.grid is None else residual_moves(joint)
+    bounds = around(value, moved + residual_rounding(joint))
+    profile = within_cells_of(joint)
+    return bounds if profile is None else better_of(bounds, _second_order.smooth_ce(profile))
+
+
+def certify_smooth(joint: Joint, **_: object) -> SmoothCertificate:
+    """Prove smCE of a joint distribution."""
+    residual = joint.residual()
+    curve, height = np.empty_like(residual), np.empty_like(residual)
+    value = smooth.smooth_ce(joint.prediction, residual, curve)
+    smooth.witness(joint.prediction, residual, curve, height)
+    attained = float(residual @ height)
+    return SmoothCertificate(
+        joint=joint,
+        value=value,
+        lower=min(attained, value),
+        upper=value,
+        knot=joint.prediction,
+        height=height,
+        curve=curve,
+    )
+
+
+def _properties() -> Entries:
+    from caldist._properties import claims
+
+    yield claims.Entry(
+        claims.of_joints("smooth_ce", smooth_ce),
+        claims.modulus("2-Lipschitz (section 7).", 2),
+        claims.complete(),
+        claims.sound("From smCE ≥ ½ ldCE."),
+        claims.above("1", "smCE ≤ 2 ldCE ≤ 2 dCE (section 7).", 2),
+        claims.below("2", "smCE ≥ ½ ldCE (section 7) and dCE ≤ 4√ldCE (section 6).", 1 / 32),
+        paper=(True, True, True),
+    )
+
+
+@measure(
+    symbol="smCE",
+    summary="largest correlation of the residuals with a Lipschitz function",
+    position=10,
+    shown_in=("evaluate", "measure", "report", "groups", "test"),
+    rounding=_rounding_bounds,
+    norm=SmoothNorm,
+    worst=Worst(bias=SmoothNorm.noise, reach=2.0),
+    certify=certify_smooth,
+    properties=_properties,
+)
 def smooth_ce(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the smooth calibration error, exactly.
 
@@ -33,7 +135,8 @@ def smooth_ce(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
@@ -49,9 +152,5 @@ def smooth_ce(
     >>> caldist.smooth_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.03125
     """
-    return smooth_ce_of(Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight))
-
-
-def smooth_ce_of(joint: Joint) -> float:
-    """Return the smCE of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     return float(smooth.smooth_ce(joint.prediction, joint.residual(), np.empty(0)))

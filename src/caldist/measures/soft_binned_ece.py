@@ -5,22 +5,27 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.measures._measure import measure
 from caldist.measures.binned_ece import MOST_BINS
-
-__all__ = ["soft_binned_ece", "soft_binned_ece_of"]
-
-Vector = NDArray[np.float64]
 
 _CHUNK = 1 << 16  # memberships computed at a time: they stay in the cache
 
 
+@measure(
+    symbol="SB-ECE({n_bins})",
+    summary="root mean square error of {n_bins} soft bins",
+    position=110,
+    shown_in=("evaluate",),
+)
 def soft_binned_ece(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     n_bins: int = 15,
     temperature: float = 0.01,
@@ -51,7 +56,8 @@ def soft_binned_ece(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     n_bins : int
@@ -79,14 +85,7 @@ def soft_binned_ece(
     n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
     temperature = _validate.check_positive("temperature", temperature)
     _validate.check_choice("norm", norm, (1, 2))
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    return soft_binned_ece_of(joint, n_bins=n_bins, temperature=temperature, norm=norm)
-
-
-def soft_binned_ece_of(
-    joint: Joint, *, n_bins: int = 15, temperature: float = 0.01, norm: float = 2
-) -> float:
-    """Return SB-ECE of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     v, residual = joint.prediction, joint.residual()
     mass = (joint.mass0 + joint.mass1) / joint.total
     centre = (np.arange(n_bins) + 0.5)[:, None] / n_bins

@@ -3,32 +3,125 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._kernels import shifts
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
-from caldist.measures.ece import ece_of
+from caldist.data.rows import Rows
+from caldist.measures import _second_order
+from caldist.measures._measure import NOT_A_NORM, Entries, measure
+from caldist.measures._rounding import within_cells_of
+from caldist.measures.ece import ece
+from caldist.measures.random_interval_ce import random_interval_ce
 
-__all__ = ["surrogate_interval_ce", "surrogate_interval_ce_of"]
+if TYPE_CHECKING:
+    from caldist.inference._limits import Limits
 
-Vector = NDArray[np.float64]
 
+_PRECISION = 0.01
 _FINEST_PRECISION = 1e-6  # with which the bins of one shift still fit into memory
 _FINEST = 60  # 2^-60 is below the spacing of doubles near any prediction that matters
 _CONFIDENCE = 0.95  # with which the default number of shifts reaches the precision
 _CHUNK = 1 << 20  # bin edges looked up at a time
 
 
+def _rounding_bounds(joint: Joint, _value: float, **options: Any) -> tuple[float, float] | None:
+    """Bound SintCE by bounding the RintCE(2^-k) in its infimum.
+
+    RintCE(2^-k) does not decrease with k. So a lower bound at K also holds for all finer widths,
+    and SintCE is at least the least of it and of the bounds on RintCE(2^-k) + 2^-k up to K.
+    """
+    if options.get("method", "exact") != "exact":
+        return None
+    profile = within_cells_of(joint)
+    floor = lower = 0.0
+    coarser = math.inf
+    sums = {}
+    for k in range(60 if joint.grid is None else joint.grid.bits + 1):
+        width = 2.0**-k
+        least, most = (
+            _random_interval(joint, width)
+            if profile is None
+            else _second_order.dyadic_interval(profile, width)
+        )
+        floor = max(floor, least)
+        coarser = min(coarser, floor + width)
+        lower = max(lower, min(coarser, floor))
+        sums[width] = most + width
+        if floor >= coarser or most - least >= max(floor, width):
+            break
+    if profile is None:
+        return lower, min(sums.values())
+    # What cells leave open is worked out for the few widths that can be the best.
+    upper = math.inf
+    for width in sorted(sums, key=lambda width: sums[width]):
+        if sums[width] >= upper:
+            break
+        upper = min(upper, _random_interval(joint, width)[1] + width)
+    return lower, upper
+
+
+def _random_interval(joint: Joint, width: float) -> tuple[float, float]:
+    at_width = random_interval_ce.using(width=width)
+    ends = at_width.rounding(joint, at_width(joint))
+    assert ends is not None  # noqa: S101 -- it is bounded at every width
+    return ends
+
+
+def _interval(limits: Limits, joint: Joint, **options: Any) -> tuple[float, float, float]:
+    dyadic = limits.dyadic(joint)
+    value, _, _ = surrogate_interval_ce.using(**options).enclosed(joint)
+    return value, dyadic.lower(cost=1.0), dyadic.upper(cost=1.0)
+
+
+def _properties() -> Entries:
+    from caldist._properties import claims
+
+    yield claims.Entry(
+        claims.of_joints("surrogate_interval_ce", surrogate_interval_ce),
+        claims.modulus(
+            "From RintCE(ε) being (1 + 2/ε)-Lipschitz and monotone over dyadic ε "
+            "(section 6): it moves by at most 6√E|f - g|.",
+            6,
+            0.5,
+        ),
+        claims.complete("Calibrated predictions have error 0 in bins of any width, however small."),
+        claims.sound("From SintCE ≥ udCE."),
+        claims.above("1/2", "SintCE ≤ 6√ldCE (section 6).", 6),
+        claims.below("1", "SintCE ≥ intCE ≥ udCE ≥ dCE (section 6).", 1),
+        cost=claims.cost("O(n log n)", "A sort and one pass for each dyadic width, about a dozen."),
+    )
+
+
+def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float | None]:
+    """Return the value, which is certain itself unless it was estimated."""
+    value = surrogate_interval_ce(joint, **options)
+    certain = value if options.get("method", "exact") == "exact" else None
+    return value, certain, certain
+
+
+@measure(
+    symbol="SintCE",
+    summary="best dyadic width plus its error over random shifts",
+    position=60,
+    shown_in=("evaluate",),
+    encloses=_encloses,
+    rounding=_rounding_bounds,
+    interval=_interval,
+    no_comparison=NOT_A_NORM,
+    properties=_properties,
+)
 def surrogate_interval_ce(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     method: Literal["exact", "monte_carlo"] = "exact",
-    precision: float = 0.01,
+    precision: float | None = None,
     n_shifts: int | None = None,
     sample_weight: ArrayLike | None = None,
     rng: _validate.Rng = None,
@@ -48,14 +141,15 @@ def surrogate_interval_ce(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     method : "exact" or "monte_carlo"
         The infimum over all k with the exact expectation over the shift; or the minimum over
         k ≤ k*, where precision/4 < 2^-k* ≤ precision/2, of averages over random shifts.
-    precision : float
-        Only for "monte_carlo": how close to the exact value it shall come.
+    precision : float, optional
+        Only for "monte_carlo": how close to the exact value it shall come; by default 0.01.
     n_shifts : int, optional
         Only for "monte_carlo": random shifts per k. By default as many as make the result correct
         to ``precision`` with probability 0.95, by Hoeffding's inequality.
@@ -72,23 +166,25 @@ def surrogate_interval_ce(
     0.125
     """
     _validate.check_choice("method", method, ("exact", "monte_carlo"))
-    precision = _validate.check_fraction("precision", precision)
-    if precision < _FINEST_PRECISION:
-        message = f"precision is {precision!r}; it must be at least {_FINEST_PRECISION}."
-        raise ValueError(message)
+    if precision is not None:
+        precision = _validate.check_fraction("precision", precision)
+        if precision < _FINEST_PRECISION:
+            message = f"precision is {precision!r}; it must be at least {_FINEST_PRECISION}."
+            raise ValueError(message)
+        _validate.check_goes_with("precision", precision, "method", method, ("monte_carlo",))
     if n_shifts is not None:
         n_shifts = _validate.check_count("n_shifts", n_shifts)
+        _validate.check_goes_with("n_shifts", n_shifts, "method", method, ("monte_carlo",))
     generator = _validate.generator(rng)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     if method == "exact":
-        return surrogate_interval_ce_of(joint)
-    return _monte_carlo(joint, precision, n_shifts, generator)
+        return _exact(joint)
+    return _monte_carlo(joint, _PRECISION if precision is None else precision, n_shifts, generator)
 
 
-def surrogate_interval_ce_of(joint: Joint) -> float:
-    """Return SintCE of a joint distribution, exactly."""
+def _exact(joint: Joint) -> float:
     sums = joint.prefix_sums()
-    best = ece_of(joint)  # the limit of fine bins
+    best = ece(joint)  # the limit of fine bins
     error = abs(float(sums[-1]))  # of one bin
     for k in range(_FINEST):
         width = 2.0**-k
@@ -109,7 +205,7 @@ def _monte_carlo(
     sums = joint.prefix_sums()
     if n_shifts is None:
         # Each average lies in [0, ECE] and has to come within precision/2 of its mean.
-        spread = ece_of(joint) / (precision / 2)
+        spread = ece(joint) / (precision / 2)
         tails = 2 * (finest + 1) / (1 - _CONFIDENCE)
         n_shifts = max(1, math.ceil(math.log(tails) * spread**2 / 2))
     return min(

@@ -9,18 +9,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._util.types import Integers
 from caldist.data.joint import Joint
-from caldist.measures._row_bins import bin_starts, refuse_weights, row_counts
-
-__all__ = ["sweep_ece", "sweep_ece_of"]
-
-Counts = NDArray[np.int64]
+from caldist.kernels._arrays import prefix_sums
+from caldist.measures._bins import bin_starts
+from caldist.measures._counted_rows import counted_joint, row_counts
+from caldist.measures._measure import measure
 
 _CHUNK = 1 << 17  # bins looked at together
 
 
+@measure(
+    symbol="sweep ECE",
+    summary="binned error of as many bins as keep the frequencies in order",
+    position=250,
+    flips=False,  # of equal predictions the first decides on their bin
+)
 def sweep_ece(
-    y_true: ArrayLike, y_prob: ArrayLike, *, norm: float = 1, sample_weight: None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    norm: float = 1,
+    sample_weight: None = None,
 ) -> float:
     r"""Return the calibration error on as many bins of equal mass as keep it monotone.
 
@@ -44,7 +54,8 @@ def sweep_ece(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint of rows without weights, not on a grid, stands for labels and predictions at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1. Equal predictions share a bin, that of the first of
         them; a bin that this leaves empty is left out.
@@ -66,12 +77,8 @@ def sweep_ece(
     0.34375
     """
     _validate.check_choice("norm", norm, (1, 2))
-    refuse_weights(sample_weight, "the sweep goes up to as many bins as there are rows")
-    return sweep_ece_of(Joint.from_arrays(y_true, y_prob), norm=norm)
-
-
-def sweep_ece_of(joint: Joint, *, norm: float = 1) -> float:
-    """Return ECE_sweep of a joint distribution of rows."""
+    why = "the sweep goes up to as many bins as there are rows"
+    joint = counted_joint(y_true, y_prob, sample_weight, why)
     count0, count1 = row_counts(joint)
     count = count0 + count1
     starts = bin_starts(joint.prediction, count, _bins_reached(count, count1), "quantile")
@@ -82,13 +89,13 @@ def sweep_ece_of(joint: Joint, *, norm: float = 1) -> float:
     return math.sqrt(float((gap * (gap / share)).sum()))
 
 
-def _bins_reached(count: Counts, ones: Counts) -> int:
+def _bins_reached(count: Integers, ones: Integers) -> int:
     """Return b*, the number of bins at which the sweep ends."""
     n = int(count.sum())
     falls = np.flatnonzero(ones[:-1] * count[1:] > ones[1:] * count[:-1])
     if falls.size == 0:  # bins of a rising sequence rise
         return n
-    rows = Rows(np.concatenate(([0], np.cumsum(count))), np.concatenate(([0], np.cumsum(ones))))
+    rows = Counted(prefix_sums(count), prefix_sums(ones))
     # Before the first label 1 and after the last label 0 nothing can fall.
     first = int(np.argmax(ones > 0))
     last = count.size - 1 - int(np.argmax((count > ones)[::-1]))
@@ -109,23 +116,23 @@ def _bins_reached(count: Counts, ones: Counts) -> int:
     return n
 
 
-class Rows(NamedTuple):
+class Counted(NamedTuple):
     """How many rows, and rows of label 1, come before each prediction and in all."""
 
-    before: Counts
-    ones_before: Counts
+    before: Integers
+    ones_before: Integers
 
-    def bin_of(self, number: Counts, at: Counts | int) -> Counts:
+    def bin_of(self, number: Integers, at: Integers | int) -> Integers:
         """Return the bin that a prediction has among ``number`` bins."""
-        place: Counts = number * self.before[at] // self.before[-1]
+        place: Integers = number * self.before[at] // self.before[-1]
         return place
 
-    def start(self, number: Counts, k: Counts) -> Counts:
+    def start(self, number: Integers, k: Integers) -> Integers:
         """Return the first prediction of bin k or later: k n/number rows or more before it."""
-        rows: Counts = -(-k * self.before[-1] // number)
+        rows: Integers = -(-k * self.before[-1] // number)
         return np.searchsorted(self.before[:-1], rows)
 
-    def falls(self, start: Counts, middle: Counts, end: Counts) -> NDArray[np.bool_]:
+    def falls(self, start: Integers, middle: Integers, end: Integers) -> NDArray[np.bool_]:
         """Whether the frequency falls from start:middle to middle:end; never if one is empty."""
         rows, ones = self
         left = (ones[middle] - ones[start]) * (rows[end] - rows[middle])
@@ -133,7 +140,7 @@ class Rows(NamedTuple):
         falls: NDArray[np.bool_] = left > right
         return falls
 
-    def broken_between(self, number: Counts, first: int, last: int) -> Counts:
+    def broken_between(self, number: Integers, first: int, last: int) -> Integers:
         """Return the numbers of bins whose order breaks, comparing all bins of two predictions."""
         k = self.bin_of(number, first)
         edges = self.bin_of(number, last) - k + 2
@@ -143,10 +150,10 @@ class Rows(NamedTuple):
         new = np.append(True, (start[1:] > start[:-1]) | (number[1:] > number[:-1]))
         start, number = start[new], number[new]  # without empty bins
         falls = self.falls(start[:-2], start[1:-1], start[2:])
-        broken: Counts = number[2:][falls & (number[2:] == number[:-2])]
+        broken: Integers = number[2:][falls & (number[2:] == number[:-2])]
         return broken
 
-    def broken_at(self, number: Counts, falls: Counts) -> Counts:
+    def broken_at(self, number: Integers, falls: Integers) -> Integers:
         """Return the numbers of bins whose order breaks, looking where single predictions fall.
 
         Two neighbouring bins without a fall from one prediction to the next cannot fall. So it is
@@ -160,5 +167,5 @@ class Rows(NamedTuple):
         inside = np.minimum(end, self.before.size - 2)
         following = self.start(number, self.bin_of(number, inside) + 1)
         falling = self.falls(previous, start, end) | self.falls(start, end, following)
-        broken: Counts = number[falling]
+        broken: Integers = number[falling]
         return broken

@@ -8,13 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
-from caldist.measures._row_bins import bin_starts, refuse_weights, row_counts
-
-__all__ = ["TCal", "t_cal", "t_cal_of"]
-
-Vector = NDArray[np.float64]
-Counts = NDArray[np.int64]
+from caldist.measures._bins import bin_starts
+from caldist.measures._counted_rows import counted_joint, row_counts
 
 _CHUNK = 1 << 20  # labels drawn at a time
 _ROUNDING = 1e-12  # a resample this close below the statistic ties with it
@@ -40,8 +37,8 @@ class TCal:
 
 
 def t_cal(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     n_bins: int | None = None,
     n_resamples: int = 999,
@@ -69,7 +66,8 @@ def t_cal(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint of rows without weights, not on a grid, stands for labels and predictions at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     n_bins : int, optional
@@ -103,20 +101,8 @@ def t_cal(
         n_bins = _validate.check_count("n_bins", n_bins)
     n_resamples = _validate.check_count("n_resamples", n_resamples)
     generator = _validate.generator(rng)
-    refuse_weights(sample_weight, "the estimate counts rows and the test draws a label for each")
-    joint = Joint.from_arrays(y_true, y_prob)
-    return t_cal_of(joint, n_bins=n_bins, n_resamples=n_resamples, rng=generator)
-
-
-def t_cal_of(
-    joint: Joint,
-    *,
-    n_bins: int | None = None,
-    n_resamples: int = 999,
-    rng: _validate.Rng = None,
-) -> TCal:
-    """Return T-Cal of a joint distribution of rows."""
-    generator = _validate.generator(rng)
+    why = "the estimate counts rows and the test draws a label for each"
+    joint = counted_joint(y_true, y_prob, sample_weight, why)
     count0, count1 = row_counts(joint)
     count = count0 + count1
     if n_bins is None:
@@ -132,7 +118,7 @@ def t_cal_of(
     return TCal(observed, (1 + exceeding) / (n_resamples + 1), n_bins)
 
 
-def _draw(v: Vector, count: Counts, times: int, rng: np.random.Generator) -> Counts:
+def _draw(v: Vector, count: Integers, times: int, rng: np.random.Generator) -> Integers:
     """Draw how many of the rows at each prediction have label 1, a row per draw."""
     ones = np.empty((times, v.size), dtype=np.int64)
     single = count == 1  # comparing a uniform number is many times faster than a binomial draw
@@ -143,7 +129,7 @@ def _draw(v: Vector, count: Counts, times: int, rng: np.random.Generator) -> Cou
     return ones
 
 
-def _statistic(v: Vector, count: Counts, starts: NDArray[np.intp], ones: Counts) -> Vector:
+def _statistic(v: Vector, count: Integers, starts: NDArray[np.intp], ones: Integers) -> Vector:
     """Return T for each row of ``ones``."""
     residual = np.add.reduceat(ones - count * v, starts, axis=1)
     own = np.add.reduceat(ones * (1 - 2 * v) + count * v**2, starts, axis=1)

@@ -10,21 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._kernels import partition
 from caldist._util.errors import ToleranceError
+from caldist._util.results import Result
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.measures import _partitions
+from caldist.measures._measure import Entries
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
-from caldist.measures.upper_distance import best_map, upper_distance_of
-
-__all__ = ["DistanceBounds", "true_distance", "true_distance_bounds"]
-
-Vector = NDArray[np.float64]
+from caldist.measures.upper_distance import best_map, upper_distance
 
 _LARGEST_ORDER = 16  # beyond it powers of small distances vanish
 _LATTICE = 200  # points with labels 0 and 1 for which the lattice is still quick
 
 
 @dataclass(frozen=True)
-class DistanceBounds:
+class DistanceBounds(Result):
     """Bounds on the true distance to calibration; ``exact`` when they are one value."""
 
     lower: float
@@ -135,7 +134,7 @@ def true_distance_bounds(
             distance = _group_distance(value, mean, share, group, order)
             return DistanceBounds(distance, distance, exact=True)
     below = certify_lower(joint, tol=TOLERANCE)
-    upper = upper_distance_of(joint)
+    upper = upper_distance(joint)
     if certain:
         rounded = _rounded_coupling(
             np.sort(value[mean == 1]), np.sort(value[mean == 0]),
@@ -144,6 +143,30 @@ def true_distance_bounds(
         upper = min(upper, rounded)
     # In every order p: dCE_1 <= dCE_p and (dCE_p)^p <= dCE_1.
     return DistanceBounds(below.lower, max(below.lower, upper ** (1 / order)), exact=False)
+
+
+def properties() -> Entries:
+    """Return its line in the table of properties: it is no measure of predictions and labels."""
+    from caldist._properties import claims, evidence, witnesses
+
+    def enclose(domain: witnesses.Domain) -> tuple[float, float]:
+        bounds = true_distance_bounds(domain.y_mean, domain.y_prob, mass=domain.mass)
+        return bounds.lower, bounds.upper
+
+    yield claims.Entry(
+        claims.Subject("true_distance", witnesses.Domain.distance),
+        claims.modulus("1-Lipschitz: the triangle inequality (section 4).", 1),
+        claims.complete("A calibrated predictor is at distance 0 from itself."),
+        claims.sound("0 is attained only by a calibrated predictor."),
+        claims.above("1", "It is dCE.", 1),
+        claims.below("1", "It is dCE.", 1),
+        cost=claims.np_hard(enclose),
+        access=claims.refuted(
+            "Two domains with the same predictions and labels have distances 4α² and α (section 4; "
+            "the paper prints 2α²).",
+            evidence.needs_domain,
+        ),
+    )
 
 
 def _check(

@@ -11,23 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._kernels import partition
 from caldist._util.progress import bounds_bar
+from caldist._util.types import Integers, Vector
 from caldist.certificates import UpperCertificate
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
 from caldist.measures import _grouping_search, _partitions
+from caldist.measures._measure import NO_POPULATION, SMEARED, Entries, measure
 from caldist.measures.interval_ce import interval_groups_below
-from caldist.measures.lower_distance import TOLERANCE, certify_lower
-
-__all__ = [
-    "best_map",
-    "certify_upper",
-    "nearest_calibrated",
-    "nearest_known",
-    "upper_distance",
-    "upper_distance_of",
-]
-
-Vector = NDArray[np.float64]
-Groups = NDArray[np.int64]
+from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
 
 _LOCAL_SEARCH = 300  # predictions up to which single points are moved between groups
 _ROUNDS = 20
@@ -35,9 +26,81 @@ _ALONE = 128  # and up to which the search also begins with every point alone
 _ROUNDING = 1 + 1e-9
 
 
+def certify_upper(
+    joint: Joint, *, tol: float = TOLERANCE, progress: bool = False
+) -> UpperCertificate:
+    """Enclose udCE of a joint distribution between ldCE and the cost of a map."""
+    group, recalibrated, exact = best_map(joint, progress=progress)
+    value = _cost(joint, group, recalibrated)
+    below = certify_lower(joint, tol=tol, progress=progress)
+    return UpperCertificate(
+        joint=joint,
+        value=value,
+        lower=min(below.lower, value),
+        upper=value,
+        group=group,
+        recalibrated=recalibrated,
+        node=below.node,
+        potential0=below.potential0,
+        potential1=below.potential1,
+        exact=exact,
+    )
+
+
+def _rounding_bounds(joint: Joint, value: float, **_: object) -> tuple[float, float] | None:
+    """Bound udCE: by ldCE below, and above because rounding and then a map is a map too."""
+    below = lower_distance.rounding(joint, certify_lower(joint, tol=TOLERANCE).lower)
+    assert below is not None  # noqa: S101 -- it is bounded on every joint
+    return min(below[0], value), value + joint.radius
+
+
+def _encloses(joint: Joint, *, progress: bool = False) -> tuple[float, float, float]:
+    """Return the value with bounds: twice itself where no map is better, else ldCE below it."""
+    group, recalibrated, exact = best_map(joint, progress=progress)
+    value = _cost(joint, group, recalibrated)
+    lower = value if exact else min(value, certify_lower(joint, tol=TOLERANCE).lower)
+    return value, lower, value
+
+
+def _properties() -> Entries:
+    from caldist._properties import claims, witnesses
+
+    def enclose(domain: witnesses.Domain) -> tuple[float, float]:
+        proof = certify_upper(domain.joint, tol=1e-3)
+        return (proof.value if proof.exact else proof.lower), proof.upper
+
+    yield claims.Entry(
+        claims.of_joints("upper_distance", upper_distance),
+        claims.jump(
+            "The quadratic gap's predictor, its rare predictions moved by β: equal predictions "
+            "come apart, and a map may treat them differently.",
+            witnesses.tight_gap(0.1, 0),
+            tuple(witnesses.tight_gap(0.1, beta) for beta in (1e-2, 1e-4, 1e-6)),
+        ),
+        claims.complete("A calibrated predictor is at distance 0 from itself."),
+        claims.sound("From udCE ≥ dCE."),
+        claims.above("1/2", "udCE ≤ 4√dCE (section 6).", 4),
+        claims.below("1", "udCE ≥ dCE (section 5).", 1),
+        cost=claims.np_hard(enclose),
+    )
+
+
+@measure(
+    symbol="udCE",
+    summary="least change of the predictions by a map; beyond 17 of them a bound from above",
+    position=40,
+    shown_in=("evaluate", "measure", "report"),
+    encloses=_encloses,
+    rounding=_rounding_bounds,
+    flips=False,  # where it is a bound, the search may end elsewhere
+    no_interval=SMEARED,
+    no_comparison=NO_POPULATION,
+    certify=certify_upper,
+    properties=_properties,
+)
 def upper_distance(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     progress: bool = False,
@@ -65,7 +128,8 @@ def upper_distance(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
@@ -83,23 +147,28 @@ def upper_distance(
     0.125
     """
     progress = _validate.check_flag("progress", progress)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    return upper_distance_of(joint, progress=progress)
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    group, recalibrated, _ = best_map(joint, progress=progress)
+    return _cost(joint, group, recalibrated)
 
 
 def nearest_calibrated(
-    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> Vector:
     """Return the calibrated predictions κ(v) at the upper distance from the given ones.
 
-    Row for row in the order of the input. On these rows they are perfectly calibrated, and their
-    mean distance from ``y_prob`` is :func:`upper_distance`. They are fitted to these labels: to
-    recalibrate new predictions use ``caldist.sklearn.NearestCalibrator``, and judge it on other
-    rows than those it was fitted to.
+    Row for row in the order of the input, or one for each of ``joint.prediction``. On these rows
+    they are perfectly calibrated, and their mean distance from ``y_prob`` is
+    :func:`upper_distance`. They are fitted to these labels: to recalibrate new predictions use
+    ``caldist.sklearn.NearestCalibrator``, and judge it on other rows than those it was fitted to.
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
@@ -110,41 +179,16 @@ def nearest_calibrated(
     >>> caldist.nearest_calibrated([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     array([0.5, 0.5, 0.5, 0.5])
     """
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight)
+    joint = rows.joint
     group, recalibrated, _ = best_map(joint)
-    prediction = _validate.probabilities(y_prob)
+    if rows.is_summary:
+        return recalibrated[group]
     # Rows without weight are not in the joint: they follow the nearest prediction that is.
-    return recalibrated[group[nearest_known(joint.prediction, prediction)]]
+    return recalibrated[group[nearest_known(joint.prediction, rows.prediction)]]
 
 
-def upper_distance_of(joint: Joint, *, progress: bool = False) -> float:
-    """Return udCE of a joint distribution, or the best upper bound found."""
-    group, recalibrated, _ = best_map(joint, progress=progress)
-    return _cost(joint, group, recalibrated)
-
-
-def certify_upper(
-    joint: Joint, *, tol: float = TOLERANCE, progress: bool = False
-) -> UpperCertificate:
-    """Enclose udCE of a joint distribution between ldCE and the cost of a map."""
-    group, recalibrated, exact = best_map(joint, progress=progress)
-    value = _cost(joint, group, recalibrated)
-    below = certify_lower(joint, tol=tol, progress=progress)
-    return UpperCertificate(
-        joint=joint,
-        value=value,
-        lower=min(below.lower, value),
-        upper=value,
-        group=group,
-        recalibrated=recalibrated,
-        node=below.node,
-        potential0=below.potential0,
-        potential1=below.potential1,
-        exact=exact,
-    )
-
-
-def best_map(joint: Joint, *, progress: bool = False) -> tuple[Groups, Vector, bool]:
+def best_map(joint: Joint, *, progress: bool = False) -> tuple[Integers, Vector, bool]:
     """Return the group of each prediction, each group's frequency of label 1, and if exact."""
     mass0, mass1 = joint.normalized()
     mass = mass0 + mass1
@@ -164,20 +208,24 @@ def best_map(joint: Joint, *, progress: bool = False) -> tuple[Groups, Vector, b
 
 def _contiguous(
     joint: Joint, mass0: Vector, mass1: Vector, *, progress: bool
-) -> tuple[Groups, Groups | None]:
+) -> tuple[Integers, Integers | None]:
     """Return the best contiguous groups found, and the starts of those behind intCE if needed.
 
     The partition behind intCE keeps the result from ever exceeding intCE. It is not needed where
     intCE is larger than the value, by more than rounding can account for. What the search has after
     its first level is enough to see that, so a second core looks while the search goes on.
     """
+    if mass0.size <= _grouping_search.ALL_CUTS:  # the search has no levels: nothing to do meanwhile
+        value, first = _grouping_search.search(joint.prediction, mass0, mass1)
+        return _numbers(first, mass0.size), interval_groups_below(joint, value * _ROUNDING)
+
     from concurrent.futures import Future, ThreadPoolExecutor  # slow to import
 
     with (
         ThreadPoolExecutor(max_workers=1) as pool,
         bounds_bar("upper distance", show=progress) as report,
     ):
-        interval: list[Future[Groups | None]] = []
+        interval: list[Future[Integers | None]] = []
 
         def level_done(lower: float, upper: float) -> None:
             if not interval:
@@ -185,9 +233,7 @@ def _contiguous(
             if report is not None:
                 report(lower, upper)
 
-        value, first = _grouping_search.search(joint.prediction, mass0, mass1, level_done)
-        if not interval:  # so few predictions that the search has no levels
-            level_done(0.0, value)
+        _, first = _grouping_search.search(joint.prediction, mass0, mass1, level_done)
         return _numbers(first, mass0.size), interval[0].result()
 
 
@@ -203,24 +249,24 @@ def nearest_known(known: Vector, prediction: Vector) -> NDArray[np.int64]:
     return np.where((total < twice) | ((total == twice) & (lost < 0)), right, left)
 
 
-def _numbers(first: Groups, size: int) -> Groups:
+def _numbers(first: Integers, size: int) -> Integers:
     """Give the points between one group's start and the next the same number."""
     starts = np.zeros(size, dtype=np.int64)
     starts[first[1:]] = 1
     return np.cumsum(starts)
 
 
-def _means(joint: Joint, group: Groups) -> Vector:
+def _means(joint: Joint, group: Integers) -> Vector:
     """Return the frequency of label 1 in each group."""
     return np.bincount(group, joint.mass1) / np.bincount(group, joint.mass0 + joint.mass1)
 
 
-def _cost(joint: Joint, group: Groups, recalibrated: Vector) -> float:
+def _cost(joint: Joint, group: Integers, recalibrated: Vector) -> float:
     mass = (joint.mass0 + joint.mass1) / joint.total
     return float(mass @ np.abs(joint.prediction - recalibrated[group]))
 
 
-def _starts(joint: Joint) -> Iterator[Groups]:
+def _starts(joint: Joint) -> Iterator[Integers]:
     """Give groups that are far from each other, since a local search ends near where it begins."""
     size = joint.prediction.size
     interval = interval_groups_below(joint, math.inf)
@@ -232,7 +278,7 @@ def _starts(joint: Joint) -> Iterator[Groups]:
         yield np.arange(size)
 
 
-def _local_search(prediction: Vector, mass: Vector, ones: Vector, group: Groups) -> Groups:
+def _local_search(prediction: Vector, mass: Vector, ones: Vector, group: Integers) -> Integers:
     group = group.copy()
     partition.improve(prediction, mass, ones, group, int(group.max()) + 2, _ROUNDS)
     return np.unique(group, return_inverse=True)[1].astype(np.int64)  # some may be empty now

@@ -2,22 +2,82 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.measures._measure import Entries, measure
+from caldist.measures._norm import Norm
+from caldist.weights import polynomials
 
-__all__ = ["weighted_ce", "weighted_ce_of"]
-
-Vector = NDArray[np.float64]
 WeightFunction = Callable[[Vector], ArrayLike]
 
 
+class WeightedNorm(Norm):
+    """wCE: a finite family of functions and their negatives."""
+
+    def __init__(self, prediction: Vector, *, functions: Iterable[WeightFunction]) -> None:
+        super().__init__(prediction)
+        family = _check_functions(functions)
+        self.values = np.array(
+            [_values(function, at, prediction) for at, function in enumerate(family)]
+        )
+        self.bound = float(np.abs(self.values).max())
+        # Of k means: the root of the sum of their squares, or the maximum of sub-Gaussian ones.
+        k = len(family)
+        self.noise = self.bound * math.sqrt(min(k, 2 * math.log(2 * k)))
+
+    def __call__(self, masses: Vector) -> float:
+        """Return the norm of masses on the support."""
+        return max(abs(float(masses @ values)) for values in self.values)
+
+    def witness(self, masses: Vector) -> Vector:
+        """Return the function of the family that attains the norm, or its negative."""
+        correlation = self.values @ masses
+        best = int(np.argmax(np.abs(correlation)))
+        sign = 1.0 if correlation[best] >= 0 else -1.0
+        return np.asarray(sign * self.values[best])
+
+    def candidates(self, masses: Vector, noise: float) -> Vector | None:  # noqa: ARG002
+        """Return all functions: one of them, or its negative, is the population's witness."""
+        return self.values
+
+
+def _properties() -> Entries:
+    from caldist._properties import claims, witnesses
+
+    cancel = claims.blind(
+        "Four equally spaced predictions with errors in proportion 1, -3, 3, -1.",
+        witnesses.cancelling_cubic(),
+    )
+    yield claims.Entry(
+        claims.of_joints("weighted_ce (degree 2)", weighted_ce.shown),
+        claims.modulus("3-Lipschitz: from |w| ≤ 1 and |w'| ≤ 2.", 3),
+        claims.complete(),
+        cancel,
+        claims.above("1", "From its being 3-Lipschitz in every coupling, ldCE's included.", 3),
+        cancel,
+    )
+
+
+@measure(
+    symbol="wCE",
+    summary="largest correlation of the residuals with one of the given functions",
+    position=200,
+    norm=WeightedNorm,
+    ceiling=math.inf,
+    flips=False,
+    properties=_properties,
+    example={"functions": polynomials(2)},
+)
 def weighted_ce(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
     *,
     functions: Iterable[WeightFunction],
     sample_weight: ArrayLike | None = None,
@@ -35,7 +95,8 @@ def weighted_ce(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     functions : list of callables
@@ -51,16 +112,11 @@ def weighted_ce(
     0.03125
     """
     family = _check_functions(functions)
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    return weighted_ce_of(joint, functions=family)
-
-
-def weighted_ce_of(joint: Joint, *, functions: Iterable[WeightFunction]) -> float:
-    """Return wCE of a joint distribution."""
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     residual = joint.residual()
     return max(
         abs(float(residual @ _values(function, at, joint.prediction)))
-        for at, function in enumerate(functions)
+        for at, function in enumerate(family)
     )
 
 

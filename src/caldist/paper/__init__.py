@@ -17,18 +17,13 @@ from caldist.paper.common import Part
 __all__ = ["PARTS", "run"]
 
 PARTS: dict[str, Part] = {
-    part.name: part
-    for part in (
-        Part("figure1", "Figure 1: the temperature family", figure1.compute, figure1.draw),
-        Part("figure2", "Figure 2: the measures compared", figure2.compute, figure2.draw),
-        Part("lemmas", "Statements with an instance", lemmas.compute, lemmas.draw),
-        Part(
-            "sample_complexity",
-            "Sample complexity",
-            sample_complexity.compute,
-            sample_complexity.draw,
-        ),
-        Part("errata", "Errata", errata.compute, errata.draw),
+    name: Part(name, title, part.compute, part.draw, part.FULL, part.QUICK)
+    for name, title, part in (
+        ("figure1", "Figure 1: the temperature family", figure1),
+        ("figure2", "Figure 2: the measures compared", figure2),
+        ("lemmas", "Statements with an instance", lemmas),
+        ("sample_complexity", "Sample complexity", sample_complexity),
+        ("errata", "Errata", errata),
     )
 }
 
@@ -89,7 +84,7 @@ def _make(parts: list[Part], *, quick: bool) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     shown = []
     for part in parts:
-        section = part.compute(quick)
+        section = part.compute(part.quick if quick else part.full)
         pictures = []
         for drawing in part.draw(section):
             svg, png = style.render(drawing.figure)

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,12 +85,14 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the reproduction: how to compute it, and how to draw what was computed."""
+    """One part of the reproduction: how to compute it by a plan, and how to draw what came out."""
 
     name: str
     title: str
-    compute: Callable[[bool], Section]
+    compute: Callable[[Any], Section]
     draw: Callable[[Section], list[Drawing]]
+    full: Any = None
+    quick: Any = None
 
 
 def bar(items: Sequence[Item], name: str) -> Iterator[Item]:

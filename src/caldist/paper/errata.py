@@ -8,7 +8,9 @@ from caldist.paper import errata_checks as checks
 from caldist.paper import lemmas
 from caldist.paper.common import Card, Drawing, Section, Table, bar
 
-__all__ = ["compute", "compute_with", "draw"]
+__all__ = ["FULL", "QUICK", "compute", "draw"]
+
+FULL, QUICK = lemmas.FULL, lemmas.QUICK
 
 Erratum = tuple[str, str, str, str, Callable[[lemmas.Plan], checks.Values]]
 
@@ -20,13 +22,8 @@ the arXiv version.
 """
 
 
-def compute(quick: bool) -> Section:  # noqa: FBT001 -- the one argument of every part
+def compute(plan: lemmas.Plan) -> Section:
     """Compute what shows each error."""
-    return compute_with(lemmas.QUICK if quick else lemmas.FULL)
-
-
-def compute_with(plan: lemmas.Plan) -> Section:
-    """Compute what shows each error, with a plan of one's own."""
     cards, texts, numbers = [], [], []
     for at, (where, printed, correct, why, shows) in enumerate(bar(_ERRATA, "errata"), 1):
         values = shows(plan)

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 import caldist
+from caldist._properties.witnesses import Domain, gaussian_wave, interval_jump, quadratic_gap
 from caldist.paper import families, lemmas
 from caldist.paper.common import SEED
-from caldist.paper.families import Domain
 
 __all__ = [
     "Values",
@@ -59,7 +59,7 @@ def maximal_width(_: lemmas.Plan) -> Values:
         error = sum(abs(float(residual[i:j].sum())) for i, j in groups)
         values.append(error + max(float(v[j - 1] - v[i]) for i, j in groups))
     return [
-        ("intCE with the average width", domain.measure(caldist.interval_ce)),
+        ("intCE with the average width", caldist.interval_ce(domain.joint)),
         ("the same with the largest width, by all partitions", min(values)),
     ]
 
@@ -68,10 +68,10 @@ def omitted_width(_: lemmas.Plan) -> Values:
     """Compare udCE with the binned ECE of one bin, with and without its width."""
     domain = _flipped(0.25, 0.75, 0.5)
     return [
-        ("udCE", domain.measure(caldist.upper_distance)),
-        ("binnedECE of one bin", domain.measure(caldist.binned_ece, n_bins=1)),
+        ("udCE", caldist.upper_distance(domain.joint)),
+        ("binnedECE of one bin", caldist.binned_ece(domain.joint, n_bins=1)),
         ("binnedECE of one bin plus its width",
-         domain.measure(caldist.binned_ece, n_bins=1, add_width=True)),
+         caldist.binned_ece(domain.joint, n_bins=1, add_width=True)),
     ]  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def laplace_norm(_: lemmas.Plan) -> Values:
 def kernel_constant(_: lemmas.Plan) -> Values:
     """Compare the largest ratio known with the constant that is proved."""
     domain = Domain(np.array([1.0]), np.array([0.0]), np.array([1.0]))
-    kernel, lower = domain.measure(caldist.kernel_ce), domain.measure(caldist.lower_distance)
+    kernel, lower = caldist.kernel_ce(domain.joint), caldist.lower_distance(domain.joint)
     return [
         ("kCE/√ldCE where the prediction is 0 and the label 1", kernel / math.sqrt(lower)),
         ("constant that the lemma proves, 2√2", 2 * math.sqrt(2)),
@@ -153,9 +153,9 @@ def kernel_constant(_: lemmas.Plan) -> Values:
 def four(_: lemmas.Plan) -> Values:
     """Compute the true distance of the quadratic gap."""
     alpha = 0.1
-    first, _second = families.quadratic_gap(alpha)
+    first, _second = quadratic_gap(alpha)
     return [
-        ("dCE(D¹) at α = 0.1, over all groupings", first.true_distance()),
+        ("dCE(D¹) at α = 0.1, over all groupings", first.distance()),
         ("2α²", 2 * alpha**2),
         ("4α²", 4 * alpha**2),
     ]
@@ -165,9 +165,9 @@ def between(_: lemmas.Plan) -> Values:
     """Compute dCE and smCE where smCE is the larger."""
     domain = families.ratio_two(0.01, 0.01)
     return [
-        ("dCE", domain.true_distance()),
-        ("smCE", domain.measure(caldist.smooth_ce)),
-        ("smCE/2", domain.measure(caldist.smooth_ce) / 2),
+        ("dCE", domain.distance()),
+        ("smCE", caldist.smooth_ce(domain.joint)),
+        ("smCE/2", caldist.smooth_ce(domain.joint) / 2),
     ]
 
 
@@ -247,8 +247,8 @@ def gaussian_rate(plan: lemmas.Plan) -> Values:
     """Compute the exponent of the Gaussian kernel's instance."""
     values = []
     for eps in lemmas.GAUSSIAN_EPS:
-        domain = families.gaussian_instance(eps, plan.nodes)
-        kernel = domain.measure(caldist.kernel_ce, kernel="gaussian")
+        domain = gaussian_wave(eps, plan.nodes)
+        kernel = caldist.kernel_ce(domain.joint, kernel="gaussian")
         values.append((f"−ε ln kCE at ε = {eps:g}", -eps * math.log(kernel)))
     return values
 
@@ -257,8 +257,8 @@ def smooth_above_kernel(_: lemmas.Plan) -> Values:
     """Compute smCE and kCE where smCE is the larger."""
     domain = Domain(np.array([0.2, 1.0]), np.array([0.0, 0.8]), np.full(2, 0.5))
     return [
-        ("smCE", domain.measure(caldist.smooth_ce)),
-        ("kCE", domain.measure(caldist.kernel_ce)),
+        ("smCE", caldist.smooth_ce(domain.joint)),
+        ("kCE", caldist.kernel_ce(domain.joint)),
     ]
 
 
@@ -266,17 +266,17 @@ def completeness(_: lemmas.Plan) -> Values:
     """Evaluate a complete measure that is not sound."""
     domain = _flipped(0.25, 0.75, 0.5)
     return [
-        ("|E[y − v]|, complete and 1-Lipschitz", domain.measure(caldist.binned_ece, n_bins=1)),
-        ("dCE", domain.true_distance()),
+        ("|E[y − v]|, complete and 1-Lipschitz", caldist.binned_ece(domain.joint, n_bins=1)),
+        ("dCE", domain.distance()),
     ]
 
 
 def fixed_distribution(_: lemmas.Plan) -> Values:
     """Compute the jump of intCE with one distribution for all ε."""
-    limit = families.interval_jump(0.0, fixed=True)
-    near = families.interval_jump(1e-6, fixed=True)
+    limit = interval_jump(0.0)
+    near = interval_jump(1e-6)
     return [
         ("β", 1 / 48),
-        ("intCE(f₂) at ε = 10⁻⁶, E[y|x] kept at ε = 0", near.measure(caldist.interval_ce)),
-        ("intCE(f₁), the limit's value", limit.measure(caldist.interval_ce)),
+        ("intCE(f₂) at ε = 10⁻⁶, E[y|x] kept at ε = 0", caldist.interval_ce(near.joint)),
+        ("intCE(f₁), the limit's value", caldist.interval_ce(limit.joint)),
     ]

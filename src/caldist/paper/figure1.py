@@ -16,7 +16,7 @@ from caldist.plots import ReliabilityCurve, ReliabilityDisplay
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FULL", "QUICK", "Plan", "compute", "compute_with", "draw", "frequency_and_densities"]
+__all__ = ["FULL", "QUICK", "Plan", "compute", "draw", "frequency_and_densities"]
 
 Vector = NDArray[np.float64]
 
@@ -57,13 +57,8 @@ def frequency_and_densities(v: Vector, temperature: float) -> tuple[Vector, Vect
     return f, 2 * (1 - f) * density, 2 * f * density
 
 
-def compute(quick: bool) -> Section:  # noqa: FBT001 -- the one argument of every part
+def compute(plan: Plan) -> Section:
     """Compute the curves and the binned frequencies of one sample."""
-    return compute_with(QUICK if quick else FULL)
-
-
-def compute_with(plan: Plan) -> Section:
-    """Compute the curves and the points of one sample with a plan of one's own."""
     v = (np.arange(plan.points) + 0.5) / plan.points
     curves, points = [], []
     for at, temperature in enumerate(TEMPERATURES):

@@ -17,7 +17,7 @@ from caldist.paper.families import sample, temperature_family
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FULL", "QUICK", "Plan", "compute", "compute_with", "draw", "population_values"]
+__all__ = ["FULL", "QUICK", "Plan", "compute", "draw", "population_values"]
 
 Labels = NDArray[np.int64]
 Vector = NDArray[np.float64]
@@ -77,32 +77,24 @@ EXACT: dict[str, Estimator] = {
     "smCE": lambda y, p, _: caldist.smooth_ce(y, p),
     "ldCE": lambda y, p, _: caldist.lower_distance(y, p, tol=TOLERANCE),
 }
-_REGISTERED = {
-    "binnedECE": "binned_ece",
-    "SintCE": "surrogate_interval_ce",
-    "intCE": "interval_ce",
-    "kCE": "kernel_ce",
-    "smCE": "smooth_ce",
-    "ldCE": "lower_distance",
-}
 
 
 def population_values(temperature: float, nodes: int) -> dict[str, float]:
     """Return each measure of the population, by quadrature of its density."""
-    population = temperature_family(temperature, nodes)
-    evaluation = caldist.evaluate(population.joint(), measures=_REGISTERED.values())
-    values = {symbol: evaluation[name].value for symbol, name in _REGISTERED.items()}
-    values["binnedECEw"] = population.measure(caldist.binned_ece, add_width=True)
-    return values
+    joint = temperature_family(temperature, nodes).joint
+    return {
+        "binnedECE": caldist.binned_ece(joint, n_bins=20),
+        "binnedECEw": caldist.binned_ece(joint, n_bins=20, add_width=True),
+        "SintCE": caldist.surrogate_interval_ce(joint),
+        "intCE": caldist.interval_ce(joint),
+        "kCE": caldist.kernel_ce(joint),
+        "smCE": caldist.smooth_ce(joint),
+        "ldCE": caldist.lower_distance(joint),
+    }
 
 
-def compute(quick: bool) -> Section:  # noqa: FBT001 -- the one argument of every part
+def compute(plan: Plan) -> Section:
     """Compute all curves."""
-    return compute_with(QUICK if quick else FULL)
-
-
-def compute_with(plan: Plan) -> Section:
-    """Compute all curves with a plan of one's own."""
     rows: list[tuple[str | int | float, ...]] = []
     cases = [(n, at) for n in plan.n_rows for at in range(len(plan.temperatures))]
     for n_rows, at in bar(cases, "figure 2, samples"):

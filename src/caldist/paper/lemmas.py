@@ -10,11 +10,18 @@ from typing import Literal
 import numpy as np
 
 import caldist
+from caldist._properties.witnesses import (
+    Domain,
+    gaussian_wave,
+    interval_jump,
+    quadratic_gap,
+    tight_gap,
+    two_points,
+)
 from caldist.paper import families, style
 from caldist.paper.common import SEED, Cell, Drawing, Section, Table, bar, format_number
-from caldist.paper.families import Domain
 
-__all__ = ["FULL", "QUICK", "Plan", "compute", "compute_with", "draw", "worst_ratios"]
+__all__ = ["FULL", "QUICK", "Plan", "compute", "draw", "worst_ratios"]
 
 Row = tuple[Cell, ...]
 
@@ -52,13 +59,8 @@ FULL = Plan(domains=500, draws=20_000, n_rows=200, nodes=20_000, curve=25)
 QUICK = Plan(domains=60, draws=2_000, n_rows=100, nodes=4_000, curve=7)
 
 
-def compute(quick: bool) -> Section:  # noqa: FBT001 -- the one argument of every part
+def compute(plan: Plan) -> Section:
     """Compute both sides of every statement."""
-    return compute_with(QUICK if quick else FULL)
-
-
-def compute_with(plan: Plan) -> Section:
-    """Compute both sides of every statement with a plan of one's own."""
     groups: list[Callable[[Plan], list[Row]]] = [
         _ece, _quadratic_gap, _tight_gap, _interval_jump, _relations, _monotone, _unbiased,
         _gaussian,
@@ -90,24 +92,24 @@ def _row(
 
 def _lower(domain: Domain, precision: float) -> float:
     # smCE/2 is a lower bound, which turns a relative precision into a tolerance.
-    tolerance = precision * domain.measure(caldist.smooth_ce) / 2
-    return domain.measure(caldist.lower_distance, tol=max(tolerance, 1e-12))
+    tolerance = precision * caldist.smooth_ce(domain.joint) / 2
+    return caldist.lower_distance(domain.joint, tol=max(tolerance, 1e-12))
 
 
 def _ece(_: Plan) -> list[Row]:
     name = "ECE is discontinuous at 0"
     rows = []
     for eps in EPS:
-        domain, at = families.two_points(eps), f"ε = {format_number(eps)}"
+        domain, at = two_points(eps), f"ε = {format_number(eps)}"
         rows += [
-            _row(name, at, "ECE", "= ½ − ε", 0.5 - eps, domain.measure(caldist.ece)),
-            _row(name, at, "dCE", "≤ ε", eps, domain.true_distance()),
+            _row(name, at, "ECE", "= ½ − ε", 0.5 - eps, caldist.ece(domain.joint)),
+            _row(name, at, "dCE", "≤ ε", eps, domain.distance()),
             _row(name, at, "binnedECE, 2 bins", "= ½ − ε", 0.5 - eps,
-                 domain.measure(caldist.binned_ece, n_bins=2)),
+                 caldist.binned_ece(domain.joint, n_bins=2)),
             _row(name, at, "binnedECE, 3 bins", "= 0", 0.0,
-                 domain.measure(caldist.binned_ece, n_bins=3)),
+                 caldist.binned_ece(domain.joint, n_bins=3)),
         ]  # fmt: skip
-    limit = families.two_points(0.0).measure(caldist.ece)
+    limit = caldist.ece(two_points(0.0).joint)
     rows.append(_row(name, "ε = 0", "ECE", "= 0", 0.0, limit))
     return rows
 
@@ -116,21 +118,21 @@ def _quadratic_gap(plan: Plan) -> list[Row]:
     name = "Quadratic gap: prediction access cannot tell D¹ from D²"
     rows = []
     for alpha in ALPHAS:
-        first, second = families.quadratic_gap(alpha)
+        first, second = quadratic_gap(alpha)
         at = f"α = {alpha:g}"
-        one, two = first.joint(), second.joint()
+        one, two = first.joint, second.joint
         apart = max(
             float(np.abs(one.mass0 - two.mass0).max()), float(np.abs(one.mass1 - two.mass1).max())
         )
         square = alpha**2
         rows += [
             _row(name, at, "largest difference of the two joints", "= 0", 0.0, apart),
-            _row(name, at, "dCE(D¹)", "≤ 2α², as printed", 2 * square, first.true_distance()),
-            _row(name, at, "dCE(D¹)", "= 4α², corrected", 4 * square, first.true_distance()),
-            _row(name, at, "dCE(D²)", "≥ α", alpha, second.true_distance()),
+            _row(name, at, "dCE(D¹)", "≤ 2α², as printed", 2 * square, first.distance()),
+            _row(name, at, "dCE(D¹)", "= 4α², corrected", 4 * square, first.distance()),
+            _row(name, at, "dCE(D²)", "≥ α", alpha, second.distance()),
             _row(name, at, "ldCE", "= 4α²/(1 + 2α)", 4 * square / (1 + 2 * alpha),
                  _lower(first, plan.precision), plan.precision),
-            _row(name, at, "udCE", "= α", alpha, first.measure(caldist.upper_distance)),
+            _row(name, at, "udCE", "= α", alpha, caldist.upper_distance(first.joint)),
         ]  # fmt: skip
     return rows
 
@@ -139,10 +141,10 @@ def _tight_gap(_: Plan) -> list[Row]:
     name = "Tight gap between udCE and intCE"
     rows = []
     for alpha in ALPHAS:
-        domain, at = families.tight_gap(alpha), f"α = {alpha:g}"
+        domain, at = tight_gap(alpha, alpha / 2), f"α = {alpha:g}"
         rows += [
-            _row(name, at, "udCE", "≤ 5α²", 5 * alpha**2, domain.measure(caldist.upper_distance)),
-            _row(name, at, "intCE", "≥ α", alpha, domain.measure(caldist.interval_ce)),
+            _row(name, at, "udCE", "≤ 5α²", 5 * alpha**2, caldist.upper_distance(domain.joint)),
+            _row(name, at, "intCE", "≥ α", alpha, caldist.interval_ce(domain.joint)),
         ]
     return rows
 
@@ -151,10 +153,10 @@ def _interval_jump(_: Plan) -> list[Row]:
     name, beta = "intCE is discontinuous", 1 / 48
     rows = [
         _row(name, f"ε = {format_number(eps)}", "intCE(f₂)", "≤ β", beta,
-             families.interval_jump(eps).measure(caldist.interval_ce))
+             caldist.interval_ce(interval_jump(eps, moving=True).joint))
         for eps in (1e-3, 1e-6, 1e-9)
     ]  # fmt: skip
-    limit = families.interval_jump(0.0).measure(caldist.interval_ce)
+    limit = caldist.interval_ce(interval_jump(0.0, moving=True).joint)
     rows.append(_row(name, "ε = 0", "intCE(f₁)", "≥ 2β", 2 * beta, limit))
     return rows
 
@@ -164,9 +166,9 @@ def worst_ratios(plan: Plan) -> dict[str, float]:
     rng = np.random.default_rng((SEED, 3, 0))
     domains = [families.random_domain(rng) for _ in range(plan.domains)]
     for alpha in ALPHAS:
-        domains += [*families.quadratic_gap(alpha), families.tight_gap(alpha)]
-    domains += [families.two_points(eps) for eps in (0.1, 1e-3)]
-    domains += [families.interval_jump(1e-3), families.ratio_two(0.01, 0.01)]
+        domains += [*quadratic_gap(alpha), tight_gap(alpha, alpha / 2)]
+    domains += [two_points(eps) for eps in (0.1, 1e-3)]
+    domains += [interval_jump(1e-3, moving=True), families.ratio_two(0.01, 0.01)]
     domains.append(Domain(np.array([1.0]), np.array([0.0]), np.array([1.0])))
     found: dict[str, list[float]] = {}
     for domain in bar(domains, "lemmas, domains"):
@@ -180,18 +182,18 @@ def _ratios(domain: Domain, precision: float) -> dict[str, float]:
     lower = _lower(domain, precision)
     if lower < 1e-7:  # calibrated, or nearly: all ratios are 0/0
         return {}
-    upper, true = domain.measure(caldist.upper_distance), domain.true_distance()
-    smooth, kernel = domain.measure(caldist.smooth_ce), domain.measure(caldist.kernel_ce)
-    interval = domain.measure(caldist.interval_ce)
-    surrogate = domain.measure(caldist.surrogate_interval_ce)
-    random = domain.measure(caldist.random_interval_ce, width=0.1)
+    upper, true = caldist.upper_distance(domain.joint), domain.distance()
+    smooth, kernel = caldist.smooth_ce(domain.joint), caldist.kernel_ce(domain.joint)
+    interval = caldist.interval_ce(domain.joint)
+    surrogate = caldist.surrogate_interval_ce(domain.joint)
+    random = caldist.random_interval_ce(domain.joint, width=0.1)
     root = math.sqrt(lower)
     return {
         "smCE/ldCE, least": smooth / lower,
         "smCE/ldCE, most": smooth / lower,
         "ldCE/dCE": lower / true,
         "dCE/udCE": true / upper,
-        "dCE/ECE": true / domain.measure(caldist.ece),
+        "dCE/ECE": true / caldist.ece(domain.joint),
         "udCE/intCE": upper / interval,
         "intCE/√ldCE": interval / root,
         "intCE/SintCE": interval / surrogate,
@@ -271,9 +273,9 @@ def _gaussian(plan: Plan) -> list[Row]:
     least, most = "≥ Ω(1), tried with 1", "≤ O(1), tried with 1"
     first, second = [], []
     for eps in GAUSSIAN_EPS:
-        domain, at = families.gaussian_instance(eps, plan.nodes), f"ε = {eps:g}"
-        smooth = domain.measure(caldist.smooth_ce)
-        kernel = domain.measure(caldist.kernel_ce, kernel="gaussian")
+        domain, at = gaussian_wave(eps, plan.nodes), f"ε = {eps:g}"
+        smooth = caldist.smooth_ce(domain.joint)
+        kernel = caldist.kernel_ce(domain.joint, kernel="gaussian")
         rate = -eps * math.log(kernel)
         below, above = smooth**4 * math.log(1 / kernel), kernel / math.sqrt(smooth)
         first += [
@@ -291,12 +293,12 @@ def _gaussian(plan: Plan) -> list[Row]:
 def _gap_curve(plan: Plan) -> Table:
     rows = []
     for alpha in np.geomspace(0.01, 0.25, plan.curve).tolist():
-        first, second = families.quadratic_gap(alpha)
-        tight = families.tight_gap(alpha)
+        first, second = quadratic_gap(alpha)
+        tight = tight_gap(alpha, alpha / 2)
         rows.append((
-            alpha, first.true_distance(), second.true_distance(),
+            alpha, first.distance(), second.distance(),
             _lower(first, plan.precision),
-            tight.measure(caldist.upper_distance), tight.measure(caldist.interval_ce),
+            caldist.upper_distance(tight.joint), caldist.interval_ce(tight.joint),
         ))  # fmt: skip
     columns = ("alpha", "dCE(D¹)", "dCE(D²)", "ldCE", "udCE, tight gap", "intCE, tight gap")
     return Table("lemmas_gaps", "The two gaps over α", columns, tuple(rows), shown=False)
@@ -305,9 +307,9 @@ def _gap_curve(plan: Plan) -> Table:
 def _gaussian_curve(plan: Plan) -> Table:
     rows = []
     for eps in np.geomspace(0.004, 0.1, plan.curve).tolist():
-        domain = families.gaussian_instance(eps, plan.nodes)
-        gaussian = domain.measure(caldist.kernel_ce, kernel="gaussian")
-        row = (eps, domain.measure(caldist.smooth_ce), domain.measure(caldist.kernel_ce), gaussian)
+        domain = gaussian_wave(eps, plan.nodes)
+        gaussian = caldist.kernel_ce(domain.joint, kernel="gaussian")
+        row = (eps, caldist.smooth_ce(domain.joint), caldist.kernel_ce(domain.joint), gaussian)
         rows.append(row)
     columns = ("epsilon", "smCE", "Laplace kCE", "Gaussian kCE")
     return Table(

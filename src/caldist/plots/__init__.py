@@ -1,7 +1,7 @@
 """Figures that keep the numbers they show, in scikit-learn's convention for displays.
 
-Each display has ``from_predictions``, ``from_estimator``, ``plot(*, ax=None)`` and ``frame()``.
-They need matplotlib: ``pip install 'caldist[report]'``.
+Each display has ``from_predictions``, ``from_estimator``, ``plot(*, ax=None)``, ``to_frame()``
+and ``to_dict()``. They need matplotlib: ``pip install 'caldist[report]'``.
 """
 
 from caldist.plots.cumulative import CumulativeCurve, CumulativeDisplay

@@ -1,9 +1,8 @@
-"""What the displays compute with: models, smoothed masses, calibrated resamples, thinned curves."""
+"""What the displays compute with: cells, calibrated resamples, thinned curves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,59 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist.data.joint import Joint
-from caldist.measures._reflected_gaussian import _cosine_coefficients
-
-__all__ = [
-    "GRID",
-    "LEAST_WIDTH",
-    "NEGLIGIBLE",
-    "Cells",
-    "Predictions",
-    "estimator_predictions",
-    "kernel",
-    "named",
-    "quantile_places",
-    "smoothed",
-    "thin",
-]
-
-Vector = NDArray[np.float64]
+from caldist._util.types import Vector
+from caldist.data.rows import Rows
+from caldist.data.units import LABELS, Units
+from caldist.inference._resampling import Resampler
+from caldist.measures._reflected_gaussian import kernel
 
 LEAST_WIDTH = 0.01  # of smoothing: what is finer than a line is thick cannot be seen
 GRID = np.linspace(0, 1, 201)  # where smooth curves are evaluated: two points per least width
 NEGLIGIBLE = 1e-10  # density that rounding could have made
 _CELLS = 1000  # of resampled predictions, ten per least width
-_VANISHED = 9.0  # exp(-9²/2) < 1e-17: frequencies that are damped by more are left out
 _BINS = 250  # of a thinned curve, with at most four points each
 _ROUNDS, _OFF = 6, 2e-4  # of leaving points out, and how far off the line they may be each time
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """One model's predictions and labels.
-
-    ``score`` is as it was passed; ``square`` has for each distinct prediction the sum of the
-    squares of its rows' weights, relative to the total weight.
-    """
-
-    name: str
-    score: ArrayLike
-    joint: Joint
-    square: Vector
-
-    def cells(self) -> Cells:
-        """Return the predictions in cells."""
-        joint = self.joint
-        mass = (joint.mass0 + joint.mass1) / joint.total
-        cell = np.minimum((joint.prediction * _CELLS).astype(np.intp), _CELLS - 1)
-        start = np.flatnonzero(np.diff(cell, prepend=-1))
-        weight = np.add.reduceat(mass, start)
-        place = np.add.reduceat(mass * joint.prediction, start) / weight
-        square = np.add.reduceat(self.square, start)
-        rows = np.ones_like(square)  # where the weight is too small for its square to be a number
-        np.divide(weight**2, square, out=rows, where=square > 0)
-        return Cells(np.clip(place, 0, 1), weight, np.maximum(rows, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +29,27 @@ class Cells:
     """Predictions in cells of width 1/1000: the mean, the mass, and the effective number of rows.
 
     The effective number is the number of rows of equal weight whose mean has the same variance:
-    (Σw)²/Σw².
+    (Σw)²/Σw². ``start`` is the index of the first prediction of each cell in ``units``.
     """
 
+    units: Units
+    start: NDArray[np.intp]
     place: Vector
     mass: Vector
     rows: Vector
+
+    @classmethod
+    def of(cls, rows: Rows) -> Cells:
+        """Put the predictions into cells."""
+        v, mass, units = rows.joint.prediction, np.add(*rows.joint.normalized()), rows.units
+        cell = np.minimum((v * _CELLS).astype(np.intp), _CELLS - 1)
+        start = np.flatnonzero(np.diff(cell, prepend=-1))
+        weight = np.add.reduceat(mass, start)
+        place = np.add.reduceat(mass * v, start) / weight
+        square = np.add.reduceat(units.squares, start)
+        count = np.ones_like(square)  # where the weight is too small for its square to be a number
+        np.divide(weight**2, square, out=count, where=square > 0)
+        return cls(units, start, np.clip(place, 0, 1), weight, np.maximum(count, 1))
 
     def calibrated_residuals(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Draw the residual masses that calibrated predictions would show, a row per draw.
@@ -84,8 +57,15 @@ class Cells:
         The labels of a cell's rows are drawn as Bernoulli variables of its mean prediction. That is
         exact for distinct predictions in cells of their own; otherwise it moves predictions by less
         than 1/1000. Rows of unequal weight count as their effective number, rounded, and the
-        draws are scaled to the right variance.
+        draws are scaled to the right variance. With clusters each row's own label is drawn, and
+        one random number decides a whole cluster.
         """
+        if self.units.cluster is not None:
+            return Resampler.of(rng, n_resamples=count).run(
+                lambda stream: np.add.reduceat(self.units.draw_clusters(stream), self.start),
+                family=LABELS,
+                size=self.units.n_rows,
+            )
         size = np.maximum(1, np.rint(self.rows)).astype(np.int64)
         # Cell by cell, as the generator is quicker when it draws again with the same numbers.
         ones = rng.binomial(size[:, None], self.place[:, None], size=(size.size, count)).T
@@ -115,41 +95,6 @@ class Cells:
             wider = math.exp(middle) < np.minimum(spread, 0.5).mean()
             low, high = (middle, high) if wider else (low, middle)
         return math.exp(low)
-
-
-def named(
-    y_true: ArrayLike,
-    y_prob: ArrayLike | Mapping[str, ArrayLike],
-    sample_weight: ArrayLike | None,
-    name: str | None,
-) -> list[Predictions]:
-    """Return the models that were passed: one array, or several under their names."""
-    if not isinstance(y_prob, Mapping):
-        if name is not None and not isinstance(name, str):
-            message = f"name is {_validate.show(name)}; it must be a text."
-            raise TypeError(message)
-        return [
-            _predictions("predictions" if name is None else name, y_true, y_prob, sample_weight)
-        ]
-    if name is not None:
-        message = f"name is {_validate.show(name)}, but y_prob is a dict, whose keys are the names."
-        raise ValueError(message)
-    label, models = _validate.models(y_true, y_prob)
-    return [_predictions(key, label, values, sample_weight) for key, values in models.items()]
-
-
-def _predictions(
-    name: str, y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None
-) -> Predictions:
-    joint = Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight)
-    if sample_weight is None:
-        return Predictions(name, y_prob, joint, (joint.mass0 + joint.mass1) / joint.total**2)
-    prediction = _validate.probabilities(y_prob)
-    share = _validate.weights(sample_weight, prediction.size) / joint.total
-    # A row that is not in the joint has no weight, and does no harm wherever it goes.
-    at = np.searchsorted(joint.prediction, prediction).clip(max=joint.prediction.size - 1)
-    square = np.asarray(np.bincount(at, share**2, joint.prediction.size), np.float64)
-    return Predictions(name, y_prob, joint, square)
 
 
 def estimator_predictions(
@@ -184,27 +129,6 @@ def estimator_predictions(
         )
         raise ValueError(message)
     return second.astype(np.uint8), np.asarray(estimator.predict_proba(X))[:, 1]
-
-
-def smoothed(place: Vector, mass: Vector, width: float, at: Vector) -> Vector:
-    """Return the density at some points of masses smoothed by the reflected Gaussian.
-
-    As in :mod:`caldist.measures._reflected_gaussian`: cosine coefficients from moments of cells of
-    width σ/8, damped. O(n), then a small matrix product.
-    """
-    cells = max(32, math.ceil(8 / width))
-    frequency = np.arange(min(cells - 1, math.ceil(_VANISHED / (math.pi * width))) + 1) * math.pi
-    coefficient = _cosine_coefficients(place * cells, mass, cells, frequency / cells) * cells
-    coefficient *= np.exp(-0.5 * (frequency * width) ** 2)
-    return np.asarray(np.cos(np.outer(at, frequency)) @ coefficient)
-
-
-def kernel(place: Vector, width: float, at: Vector) -> NDArray[np.float64]:
-    """Return the reflected Gaussian of each place, a row, at some points."""
-    frequency = np.arange(1, math.ceil(_VANISHED / (math.pi * width)) + 1) * math.pi
-    damped = 2 * np.exp(-0.5 * (frequency * width) ** 2)
-    waves = np.cos(np.outer(place, frequency)) * damped
-    return np.asarray(1 + waves @ np.cos(np.outer(frequency, at)))
 
 
 def quantile_places(mass: Vector, count: int = 10) -> NDArray[np.intp]:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._util.frames import frame
-from caldist.plots import _data
+from caldist._util.results import plain
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows, models_of
+from caldist.plots import _data, _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = ["Columns", "Display"]
-
-Columns = dict[str, "NDArray[Any] | list[str] | float"]
+# What displays are made from: labels with predictions, or joints in their place.
+Labels = ArrayLike | Joint | Mapping[str, Joint]
+Scores = ArrayLike | Mapping[str, ArrayLike] | None
+Columns = dict[str, "NDArray[Any] | float"]
 
 
 class Named(Protocol):
@@ -50,8 +54,8 @@ class Display(ABC, Generic[Model]):
     figure_: Figure
     lines_: list[Line2D]
 
-    def __init__(self, models: Sequence[Model]) -> None:
-        self.models = tuple(models)
+    def __init__(self, models: Sequence[Model], *, library: str | None = None) -> None:
+        self.models, self._library = tuple(models), library
         if not self.models:
             message = "models is empty: at least one is needed."
             raise ValueError(message)
@@ -59,6 +63,20 @@ class Display(ABC, Generic[Model]):
     def __repr__(self) -> str:
         names = ", ".join(repr(model.name) for model in self.models)
         return f"{type(self).__name__}({names})"
+
+    @classmethod
+    def _of(
+        cls,
+        shown: Callable[[str, Rows], Model],
+        y_true: Labels,
+        y_prob: Scores,
+        name: str | None,
+        **options: ArrayLike | None,
+    ) -> Self:
+        """Check and sort the rows of each model once, and compute what is shown of it."""
+        models = models_of(y_true, y_prob, name=name, default="predictions", **options)
+        library = next(iter(models.values())).library
+        return cls(list(map(shown, models, models.values())), library=library)
 
     @classmethod
     @abstractmethod
@@ -107,29 +125,52 @@ class Display(ABC, Generic[Model]):
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the display on the axes, or on new ones."""
 
+    def _begin(self, ax: Axes | None, width: float, height: float) -> tuple[Axes, int, bool]:
+        """Return axes, how many models are on them already, and whether one alone will be."""
+        ax = _style.axes_or_new(ax, width, height)
+        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
+        before = len(_style.drawn(ax))
+        return ax, before, before + len(self.models) == 1
+
     @abstractmethod
     def _columns(self, model: Model) -> Columns:
         """Return what is shown of one model, as columns."""
 
-    def frame(self) -> Any:
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is shown of each model as plain Python values, ready for JSON.
+
+        Curves that are thinned for drawing have all their points; a gap in one is None.
+        """
+        return {
+            "models": [
+                {
+                    key: [None if item != item else item for item in value]  # noqa: PLR0124 -- NaN
+                    if isinstance(value, list)
+                    else value
+                    for key, value in plain(model).items()
+                }
+                for model in self.models
+            ]
+        }
+
+    def to_frame(self, library: str | None = None) -> Any:
         """Return the numbers that are shown, in long form, with a column ``model``.
 
-        A pandas or polars data frame or a pyarrow table, whichever is installed, in that order.
         Curves that are thinned for drawing are in it with all their points.
+
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            By default that of the predictions, or else the first that is installed.
         """
-        parts = [self._columns(model) for model in self.models]
-        columns: dict[str, Any] = {"model": []}
-        for model, part in zip(self.models, parts, strict=True):
+        names: list[str] = []
+        pieces: dict[str, list[Any]] = {}
+        for model in self.models:
+            part = self._columns(model)
             size = max(np.size(column) for column in part.values())
-            columns["model"] += [model.name] * size
+            names += [model.name] * size
             for key, column in part.items():
-                whole = column if isinstance(column, list) else np.broadcast_to(column, size)
-                columns.setdefault(key, []).append(whole)
-        for key, pieces in columns.items():
-            if key != "model":
-                columns[key] = (
-                    [cell for piece in pieces for cell in piece]
-                    if isinstance(pieces[0], list)
-                    else np.concatenate(pieces)
-                )
-        return frame(columns)
+                pieces.setdefault(key, []).append(np.broadcast_to(column, size))
+        columns = {key: np.concatenate(parts) for key, parts in pieces.items()}
+        texts = {key: part.tolist() for key, part in columns.items() if part.dtype.kind == "U"}
+        return frame({"model": names, **columns, **texts}, library or self._library)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from caldist._util.types import Vector
 from caldist.plots import _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BINS", "draw", "figure_height", "histogram"]
-
-Vector = NDArray[np.float64]
 
 BINS = 40
 _GAP, _HEIGHT = 0.05, 0.19  # of a lane, in units of the axes above it

@@ -9,17 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.optional import require
+from caldist._util.types import Vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-__all__ = [
-    "DARK", "GREY", "RUST", "axes_or_new", "drawn", "halo", "halo_sample", "legend", "mark",
-    "model_style", "plain_axes", "sample_of", "shown", "unit_square", "unit_ticks", "unmark",
-]  # fmt: skip
-
-Vector = NDArray[np.float64]
 
 DARK, RUST, GREY = "#14375e", "#b5490b", "0.4"
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.types import Vector
+from caldist._validate import Rng
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.data.units import LABELS
+from caldist.inference._resampling import Resampler, order_statistic
+from caldist.kernels._arrays import prefix_sums
 from caldist.plots import _data, _style
-from caldist.plots._data import Predictions
-from caldist.plots._display import Columns, Display
+from caldist.plots._display import Columns, Display, Labels, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["CumulativeCurve", "CumulativeDisplay", "brownian_quantile"]
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class CumulativeCurve:
         The half width of the band.
     confidence_level
         That of the band.
+    cell_width
+        The width of the cells that the predictions were rounded to; 0 for exact ones.
     """
 
     name: str
@@ -48,6 +51,7 @@ class CumulativeCurve:
     sums: Vector
     band: float
     confidence_level: float
+    cell_width: float = 0.0
 
 
 class CumulativeDisplay(Display[CumulativeCurve]):
@@ -66,9 +70,17 @@ class CumulativeDisplay(Display[CumulativeCurve]):
     chances to leave than the motion. With few uncertain rows (Σ v(1 - v) below about 5) it is a
     rough guide. Weights are taken as fixed weights of independent rows, not as repetitions.
 
-    **Cost.** A sort.
+    With ``clusters`` there is no such law. The half width is then the quantile of the largest
+    absolute sum over draws of labels from the predictions, in which one random number decides a
+    whole cluster: the labels of a cluster depend on each other as much as calibrated labels can.
 
-    Curves of more than 1,000 points are thinned to what can be seen; ``frame`` has all of them.
+    **From rounded predictions**, in the cells of a joint, the curve has a point for each cell, at
+    its end; the sums there are exact, and in which order rows come within a cell is not known. The
+    predictions below the axis are means of cells. The band allows for the rounding.
+
+    **Cost.** A sort; with ``clusters`` also a pass over the rows for each draw.
+
+    Curves of more than 1,000 points are thinned to what can be seen; ``to_frame`` has all of them.
 
     Parameters
     ----------
@@ -91,35 +103,45 @@ class CumulativeDisplay(Display[CumulativeCurve]):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike | Mapping[str, ArrayLike],
+        y_true: Labels,
+        y_prob: Scores = None,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float = 0.95,
+        n_resamples: int = 999,
+        rng: Rng = 0,
         ax: Axes | None = None,
     ) -> Self:
         """Compute the sums of one or several models, and draw them.
 
         Parameters
         ----------
-        y_true : array-like of 0 and 1
+        y_true : array-like of 0 and 1, Joint, or dict from names to joints
+            A joint stands for labels, predictions and weights at once.
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
         sample_weight : array-like, optional
+        clusters : array-like, optional
+            The cluster of each row, for the band.
         name : str, optional
             The model's name in the figure.
         confidence_level : float
             That of the band.
+        n_resamples : int
+            The draws behind a band with clusters: at least 1/(1 - confidence_level) - 1.
+        rng : int, Generator or None
+            For a band with clusters. The default gives the same figure each time.
         ax : matplotlib axes, optional
         """
         level = _validate.check_fraction("confidence_level", confidence_level)
-        quantile = brownian_quantile(level)
-        models = [
-            _curve(model, quantile, level)
-            for model in _data.named(y_true, y_prob, sample_weight, name)
-        ]
-        return cls(models).plot(ax=ax)
+        resampler = Resampler.of(rng, n_resamples=n_resamples)
+        found = cls._of(
+            lambda key, rows: cumulative_curve(key, rows, level, resampler),
+            y_true, y_prob, name, sample_weight=sample_weight, clusters=clusters,
+        )  # fmt: skip
+        return found.plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the sums.
@@ -128,10 +150,7 @@ class CumulativeDisplay(Display[CumulativeCurve]):
         ----------
         ax : matplotlib axes, optional
         """
-        ax = _style.axes_or_new(ax, 5.2, 3.6 + 0.17 * (len(self.models) - 1))
-        before = len(_style.drawn(ax))
-        alone = before + len(self.models) == 1
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
+        ax, before, alone = self._begin(ax, 5.2, 3.6 + 0.17 * (len(self.models) - 1))
         if before == 0:
             _style.plain_axes(ax)
             ax.axhline(0, color=_style.GREY, linewidth=0.8, zorder=1)
@@ -200,15 +219,45 @@ def _quantiles(ax: Axes, model: CumulativeCurve) -> None:
     shares = np.arange(5) / 4
     at = np.searchsorted(model.share[1:], shares - 1e-12).clip(max=model.prediction.size - 1)
     predictions = (f"{model.prediction[k]:.3f}".rstrip("0").rstrip(".") for k in at)
-    ax.set_xticks(shares, [f"{x:g}\nv = {v}" for x, v in zip(shares, predictions, strict=True)])
+    sign = "=" if model.cell_width < 0.001 else "≈"
+    words = [f"{x:g}\nv {sign} {v}" for x, v in zip(shares, predictions, strict=True)]
+    ax.set_xticks(shares, words)
 
 
-def _curve(model: Predictions, quantile: float, level: float) -> CumulativeCurve:
-    joint = model.joint
-    mass = np.add(*joint.normalized())
-    share = np.concatenate(([0.0], np.cumsum(mass)))
-    v = joint.prediction
-    scale = math.sqrt(float(model.square @ (v * (1 - v))))
+def cumulative_curve(name: str, rows: Rows, level: float, resampler: Resampler) -> CumulativeCurve:
+    """Return the prefix sums of one model; the resampler is for clusters."""
+    joint = rows.joint
+    share = prefix_sums(np.add(*joint.normalized()))
     return CumulativeCurve(
-        model.name, v, share / share[-1], joint.prefix_sums(), quantile * scale, level
+        name,
+        joint.prediction,
+        share / share[-1],
+        joint.prefix_sums(),
+        _band(rows, level, resampler),
+        level,
+        0.0 if joint.grid is None else joint.grid.width,
     )
+
+
+def _band(rows: Rows, level: float, resampler: Resampler) -> float:
+    """Return the largest absolute sum that calibrated predictions show at some level."""
+    joint, units = rows.joint, rows.units
+    if units.cluster is not None:
+        largest = resampler.run(
+            lambda rng: np.abs(np.cumsum(units.draw_clusters(rng))).max(),
+            family=LABELS,
+            size=units.n_rows,
+        )
+        return float(order_statistic(largest, level))
+    scale = math.sqrt(float(units.squares @ _variance(joint)))
+    # The residuals of a cell add up exactly; other roundings move sums by as much as they can.
+    return brownian_quantile(level) * scale + (joint.radius if joint.grid is None else 0.0)
+
+
+def _variance(joint: Joint) -> Vector:
+    """Return v(1 - v), or the most that it can be on average where predictions were rounded."""
+    v = joint.prediction
+    slack = 0.25 if joint.grid is None else joint.grid.width
+    if joint.radius == 0 or (joint.grid is not None and joint.counts_rows):
+        slack = 0.0  # it is concave, so that of the mean is not below the mean
+    return np.minimum(v * (1 - v) + slack, 0.25)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,14 +10,17 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._validate import Rng
-from caldist.inference.bracket import distance_bracket
-from caldist.plots import _data, _style
-from caldist.plots._display import Columns, Display
+from caldist.data.rows import Rows
+from caldist.inference._limits import warn_if_few
+from caldist.inference._resampling import Resampler
+from caldist.inference.bracket import population_bracket
+from caldist.measures.certification import sample_bracket
+from caldist.measures.lower_distance import TOLERANCE
+from caldist.plots import _style
+from caldist.plots._display import Columns, Display, Labels, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["DistanceDisplay", "DistanceInterval"]
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,11 @@ class DistanceDisplay(Display[DistanceInterval]):
     The bar is :func:`caldist.distance_bracket`: whatever the domain, the least mean change of the
     predictions that makes them calibrated on the rows that were given lies in it. With a
     ``confidence_level`` the thin line below it does the same for the population that the rows come
-    from, at that confidence.
+    from, at that confidence. Of a joint with rounded predictions both speak of the rows before they
+    were rounded.
 
     **Cost.** That of :func:`caldist.distance_bracket`: about a second for a million rows, and for
-    the population a pass over the rows for each of 999 replicates.
+    the population a pass over the rows for each replicate.
 
     Parameters
     ----------
@@ -72,13 +75,14 @@ class DistanceDisplay(Display[DistanceInterval]):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike | Mapping[str, ArrayLike],
+        y_true: Labels,
+        y_prob: Scores = None,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float | None = None,
-        groups: ArrayLike | None = None,
+        n_resamples: int = 999,
         rng: Rng = 0,
         ax: Axes | None = None,
     ) -> Self:
@@ -86,37 +90,35 @@ class DistanceDisplay(Display[DistanceInterval]):
 
         Parameters
         ----------
-        y_true : array-like of 0 and 1
+        y_true : array-like of 0 and 1, Joint, or dict from names to joints
+            A joint stands for labels, predictions and weights at once.
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
         sample_weight : array-like, optional
+        clusters : array-like, optional
+            Only with a confidence level: the cluster of each row.
         name : str, optional
             The model's name in the figure.
         confidence_level : float, optional
             Of the bounds for the population; without it they are left out.
-        groups : array-like, optional
-            The cluster of each row, for the bounds for the population.
+        n_resamples : int
+            The replicates behind the bounds for the population.
         rng : int, Generator or None
             For the bounds for the population. The default gives the same figure each time.
         ax : matplotlib axes, optional
         """
-        if confidence_level is not None:
-            confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-        generator = _validate.generator(rng)
-        models = []
-        for model in _data.named(y_true, y_prob, sample_weight, name):
-            sample = distance_bracket(y_true, model.score, sample_weight=sample_weight)
-            ends: tuple[float | None, float | None] = (None, None)
-            if confidence_level is not None:
-                population = distance_bracket(
-                    y_true, model.score, sample_weight=sample_weight, groups=groups,
-                    confidence_level=confidence_level, rng=generator,
-                )  # fmt: skip
-                ends = (population.lower, population.upper)
-            models.append(
-                DistanceInterval(model.name, sample.lower, sample.upper, *ends, confidence_level)
-            )
-        return cls(models).plot(ax=ax)
+        level = confidence_level
+        if level is not None:
+            level = _validate.check_fraction("confidence_level", level)
+        elif clusters is not None:
+            message = "clusters only matters for the population: give confidence_level too."
+            raise ValueError(message)
+        resampler = Resampler.of(rng, n_resamples=n_resamples)
+        found = cls._of(
+            lambda key, rows: _interval(key, rows, level, resampler),
+            y_true, y_prob, name, sample_weight=sample_weight, clusters=clusters,
+        )  # fmt: skip
+        return found.plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the brackets, the first model on top; on axes that have some already, below them.
@@ -130,9 +132,7 @@ class DistanceDisplay(Display[DistanceInterval]):
         inches = 0.9 + 0.4 * len(self.models)
         if any(model.population_lower is not None for model in self.models):
             inches += 0.35 + 0.12 * len(self.models)
-        ax = _style.axes_or_new(ax, 5.6, inches)
-        before = len(_style.drawn(ax))
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
+        ax, before, _ = self._begin(ax, 5.6, inches)
         others: dict[str, Any] = {}
         for row, model in enumerate(self.models, start=before):
             others |= self._draw(ax, row, model)
@@ -178,6 +178,16 @@ class DistanceDisplay(Display[DistanceInterval]):
     def _columns(self, model: DistanceInterval) -> Columns:
         values = {key: value for key, value in asdict(model).items() if key != "name"}
         return {key: np.nan if value is None else value for key, value in values.items()}
+
+
+def _interval(name: str, rows: Rows, level: float | None, resampler: Resampler) -> DistanceInterval:
+    sample = sample_bracket(rows.joint, tol=TOLERANCE)
+    if level is None:
+        return DistanceInterval(name, sample.lower, sample.upper)
+    warn_if_few(rows.units, stacklevel=6)  # as of the caller of from_predictions
+    population = population_bracket(rows, level, resampler)
+    ends = (population.lower, population.upper)
+    return DistanceInterval(name, sample.lower, sample.upper, *ends, level)
 
 
 def _write(ax: Axes, lower: float, upper: float, row: float, colour: str) -> None:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.types import Vector
 from caldist._validate import Rng
-from caldist.measures.corp import corp_of
+from caldist.data.rows import Rows
+from caldist.inference._null import drawing_error
+from caldist.measures import _reflected_gaussian
+from caldist.measures.corp import corp
 from caldist.plots import _data, _histograms, _style
-from caldist.plots._data import GRID, NEGLIGIBLE, Cells, Predictions
-from caldist.plots._display import Columns, Display
+from caldist.plots._data import GRID, NEGLIGIBLE, Cells
+from caldist.plots._display import Columns, Display, Labels, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ReliabilityCurve", "ReliabilityDisplay"]
-
-Vector = NDArray[np.float64]
 Curve = Literal["smooth", "isotonic", "both"]
 
 _NEAR = 4.0  # widths from a prediction up to which the smooth curve is drawn
@@ -98,17 +98,24 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
     needs it, with predictions moved by less than 1/1000. The band is the k-th lowest and highest of
     these curves at each point, with the largest k that holds a further such curve at the level. So
     it is right for few rows, ties, and predictions near 0 and 1, up to the error of the draws.
-    Weights are taken as fixed weights of independent rows, not as repetitions. The band is for the
-    smooth curve, not the isotonic one, and is no confidence band about the curve. With several
-    models on the axes the bands are not drawn; pieces of a curve outside of its band have a broad
-    shade instead.
+    Weights are taken as fixed weights of independent rows, not as repetitions. With ``clusters``
+    one random number decides the labels of a whole cluster, so that they depend on each other as
+    much as calibrated labels can; the curves stay as they are. The band is for the smooth curve,
+    not the isotonic one, and is no confidence band about the curve. With several models on the
+    axes the bands are not drawn; pieces of a curve outside of its band have a broad shade instead.
 
     **Beneath**, histograms of the predictions with label 1 (upwards) and with label 0 (downwards),
     in 40 bins, on one scale for each model.
 
-    **Cost.** A sort, isotonic regression, and draws in at most 1,000 cells whatever n is.
+    **From rounded predictions**, in the cells of a joint, windows, steps and bins are of whole
+    cells, each in the place of its mean. Mean prediction and mean label of a cell are exact, so the
+    curve is one of the rows. What drawing labels from the means may miss is added to the level of
+    the band; where cells are too wide for any, it is left out.
 
-    Curves of more than 1,000 points are thinned to what can be seen; ``frame`` has all of them.
+    **Cost.** A sort, isotonic regression, and draws in at most 1,000 cells whatever n is; with
+    ``clusters`` the draws go over all rows.
+
+    Curves of more than 1,000 points are thinned to what can be seen; ``to_frame`` has all of them.
 
     Parameters
     ----------
@@ -134,10 +141,11 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike | Mapping[str, ArrayLike],
+        y_true: Labels,
+        y_prob: Scores = None,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float | None = 0.95,
         rng: Rng = 0,
@@ -149,10 +157,13 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
 
         Parameters
         ----------
-        y_true : array-like of 0 and 1
+        y_true : array-like of 0 and 1, Joint, or dict from names to joints
+            A joint stands for labels, predictions and weights at once.
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
         sample_weight : array-like, optional
+        clusters : array-like, optional
+            The cluster of each row, for the band.
         name : str, optional
             The model's name in the figure.
         confidence_level : float or None
@@ -165,11 +176,11 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         if confidence_level is not None:
             confidence_level = _validate.check_fraction("confidence_level", confidence_level)
         generator = _validate.generator(rng)
-        models = [
-            _curve(model, confidence_level, generator)
-            for model in _data.named(y_true, y_prob, sample_weight, name)
-        ]
-        return cls(models).plot(ax=ax, curve=curve, density=density)
+        found = cls._of(
+            lambda key, rows: reliability_curve(key, rows, confidence_level, generator),
+            y_true, y_prob, name, sample_weight=sample_weight, clusters=clusters,
+        )  # fmt: skip
+        return found.plot(ax=ax, curve=curve, density=density)
 
     def plot(
         self, *, ax: Axes | None = None, curve: Curve | None = None, density: bool = True
@@ -187,14 +198,11 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         if curve is not None:
             _validate.check_choice("curve", curve, ("smooth", "isotonic", "both"))
         density = _validate.check_flag("density", density)
-        ax = _style.axes_or_new(ax, 4.6, _histograms.figure_height(len(self.models)))
-        before = len(_style.drawn(ax))
-        alone = before + len(self.models) == 1
+        ax, before, alone = self._begin(ax, 4.6, _histograms.figure_height(len(self.models)))
         if curve is None:
             curve = "both" if alone else "smooth"
         if before == 0:
             _style.unit_square(ax, "prediction", "frequency of label 1")
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
         others: dict[str, Any] = {}
         for at, model in enumerate(self.models, start=before):
             others |= self._draw(ax, at, model, curve, alone=alone)
@@ -238,21 +246,18 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         return others
 
     def _columns(self, model: ReliabilityCurve) -> Columns:
-        none = np.empty(0)
+        size, none = model.prediction.size, np.empty(0)
         x = none if model.isotonic_prediction is None else model.isotonic_prediction
         y = none if model.isotonic_frequency is None else model.isotonic_frequency
-        size = model.prediction.size
-
-        def smooth(column: Vector | None) -> Vector:
-            first = np.full(size, np.nan) if column is None else column
-            return np.concatenate((first, np.full(x.size, np.nan)))
-
+        band = np.full((2, size + x.size), np.nan)
+        if model.band_lower is not None and model.band_upper is not None:
+            band[:, :size] = model.band_lower, model.band_upper
         return {
-            "curve": ["smooth"] * size + ["isotonic"] * x.size,
+            "curve": np.repeat(["smooth", "isotonic"], (size, x.size)),
             "prediction": np.concatenate((model.prediction, x)),
             "frequency": np.concatenate((model.frequency, y)),
-            "band_lower": smooth(model.band_lower),
-            "band_upper": smooth(model.band_upper),
+            "band_lower": band[0],
+            "band_upper": band[1],
         }
 
 
@@ -277,15 +282,17 @@ def _nearest(x: Vector, places: Vector | None) -> list[int]:
     return sorted({int(at) for at in known[nearest]})
 
 
-def _curve(
-    model: Predictions, confidence_level: float | None, rng: np.random.Generator
+def reliability_curve(
+    name: str, rows: Rows, confidence_level: float | None, rng: np.random.Generator
 ) -> ReliabilityCurve:
-    joint = model.joint
+    """Return the reliability of one model."""
+    joint = rows.joint
     v, (mass0, mass1) = joint.prediction, joint.normalized()
-    cells = model.cells()
+    cells = Cells.of(rows)
     width = cells.chance_width()
     density, ones, first = (
-        _data.smoothed(v, mass, width, GRID) for mass in (mass0 + mass1, mass1, (mass0 + mass1) * v)
+        _reflected_gaussian.density(v, mass, width, GRID)
+        for mass in (mass0 + mass1, mass1, (mass0 + mass1) * v)
     )
     after = np.searchsorted(v, GRID)
     gap = np.minimum(
@@ -294,16 +301,23 @@ def _curve(
     near = (gap <= _NEAR * width) & (density > NEGLIGIBLE)
     density[~near] = np.nan
     prediction, frequency = first / density, ones / density
-    isotonic = corp_of(joint)
-    lower = upper = None
+    isotonic = corp(joint)
+    lower = upper = band = None
     if confidence_level is not None:
+        missed = drawing_error(joint)
+        band = _band(cells, width, GRID[near], confidence_level + missed, rng)
+        if band is None and missed == 0:
+            message = (
+                f"confidence_level is {confidence_level}; that is too close to 1 for a band from "
+                "draws."
+            )
+            raise ValueError(message)
+    if band is not None:
         lower, upper = np.full((2, GRID.size), np.nan)
-        below, above = _band(cells, width, GRID[near], confidence_level, rng)
         # Relative to the mean prediction of the rows, not of the cells.
-        lower[near] = np.clip(prediction[near] + below, 0, 1)
-        upper[near] = np.clip(prediction[near] + above, 0, 1)
+        lower[near], upper[near] = np.clip(prediction[near] + band, 0, 1)
     return ReliabilityCurve(
-        name=model.name,
+        name=name,
         prediction=np.clip(prediction, 0, 1),
         frequency=np.clip(frequency, 0, 1),
         mass0=_histograms.histogram(v, mass0),
@@ -314,19 +328,20 @@ def _curve(
         isotonic_prediction=isotonic.curve_prediction,
         isotonic_frequency=isotonic.curve_value,
         width=width,
-        confidence_level=confidence_level,
+        confidence_level=None if band is None else confidence_level,
     )
 
 
 def _band(
     cells: Cells, width: float, at: Vector, level: float, rng: np.random.Generator
-) -> tuple[Vector, Vector]:
+) -> Vector | None:
     """Return how far below and above the diagonal curves of calibrated predictions stay.
 
     A further curve is below the k-th lowest of B where it is among the k + 1 lowest of all B + 1.
     So the share of the B curves between their (k + 1)-th ones is what the band of the k-th holds.
+    None where the level is too close to 1, or beyond, for as many draws as are made.
     """
-    weight = _data.kernel(cells.place, width, at)
+    weight = _reflected_gaussian.kernel(cells.place, width, at)
     weight /= cells.mass @ weight
     drawn = np.empty((0, at.size))
 
@@ -334,17 +349,16 @@ def _band(
         inside = (drawn >= ordered[k]) & (drawn <= ordered[-1 - k])
         return bool(np.mean(inside.all(axis=1)) >= level)
 
-    while drawn.shape[0] < _MOST_RESAMPLES:
+    while level < 1 and drawn.shape[0] < _MOST_RESAMPLES:
         more = cells.calibrated_residuals(_RESAMPLES, rng) @ weight
         drawn = np.concatenate((drawn, more))
         ordered = np.sort(drawn, axis=0)
         if holds(1):
             break
     else:
-        message = f"confidence_level is {level}; that is too close to 1 for a band from draws."
-        raise ValueError(message)
+        return None
     low, high = 1, drawn.shape[0] // 2
     while high - low > 1:
         k = (low + high) // 2
         low, high = (k, high) if holds(k) else (low, k)
-    return ordered[low - 1], ordered[-low]
+    return ordered[[low - 1, -low]]

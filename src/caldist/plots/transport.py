@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -10,18 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._util.types import Vector
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.upper_distance import best_map
 from caldist.plots import _data, _histograms, _style
-from caldist.plots._data import Predictions
-from caldist.plots._display import Columns, Display
+from caldist.plots._display import Columns, Display, Labels, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["TransportDisplay", "TransportPlan"]
-
-Vector = NDArray[np.float64]
 Kind = Literal["map", "coupling"]
 
 _JUMP = 0.05  # beyond which two targets are not joined by a line
@@ -44,7 +42,7 @@ class TransportPlan:
     source, target, mass
         From where, to where, and which share of all rows.
     distance
-        The mean distance moved.
+        The mean distance moved; of rounded predictions, the most it can be.
     exact
         Whether no plan of this kind moves less, up to the solver's tolerance.
     """
@@ -73,11 +71,13 @@ class TransportDisplay(Display[TransportPlan]):
     recipe, since it looks at the labels.
 
     Beneath, histograms of the predictions before (upwards) and after (downwards), in 40
-    bins. Both plans are fitted to the labels of these rows and describe them alone.
+    bins. Both plans are fitted to the labels of these rows and describe them alone, so clusters
+    have no part in them. Of a joint with rounded predictions whole cells move, from the place of
+    their mean; the rows behind it are calibrated there too.
 
     **Cost.** That of :func:`caldist.upper_distance` or :func:`caldist.lower_distance`.
 
-    Curves of more than 1,000 points are thinned to what can be seen; ``frame`` has all of them.
+    Curves of more than 1,000 points are thinned to what can be seen; ``to_frame`` has all of them.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ class TransportDisplay(Display[TransportPlan]):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike | Mapping[str, ArrayLike],
+        y_true: Labels,
+        y_prob: Scores = None,
         *,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
@@ -107,7 +107,8 @@ class TransportDisplay(Display[TransportPlan]):
 
         Parameters
         ----------
-        y_true : array-like of 0 and 1
+        y_true : array-like of 0 and 1, Joint, or dict from names to joints
+            A joint stands for labels, predictions and weights at once.
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
         sample_weight : array-like, optional
@@ -117,9 +118,8 @@ class TransportDisplay(Display[TransportPlan]):
         ax : matplotlib axes, optional
         """
         _validate.check_choice("kind", kind, ("map", "coupling"))
-        find = _map if kind == "map" else _coupling
-        models = [find(model) for model in _data.named(y_true, y_prob, sample_weight, name)]
-        return cls(models).plot(ax=ax)
+        plan = map_plan if kind == "map" else coupling_plan
+        return cls._of(plan, y_true, y_prob, name, sample_weight=sample_weight).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the plan.
@@ -128,13 +128,10 @@ class TransportDisplay(Display[TransportPlan]):
         ----------
         ax : matplotlib axes, optional
         """
-        ax = _style.axes_or_new(ax, 4.6, _histograms.figure_height(len(self.models)))
-        before = len(_style.drawn(ax))
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
+        ax, before, alone = self._begin(ax, 4.6, _histograms.figure_height(len(self.models)))
         if before == 0:
             _style.unit_square(ax, "prediction", "nearest calibrated prediction")
         others: dict[str, Any] = {}
-        alone = before + len(self.models) == 1
         for at, model in enumerate(self.models, start=before):
             others |= self._draw(ax, at, model, alone=alone)
             _histograms.draw(
@@ -211,20 +208,29 @@ def _segments(x: Vector, y: Vector, mass: Vector) -> tuple[Vector, Vector, list[
     return np.insert(x, gap, np.nan), np.insert(y, gap, np.nan), marked.tolist()
 
 
-def _map(model: Predictions) -> TransportPlan:
-    joint = model.joint
+def map_plan(name: str, rows: Rows) -> TransportPlan:
+    """Return the map of one model."""
+    joint = rows.joint
     group, frequency, exact = best_map(joint)
     mass, target = np.add(*joint.normalized()), frequency[group]
-    distance = float(mass @ np.abs(joint.prediction - target))
     label = np.full(target.size, -1, dtype=np.int64)
-    return TransportPlan(model.name, "map", label, joint.prediction, target, mass, distance, exact)
-
-
-def _coupling(model: Predictions) -> TransportPlan:
-    proof = certify_lower(model.joint, tol=TOLERANCE)
-    moves = proof.coupling()
-    distance = float(moves.mass @ np.abs(moves.source - moves.target))
     return TransportPlan(
-        model.name, "coupling", moves.label, moves.source, moves.target, moves.mass, distance,
-        exact=proof.gap <= TOLERANCE,
+        name, "map", label, joint.prediction, target, mass,
+        _distance(joint, joint.prediction, target, mass), exact and joint.radius == 0,
     )  # fmt: skip
+
+
+def coupling_plan(name: str, rows: Rows) -> TransportPlan:
+    """Return the coupling of one model."""
+    proof = certify_lower(rows.joint, tol=TOLERANCE)
+    moves = proof.coupling()
+    return TransportPlan(
+        name, "coupling", moves.label, moves.source, moves.target, moves.mass,
+        _distance(rows.joint, moves.source, moves.target, moves.mass),
+        proof.gap <= TOLERANCE and rows.joint.radius == 0,
+    )  # fmt: skip
+
+
+def _distance(joint: Joint, source: Vector, target: Vector, mass: Vector) -> float:
+    """Return the mean distance moved, or a bound where rows start near the source and not at it."""
+    return float(mass @ np.abs(source - target)) + joint.radius

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.types import Vector
 from caldist._validate import Rng
+from caldist.data.rows import Rows
 from caldist.inference.regions import Region, miscalibrated_regions
-from caldist.measures.certification import certify_smooth
+from caldist.measures import _reflected_gaussian
+from caldist.measures.smooth_ce import certify_smooth, smooth_ce
 from caldist.plots import _data, _style
-from caldist.plots._data import GRID
-from caldist.plots._display import Columns, Display
+from caldist.plots._data import GRID, Cells
+from caldist.plots._display import Columns, Display, Labels, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["WitnessCurve", "WitnessDisplay"]
-
-Vector = NDArray[np.float64]
 
 # The lower part of the axes, in shares of their height, has the witness, from -1 to 1.
 _MIDDLE, _HALF = 0.14, 0.12
@@ -48,6 +49,8 @@ class WitnessCurve:
         Where the predictions are too high or too low, with one error rate for all of it.
     confidence_level
         That of the regions.
+    rounding
+        By how much rounded predictions may have changed the value; 0 for exact ones.
     """
 
     name: str
@@ -57,6 +60,7 @@ class WitnessCurve:
     value: float
     regions: tuple[Region, ...]
     confidence_level: float
+    rounding: float = 0.0
 
 
 class WitnessDisplay(Display[WitnessCurve]):
@@ -74,11 +78,15 @@ class WitnessDisplay(Display[WitnessCurve]):
     are too low, compared with where it is low. Its level follows the mean residual alone, and where
     there are few predictions it only connects its neighbours.
 
-    Curves of more than 1,000 points are thinned to what can be seen; ``frame`` has all of them.
+    Curves of more than 1,000 points are thinned to what can be seen; ``to_frame`` has all of them.
     With several models on the axes the residuals are lines, with a broad shade in their regions.
 
+    **From rounded predictions**, in the cells of a joint, the residuals of a cell, which add up
+    exactly, stand in the place of its mean. Regions end where cells do, and the smCE is shown with
+    what rounding may have changed, if that can be seen.
+
     **Cost.** That of :func:`caldist.smooth_ce` and of the regions, which draw in at most 4,096
-    cells whatever n is, unless there are ``groups``.
+    cells whatever n is, unless there are ``clusters``.
 
     Parameters
     ----------
@@ -96,13 +104,14 @@ class WitnessDisplay(Display[WitnessCurve]):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike | Mapping[str, ArrayLike],
+        y_true: Labels,
+        y_prob: Scores = None,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float = 0.95,
-        groups: ArrayLike | None = None,
+        n_resamples: int = 999,
         rng: Rng = 0,
         ax: Axes | None = None,
     ) -> Self:
@@ -110,34 +119,34 @@ class WitnessDisplay(Display[WitnessCurve]):
 
         Parameters
         ----------
-        y_true : array-like of 0 and 1
+        y_true : array-like of 0 and 1, Joint, or dict from names to joints
+            A joint stands for labels, predictions and weights at once.
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
         sample_weight : array-like, optional
+        clusters : array-like, optional
+            The cluster of each row, for the regions.
         name : str, optional
             The model's name in the figure.
         confidence_level : float
             That of the regions.
-        groups : array-like, optional
-            The cluster of each row, for the regions.
+        n_resamples : int
+            Draws for the regions: at least 1/(1 - confidence_level) - 1.
         rng : int, Generator or None
             For the regions. The default gives the same figure each time.
         ax : matplotlib axes, optional
         """
         level = _validate.check_fraction("confidence_level", confidence_level)
         generator = _validate.generator(rng)
-        models = []
-        for model in _data.named(y_true, y_prob, sample_weight, name):
-            joint, proof = model.joint, certify_smooth(model.joint)
-            width = model.cells().chance_width()
-            residual = _data.smoothed(joint.prediction, joint.residual(), width, GRID)
+
+        def shown(key: str, rows: Any) -> WitnessCurve:
             regions = miscalibrated_regions(
-                y_true, model.score, confidence_level=level, sample_weight=sample_weight,
-                groups=groups, rng=generator,
-            )  # fmt: skip
-            curve = (proof.knot, proof.height, residual, proof.value)
-            models.append(WitnessCurve(model.name, *curve, tuple(regions), level))
-        return cls(models).plot(ax=ax)
+                rows, confidence_level=level, n_resamples=n_resamples, rng=generator
+            )
+            return witness_curve(key, rows, regions, level)
+
+        found = cls._of(shown, y_true, y_prob, name, sample_weight=sample_weight, clusters=clusters)
+        return found.plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the residuals and the witness.
@@ -146,10 +155,7 @@ class WitnessDisplay(Display[WitnessCurve]):
         ----------
         ax : matplotlib axes, optional
         """
-        ax = _style.axes_or_new(ax, 5.2, 3.9 + 0.17 * (len(self.models) - 1))
-        before = len(_style.drawn(ax))
-        alone = before + len(self.models) == 1
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
+        ax, before, alone = self._begin(ax, 5.2, 3.9 + 0.17 * (len(self.models) - 1))
         largest = max(float(np.abs(model.residual).max()) for model in self.models)
         largest = max(largest, 1e-12, ax.get_ylim()[1] / _ABOVE if before else 0.0)
         if before == 0:
@@ -161,7 +167,7 @@ class WitnessDisplay(Display[WitnessCurve]):
             every = np.searchsorted(GRID, np.arange(0.05, 1, 0.1)).tolist()
             self.lines_ += ax.plot(
                 GRID, model.residual, markevery=every, zorder=3,
-                label=f"{_style.mark(model.name)}: smCE {model.value:.3g}",
+                label=f"{_style.mark(model.name)}: smCE {_amount(model)}",
                 **look,
             )  # fmt: skip
             keep = _data.thin(model.prediction, model.height)
@@ -178,12 +184,42 @@ class WitnessDisplay(Display[WitnessCurve]):
         return self
 
     def _columns(self, model: WitnessCurve) -> Columns:
-        size = model.prediction.size
         return {
-            "part": ["witness"] * size + ["residual"] * GRID.size,
+            "part": np.repeat(["witness", "residual"], (model.prediction.size, GRID.size)),
             "prediction": np.concatenate((model.prediction, GRID)),
             "value": np.concatenate((model.height, model.residual)),
         }
+
+
+def witness_curve(
+    name: str, rows: Rows, regions: Sequence[Region], confidence_level: float
+) -> WitnessCurve:
+    """Return the witness of one model, with regions that were found at that level."""
+    joint = rows.joint
+    proof = certify_smooth(joint)
+    value, lower, upper = smooth_ce.moved_outwards(joint, *[proof.value] * 3)
+    width = Cells.of(rows).chance_width()
+    return WitnessCurve(
+        name=name,
+        prediction=proof.knot,
+        height=proof.height,
+        residual=_reflected_gaussian.density(joint.prediction, joint.residual(), width, GRID),
+        value=value,
+        regions=tuple(regions),
+        confidence_level=confidence_level,
+        rounding=max(value - lower, upper - value),
+    )
+
+
+def _amount(model: WitnessCurve) -> str:
+    """Return the value, and what rounding may have changed where that would be seen."""
+    shown = f"{model.value:.3g}"
+    ends = (model.value - model.rounding, model.value + model.rounding)
+    if all(f"{end:.3g}" == shown for end in ends):
+        return shown
+    most = max(abs(end - float(shown)) for end in ends)
+    digit = 10.0 ** math.floor(math.log10(most))
+    return f"{shown} ± {math.ceil(most / digit) * digit:.1g}"
 
 
 def _prepare(ax: Axes) -> None:
@@ -243,6 +279,6 @@ def _shade(ax: Axes, at: int, model: WitnessCurve) -> dict[str, Any]:
 
 def _visible(region: Region) -> tuple[float, float]:
     """Return the ends of a region, apart by at least what can be seen."""
-    more = max(0.0, _NARROWEST - (region.high - region.low)) / 2
-    low = min(max(0.0, region.low - more), 1 - _NARROWEST)
-    return low, max(min(1.0, region.high + more), low + _NARROWEST)
+    more = max(0.0, _NARROWEST - (region.upper - region.lower)) / 2
+    low = min(max(0.0, region.lower - more), 1 - _NARROWEST)
+    return low, max(min(1.0, region.upper + more), low + _NARROWEST)

@@ -1,6 +1,7 @@
 """Reports: everything about the calibration of one or more models, for people and for machines."""
 
 from caldist.reporting.build import report
+from caldist.reporting.figures import Figure
 from caldist.reporting.model import (
     DataReport,
     GroupReport,
@@ -12,6 +13,7 @@ from caldist.reporting.model import (
 
 __all__ = [
     "DataReport",
+    "Figure",
     "GroupReport",
     "MeasureReport",
     "ModelReport",

@@ -1,32 +1,36 @@
-"""From labels and predictions to a report."""
+"""From labels and predictions, or joints in their place, to a report."""
 
 from __future__ import annotations
 
 import math
 import platform
+import re
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._version import __version__
-from caldist.data.categories import group_codes
 from caldist.data.joint import Joint
-from caldist.inference import (
-    calibration_test,
-    compare_all,
-    confidence_interval,
-    distance_bracket,
-    evaluate_groups,
-    miscalibrated_regions,
-)
-from caldist.inference._paired import PARTS
-from caldist.measures.evaluation import evaluate
-from caldist.measures.registry import MEASURES
+from caldist.data.rows import Rows, models_of, refuse_beside_joint
+from caldist.inference._differences import PARTS
+from caldist.inference._limits import few_in_words
+from caldist.inference._resampling import Resampler
+from caldist.inference.bracket import population_bracket
+from caldist.inference.comparison import paired_comparisons
+from caldist.inference.groups import evaluate_groups
+from caldist.inference.intervals import interval_of
+from caldist.inference.regions import miscalibrated_regions
+from caldist.inference.testing import calibration_test
+from caldist.measures._measure import Measure
+from caldist.measures.certification import sample_bracket
+from caldist.measures.lower_distance import TOLERANCE
+from caldist.measures.registry import shown_in
+from caldist.measures.smooth_ce import smooth_ce
 from caldist.reporting.figures import figures
 from caldist.reporting.model import (
     DataReport,
@@ -38,31 +42,17 @@ from caldist.reporting.model import (
 )
 from caldist.reporting.verdict import verdict
 
-__all__ = ["REPORTED", "report"]
-
-Vector = NDArray[np.float64]
-
-_WITH_INTERVAL = (
-    "smooth_ce",
-    "lower_distance",
-    "kernel_ce",
-    "random_interval_ce",
-    "interval_ce",
-    "brier_score",
-)
-_WITHOUT = ("upper_distance", "binned_ece", "ece")
-REPORTED = (*_WITH_INTERVAL, *_WITHOUT)
 _MOST_RESAMPLES = 20_000  # for the comparison of many models
-_NO_INTERVAL = "Only of these rows: no interval for the population would be valid."
+_FEW = 20  # different predictions that are worth a note
 
 
 def report(
-    y_true: ArrayLike,
-    y_prob: ArrayLike | Mapping[str, ArrayLike],
+    y_true: ArrayLike | Joint | Mapping[str, Joint],
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     by: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     rng: _validate.Rng = 0,
@@ -72,15 +62,18 @@ def report(
 
     Parameters
     ----------
-    y_true : array-like of 0 and 1
+    y_true : array-like of 0 and 1, Joint, or dict from names to joints
+        A joint stands for labels, predictions and weights of one model at once. Joints do not say
+        whether they share rows, so models that come as joints are not compared.
     y_prob : mapping from name to array-like in [0, 1]
         Each model's predicted probability of label 1, on the same rows. One array is one model,
         called "model".
     by : array-like, optional
         A sub-group for each row.
     sample_weight : array-like, optional
-    groups : array-like, optional
-        Rows that belong together (a patient, a game): intervals and tests take clusters as a whole.
+    clusters : array-like, optional
+        Rows that belong together (a patient, a game): intervals, tests and figures take clusters as
+        a whole.
     confidence_level : float
     n_resamples : int
     rng : int, Generator or None
@@ -103,210 +96,190 @@ def report(
     >>> found.models[0].pvalue > 0.05
     True
     """
-    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    n_resamples = _validate.check_count("n_resamples", n_resamples)
-    progress = _validate.check_flag("progress", progress)
-    label, predictions = _rows(y_true, y_prob)
-    options: dict[str, Any] = {
-        "sample_weight": sample_weight,
-        "groups": groups,
-        "n_resamples": n_resamples,
-        "rng": rng,
-        "progress": progress,
-    }
-    with _collected_warnings() as notes:
-        models = tuple(
-            _model(name, label, prediction, confidence_level, options)
-            for name, prediction in predictions.items()
+    level = _validate.check_fraction("confidence_level", confidence_level)
+    generator = _validate.generator(rng)
+    seed = int(rng) if isinstance(rng, int | np.integer) else None
+    drawn = int(generator.integers(2**63)) if seed is None else seed
+    resampler = Resampler.of(drawn, n_resamples=n_resamples, progress=progress)
+    models = models_of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    first = next(iter(models.values()))
+    if first.is_summary:
+        refuse_beside_joint(by=by)
+    elif by is not None or len(models) > 1:
+        for rows in models.values():
+            _ = rows.order  # it will be needed, and joints that find it need no sort of their own
+    options: dict[str, Any] = {"n_resamples": resampler.n_resamples, "rng": drawn}
+    notes = [words for rows in models.values() if (words := few_in_words(rows.units))]
+    notes = list(dict.fromkeys(notes))
+    with warnings.catch_warnings():
+        for words in notes:  # said already
+            warnings.filterwarnings("ignore", re.escape(words), UserWarning)
+        found = tuple(
+            _model(name, rows, level, resampler, options) for name, rows in models.items()
         )
-        pairs = _pairs(label, predictions, confidence_level, options, notes)
-        subgroups = _subgroups(label, predictions, by, confidence_level, options)
+        pairs = _pairs(models, level, resampler, notes)
+        options |= {"confidence_level": level, "progress": resampler.progress}
+        groups = tuple(_groups(models, by, options))
     return Report(
-        models=models,
+        models=found,
         pairs=pairs,
-        groups=subgroups,
-        data=_data(label, predictions, sample_weight, groups, notes),
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        seed=int(rng) if isinstance(rng, int | np.integer) else None,
+        groups=groups,
+        data=_data(models, notes),
+        confidence_level=level,
+        n_resamples=resampler.n_resamples,
+        seed=seed,
         versions=_versions(),
-        figures=figures(label, predictions, models, sample_weight, confidence_level, rng),
-    )
-
-
-def _rows(
-    y_true: ArrayLike, y_prob: ArrayLike | Mapping[str, ArrayLike]
-) -> tuple[NDArray[np.uint8], dict[str, Vector]]:
-    """Return clean labels and the predictions of each model."""
-    if not isinstance(y_prob, Mapping):
-        label, prediction, _ = _validate.binary_inputs(y_true, y_prob)
-        return label, {"model": prediction}
-    return _validate.models(y_true, y_prob)
-
-
-@contextmanager
-def _collected_warnings() -> Iterator[list[str]]:
-    """Turn warnings about the data into notes of the report, each once."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield notes
-    notes += dict.fromkeys(
-        str(warning.message) for warning in caught if warning.category is UserWarning
+        figures=figures(models, found, level, resampler, drawn),
+        library=first.library,
     )
 
 
 def _model(
-    name: str,
-    label: NDArray[np.uint8],
-    prediction: Vector,
-    confidence_level: float,
-    options: dict[str, Any],
+    name: str, rows: Any, level: float, resampler: Resampler, options: dict[str, Any]
 ) -> ModelReport:
-    weight = options["sample_weight"]
-    joint = Joint.from_arrays(label, prediction, sample_weight=weight)
-    quiet = {key: value for key, value in options.items() if key != "progress"}
-    sample = distance_bracket(label, prediction, sample_weight=weight)
-    population = distance_bracket(label, prediction, confidence_level=confidence_level, **quiet)
-    tested = calibration_test(label, prediction, **options)
-    regions = miscalibrated_regions(label, prediction, confidence_level=confidence_level, **quiet)
+    joint = rows.joint
+    sample = sample_bracket(joint, tol=TOLERANCE)
+    population = population_bracket(rows, level, replace(resampler, progress=False))
+    tested = calibration_test(rows, progress=resampler.progress, **options)
+    regions = tuple(miscalibrated_regions(rows, confidence_level=level, **options))
     return ModelReport(
         name=name,
-        verdict=verdict(
-            population.lower, population.upper, tested.pvalue, regions, confidence_level
-        ),
+        verdict=verdict(population.lower, population.upper, tested.pvalue, regions, level),
         lower=sample.lower,
         upper=sample.upper,
         population_lower=population.lower,
         population_upper=population.upper,
         pvalue=tested.pvalue,
-        mean_prediction=float(np.average(prediction, weights=weight)),
-        regions=tuple(regions),
-        measures=tuple(_measures(label, prediction, joint, confidence_level, options)),
+        mean_prediction=float((joint.mass0 + joint.mass1) @ joint.prediction) / joint.total,
+        mean_label=float(joint.mass1.sum()) / joint.total,
+        regions=regions,
+        measures=tuple(_measure(one, rows, level, resampler) for one in shown_in("report")),
     )
 
 
-def _measures(
-    label: NDArray[np.uint8],
-    prediction: Vector,
-    joint: Joint,
-    confidence_level: float,
-    options: dict[str, Any],
-) -> Iterator[MeasureReport]:
-    for name in _WITH_INTERVAL:
-        found = confidence_interval(
-            label, prediction, measure=name, confidence_level=confidence_level, **options
-        )
-        how = f"Interval for the population, method {found.method}."
-        yield _measure(name, found.value, found.low, found.high, how)
-    for name, evaluation in evaluate(joint, measures=_WITHOUT).items():
-        yield _measure(name, evaluation.value, None, None, _NO_INTERVAL)
-
-
 def _measure(
-    name: str, value: float, low: float | None, high: float | None, note: str
+    measure: Measure[Any], rows: Rows, level: float, resampler: Resampler
 ) -> MeasureReport:
-    known = MEASURES[name]
-    return MeasureReport(name, known.symbol, known.summary, value, low, high, note)
+    joint = rows.joint
+    value = lower = upper = None
+    bounded = measure.rounding(joint, 0.0) is not None
+    if measure.has_interval and (bounded or measure.facts.interval is not None):
+        found = interval_of(rows, measure, level, resampler)
+        value, lower, upper = found.value if bounded else None, found.lower, found.upper
+        note = f"Interval for the population, method {found.method}."
+        if bounded and joint.radius > 0:
+            note += (
+                f" Rounding of the predictions changes the value by {found.rounding:.2g} at most."
+            )
+    else:
+        if bounded:
+            value, _, _ = measure.moved_outwards(joint, *[measure(joint)] * 3)
+        note = f"No interval for the population: {measure.facts.no_interval}"
+    if not bounded:
+        note += " No value: what rounding of the predictions does to it is not bounded."
+    return MeasureReport(str(measure), measure.symbol, measure.summary, value, lower, upper, note)
 
 
 def _pairs(
-    label: NDArray[np.uint8],
-    predictions: dict[str, Vector],
-    confidence_level: float,
-    options: dict[str, Any],
-    notes: list[str],
+    models: dict[str, Rows], level: float, resampler: Resampler, notes: list[str]
 ) -> tuple[PairReport, ...]:
     """Compare all pairs of models, with as many resamples as their number asks for."""
-    count = math.comb(len(predictions), 2)
+    count = math.comb(len(models), 2)
     if not count:
         return ()
-    needed = math.ceil(PARTS * count / (1 - confidence_level))
-    if needed > max(_MOST_RESAMPLES, options["n_resamples"]):
+    if next(iter(models.values())).is_summary:
+        notes.append(
+            "The models are not compared: summaries do not say whether they share rows. "
+            "caldist.compare(joint_a, joint_b) compares samples that are independent of each other."
+        )
+        return ()
+    needed = math.ceil(PARTS * count / (1 - level))
+    if needed > max(_MOST_RESAMPLES, resampler.n_resamples):
         notes.append(
             f"The {count:,} pairs of models are not compared: one confidence for all of them would "
             f"take {needed:,} resamples. caldist.compare compares two models."
         )
         return ()
-    if needed > options["n_resamples"]:
+    if needed > resampler.n_resamples:
         notes.append(
             f"The differences between models are from {needed:,} resamples, since their confidence "
             f"holds for {count:,} pairs together."
         )
-        options = options | {"n_resamples": needed}
-    found = compare_all(label, predictions, confidence_level=confidence_level, **options)
+        resampler = replace(resampler, n_resamples=needed)
+    found = paired_comparisons(models, smooth_ce, level, resampler)
     return tuple(
-        PairReport(first, second, pair.difference, pair.low, pair.high, pair.pvalue)
-        for (first, second), pair in found.pairs.items()
+        PairReport(*names, pair.difference, pair.lower, pair.upper, pair.pvalue)
+        for names, pair in found.items()
     )
 
 
-def _subgroups(
-    label: NDArray[np.uint8],
-    predictions: dict[str, Vector],
-    by: ArrayLike | None,
-    confidence_level: float,
-    options: dict[str, Any],
-) -> tuple[GroupReport, ...]:
-    if by is None:
-        return ()
-    rows = []
-    for model, prediction in predictions.items():
-        found = evaluate_groups(
-            label,
-            prediction,
-            by=by,
-            measures=["smooth_ce"],
-            confidence_level=confidence_level,
-            **options,
-        )
-        for group in found.groups:
-            interval = group.intervals["smooth_ce"]
-            rows.append(
-                GroupReport(
-                    model=model,
-                    group=str(group.name),
-                    n_rows=group.n_rows,
-                    positives=group.n_positives,
-                    smooth_ce=interval.value,
-                    low=interval.low,
-                    high=interval.high,
-                    pvalue=group.pvalue,
-                    note=group.note,
-                )
+def _groups(
+    models: dict[str, Any], by: ArrayLike | None, options: dict[str, Any]
+) -> Iterator[GroupReport]:
+    for model, rows in models.items() if by is not None else ():
+        for group in evaluate_groups(rows, by=by, measures=[smooth_ce], **options).groups:
+            [interval] = group.intervals.values()
+            yield GroupReport(
+                model=model,
+                group=str(group.name),
+                n_rows=cast("int", group.n_rows),  # rows that were given are counted
+                positives=cast("int", group.n_positives),
+                smooth_ce=interval.value,
+                lower=interval.lower,
+                upper=interval.upper,
+                pvalue=group.pvalue,
+                note=group.note,
             )
-    return tuple(rows)
 
 
-def _data(
-    label: NDArray[np.uint8],
-    predictions: dict[str, Vector],
-    sample_weight: ArrayLike | None,
-    groups: ArrayLike | None,
-    notes: list[str],
-) -> DataReport:
-    observed = []
-    for name, prediction in predictions.items():
-        for end in (0.0, 1.0):
-            at_end = prediction == end
-            wrong = int(np.count_nonzero(at_end & (label != end)))
-            if wrong:
-                observed.append(
-                    f"{name} predicts exactly {end:.0f} for {np.count_nonzero(at_end):,} rows, and "
-                    f"{wrong:,} of them turn out otherwise."
-                )
-        distinct = np.unique(prediction).size
-        if distinct <= 20:
-            observed.append(f"{name} has only {distinct} different predictions.")
-    weight = None if sample_weight is None else np.asarray(sample_weight)
+def _data(models: dict[str, Rows], notes: list[str]) -> DataReport:
+    first = next(iter(models.values()))
+    apart = first.is_summary and len(models) > 1
+    observed = [words for name, rows in models.items() for words in _observed(name, rows)]
+    if apart:
+        for name, rows in models.items():
+            size = "a number of" if rows.n_rows is None else f"{rows.n_rows:,}"
+            ones = "" if rows.n_positives is None else f", {rows.n_positives:,} with label 1"
+            observed.append(f"{name} has {size} rows of its own{ones}.")
     return DataReport(
-        n_rows=label.size,
-        positives=int(label.sum()),
-        share_of_ones=float(np.average(label, weights=weight)),
-        weighted=weight is not None,
-        n_clusters=None if groups is None else group_codes(groups, label.size)[1],
+        n_rows=None if apart else first.n_rows,
+        positives=None if apart else first.n_positives,
+        share_of_ones=None if apart else float(first.joint.mass1.sum()) / first.joint.total,
+        weighted=any(rows.weighted for rows in models.values()),
+        n_clusters=None if first.cluster is None else first.n_clusters,
+        left_out=sum(sum(rows.joint.invalid.values()) for rows in models.values()),
         notes=(*notes, *observed),
     )
+
+
+def _observed(name: str, rows: Rows) -> Iterator[str]:
+    """Say what a reader should know of one model's rows."""
+    joint, units = rows.joint, rows.units
+    if joint.invalid:
+        reasons = ", ".join(f"{count:,} with a {why}" for why, count in joint.invalid.items())
+        yield f"{name}: {sum(joint.invalid.values()):,} rows were left out, {reasons}."
+    if joint.radius > 0:
+        cells = "" if joint.grid is None else f" to {2**joint.grid.bits:,} cells"
+        yield (
+            f"The predictions of {name} are rounded{cells}, by {joint.radius:.2g} on average at "
+            "most. Bounds and intervals are moved outwards and the p-value is raised to allow for "
+            "it, and a measure that rounding moves without bound has no value."
+        )
+    elif joint.prediction.size <= _FEW:
+        yield f"{name} has only {joint.prediction.size} different predictions."
+    if rows.is_summary and not joint.counts_rows:
+        return  # sums of weights do not say how many rows they are of
+    for end, place in ((0, 0), (1, joint.prediction.size - 1)):
+        # Of rounded predictions only those of 1 have a cell of their own.
+        exact = joint.radius == 0 or (joint.grid is not None and end == 1)
+        if exact and joint.prediction[place] == end:
+            there = units.place == place
+            wrong = int(units.count[there & (units.label != end)].sum())
+            if wrong:
+                yield (
+                    f"{name} predicts exactly {end} for {units.count[there].sum():,} rows, and "
+                    f"{wrong:,} of them turn out otherwise."
+                )
 
 
 def _versions() -> dict[str, str]:

@@ -4,45 +4,42 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from caldist._util.atomic_files import write_atomically
+from caldist._util.results import Result
 from caldist.inference.regions import Region
 
-__all__ = [
-    "FORMAT",
-    "DataReport",
-    "GroupReport",
-    "MeasureReport",
-    "ModelReport",
-    "PairReport",
-    "Report",
-]
+if TYPE_CHECKING:
+    from caldist.reporting.figures import Figure
 
-FORMAT = "caldist-report-1"
-
-Figure = tuple[str, str, Callable[[], str]]  # caption, alternative text, SVG when asked for
+FORMAT = "caldist-report-2"
+_READ = ("caldist-report-1", FORMAT)
+_RENAMED = {"low": "lower", "high": "upper"}  # since format 1
 
 
 @dataclass(frozen=True)
-class MeasureReport:
-    """A measure on the rows, and its interval for the population where one exists."""
+class MeasureReport(Result):
+    """A measure on the rows, and its interval for the population where one exists.
+
+    ``value`` is None where the predictions are rounded and what that does to it is not bounded.
+    """
 
     name: str
     symbol: str
     meaning: str
-    value: float
-    low: float | None
-    high: float | None
+    value: float | None
+    lower: float | None
+    upper: float | None
     note: str
 
 
 @dataclass(frozen=True)
-class ModelReport:
+class ModelReport(Result):
     """One model: the verdict, the distance to calibration, the test, where it errs, all measures.
 
     ``lower`` and ``upper`` bound the distance to calibration of the rows with certainty;
@@ -58,24 +55,25 @@ class ModelReport:
     population_upper: float
     pvalue: float
     mean_prediction: float
+    mean_label: float
     regions: tuple[Region, ...]
     measures: tuple[MeasureReport, ...]
 
 
 @dataclass(frozen=True)
-class PairReport:
+class PairReport(Result):
     """The difference in smCE of two models on the same rows, simultaneous over all pairs."""
 
     model_a: str
     model_b: str
     difference: float
-    low: float
-    high: float
+    lower: float
+    upper: float
     pvalue: float
 
 
 @dataclass(frozen=True)
-class GroupReport:
+class GroupReport(Result):
     """One model on one sub-group; the p-value is adjusted for the number of sub-groups."""
 
     model: str
@@ -83,30 +81,35 @@ class GroupReport:
     n_rows: int
     positives: int
     smooth_ce: float
-    low: float
-    high: float
+    lower: float
+    upper: float
     pvalue: float
     note: str
 
 
 @dataclass(frozen=True)
-class DataReport:
-    """What the rows are, and what a reader should know about them."""
+class DataReport(Result):
+    """What the rows are, and what a reader should know about them.
 
-    n_rows: int
-    positives: int
-    share_of_ones: float
+    ``n_rows``, ``positives`` and ``share_of_ones`` are None where a summary does not say, or where
+    each model has rows of its own; ``left_out`` rows of a table were not valid.
+    """
+
+    n_rows: int | None
+    positives: int | None
+    share_of_ones: float | None
     weighted: bool
     n_clusters: int | None
     notes: tuple[str, ...]
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Result):
     """The calibration of one or more models. Make one with :func:`caldist.report`.
 
     It prints as a table, shows as HTML in a notebook, and is written by :meth:`to_html`,
-    :meth:`to_json` and :meth:`to_markdown`.
+    :meth:`to_json` and :meth:`to_markdown`. ``to_frame`` has a line for each model and measure.
     """
 
     models: tuple[ModelReport, ...]
@@ -118,9 +121,24 @@ class Report:
     seed: int | None
     versions: Mapping[str, str]
     figures: tuple[Figure, ...] = field(default=(), compare=False, repr=False)
+    library: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+    def __reduce__(self) -> tuple[type[Report], tuple[Any, ...]]:
+        """Copy and unpickle through the constructor, as read-only mappings cannot be pickled."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return Report, (*(values | {"versions": dict(self.versions)}).values(),)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        kept = ("symbol", "value", "lower", "upper")
+        return [
+            {"model": model.name, "measure": measure.name}
+            | {key: getattr(measure, key) for key in kept}
+            for model in self.models
+            for measure in model.measures
+        ]
 
     def __str__(self) -> str:
         from caldist.reporting.text import plain  # text imports this module
@@ -157,20 +175,8 @@ class Report:
 
         Its schema is ``caldist/reporting/report.schema.json``.
         """
-        return _written(json.dumps(self._content(), indent=2, allow_nan=False) + "\n", path)
-
-    def _content(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "models": [asdict(model) for model in self.models],
-            "pairs": [asdict(pair) for pair in self.pairs],
-            "groups": [asdict(group) for group in self.groups],
-            "data": asdict(self.data),
-            "confidence_level": self.confidence_level,
-            "n_resamples": self.n_resamples,
-            "seed": self.seed,
-            "versions": dict(self.versions),
-        }
+        content = {"format": FORMAT, **self.to_dict()}
+        return _written(json.dumps(content, indent=2, allow_nan=False) + "\n", path)
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str]) -> Report:
@@ -178,10 +184,12 @@ class Report:
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
         text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
         try:
-            content = json.loads(text)
+            content = json.loads(text, object_hook=_renamed)
             found = content.pop("format", "no format")
-            if found != FORMAT:
-                message = f"the report has format {found!r}; this version reads {FORMAT!r}."
+            if found not in _READ:
+                message = (
+                    f"the report has format {found!r}; this version reads {' and '.join(_READ)}."
+                )
                 raise ValueError(message)
             return _report(content)
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
@@ -189,13 +197,18 @@ class Report:
             raise ValueError(message) from error
 
 
+def _renamed(item: dict[str, Any]) -> dict[str, Any]:
+    return {_RENAMED.get(key, key): value for key, value in item.items()}
+
+
 def _report(content: dict[str, Any]) -> Report:
+    data = content.pop("data")
     models = []
     for model in content.pop("models"):
         regions = tuple(Region(**region) for region in model.pop("regions"))
         measures = tuple(MeasureReport(**measure) for measure in model.pop("measures"))
+        model.setdefault("mean_label", data["share_of_ones"])  # that of all models in format 1
         models.append(ModelReport(**model, regions=regions, measures=measures))
-    data = content.pop("data")
     return Report(
         models=tuple(models),
         pairs=tuple(PairReport(**pair) for pair in content.pop("pairs")),

@@ -7,10 +7,8 @@ from importlib.resources import files
 
 from caldist._util.optional import require
 from caldist.reporting.model import Report
-from caldist.reporting.text import ROWS_OF_A_PAGE, interval, shortened
+from caldist.reporting.text import ROWS_OF_A_PAGE, interval, number, rows_in_words, shortened
 from caldist.reporting.verdict import down, percent, probability, up
-
-__all__ = ["page"]
 
 _FIGURES = 700_000  # letters that figures may take of a page of at most a megabyte
 
@@ -51,7 +49,7 @@ def page(report: Report) -> str:
     )
     environment.filters |= {
         "down": down, "up": up, "percent": percent, "probability": probability,
-        "interval": interval,
+        "interval": interval, "number": number,
     }  # fmt: skip
     figures = _drawn(report)
     pairs, pairs_omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
@@ -60,6 +58,7 @@ def page(report: Report) -> str:
     return str(
         environment.from_string(source).render(
             report=report,
+            rows=rows_in_words(report.data),
             figures=figures,
             undrawn=len(report.figures) - len(figures),
             pairs=pairs,
@@ -83,12 +82,12 @@ def _drawn(report: Report) -> list[dict[str, str]]:
     """Draw figures as long as the page stays small; those of all models come first."""
     figures: list[dict[str, str]] = []
     size = 0
-    for caption, alt, draw in report.figures:
-        source = _as_data(draw())
+    for figure in report.figures:
+        source = _as_data(figure.svg())
         size += len(source)
         if size > _FIGURES:
             break
-        figures.append({"caption": caption, "alt": alt, "source": source})
+        figures.append({"caption": figure.caption, "alt": figure.alt, "source": source})
     return figures
 
 

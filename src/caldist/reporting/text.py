@@ -7,16 +7,17 @@ from typing import TypeVar
 
 from caldist._util.text_tables import aligned, escaped
 from caldist._util.text_tables import markdown as table
-from caldist.reporting.model import GroupReport, MeasureReport, PairReport, Report
+from caldist.measures.brier_score import brier_score
+from caldist.measures.smooth_ce import smooth_ce
+from caldist.reporting.model import DataReport, GroupReport, MeasureReport, PairReport, Report
 from caldist.reporting.verdict import down, percent, probability, up
-
-__all__ = ["ROWS_OF_A_PAGE", "interval", "markdown", "plain", "shortened"]
 
 Table = list[list[str]]
 Tested = TypeVar("Tested", PairReport, GroupReport)
 
 ROWS_OF_A_PAGE = 500  # of a table in HTML or Markdown
 _ROWS_PRINTED = 40
+_SHOWN = (smooth_ce, brier_score)  # beside the distance, in the table of all models
 _LEFT = {"model", "minus model", "group", "note", "measure", "symbol"}  # columns of text
 
 
@@ -40,17 +41,15 @@ def plain(report: Report) -> str:
 def markdown(report: Report) -> str:
     """Return the report as Markdown."""
     level = percent(report.confidence_level)
-    data = report.data
-    lines = ["# Calibration report", ""]
-    lines += [f"{data.n_rows:,} rows, {data.positives:,} of them with label 1.", ""]
-    lines += [f"- {escaped(note)}" for note in data.notes]
+    lines = ["# Calibration report", "", rows_in_words(report.data), ""]
+    lines += [f"- {escaped(note)}" for note in report.data.notes]
     lines += ["", *_markdown(_summary(report)), ""]
     for model in report.models:
         lines += [f"## {escaped(model.name)}", "", model.verdict, ""]
         lines += _markdown(
             [["measure", "symbol", "on these rows", f"population, {level}"]]
             + [
-                [measure.name, measure.symbol, _number(measure.value), interval(measure)]
+                [measure.name, measure.symbol, number(measure.value), interval(measure)]
                 for measure in model.measures
             ]
         )
@@ -86,18 +85,30 @@ def shortened(rows: Sequence[Tested], limit: int) -> tuple[list[Tested], str]:
 
 def interval(measure: MeasureReport) -> str:
     """Return a measure's interval, or a dash where it has none."""
-    if measure.low is None or measure.high is None:
+    if measure.lower is None or measure.upper is None:
         return "—"
-    return f"{down(measure.low)} to {up(measure.high)}"
+    return f"{down(measure.lower)} to {up(measure.upper)}"
 
 
-def _number(value: float) -> str:
-    return f"{value:.4f}"
+def number(value: float | None) -> str:
+    """Return a value with four decimals, or a dash where there is none."""
+    return "—" if value is None else f"{value:.4f}"
+
+
+def rows_in_words(data: DataReport) -> str:
+    """Say how many rows there are, as far as that is known."""
+    if data.share_of_ones is None:
+        return "Each model has rows of its own."
+    if data.n_rows is None:
+        return "A summary that does not say how many rows it stands for."
+    ones = "" if data.positives is None else f", {data.positives:,} of them with label 1"
+    return f"{data.n_rows:,} rows{ones}."
 
 
 def _summary(report: Report) -> Table:
     level = percent(report.confidence_level)
-    rows = [["model", "at least", "at most", f"population, {level}", "smCE", "Brier", "p-value"]]
+    rows = [["model", "at least", "at most", f"population, {level}"]]
+    rows[0] += [*(measure.symbol for measure in _SHOWN), "p-value"]
     for model in report.models:
         value = {measure.name: measure.value for measure in model.measures}
         rows.append(
@@ -106,8 +117,7 @@ def _summary(report: Report) -> Table:
                 down(model.lower),
                 up(model.upper),
                 f"{down(model.population_lower)} to {up(model.population_upper)}",
-                _number(value["smooth_ce"]),
-                _number(value["brier_score"]),
+                *(number(value.get(measure.name)) for measure in _SHOWN),
                 probability(model.pvalue),
             ]
         )
@@ -121,8 +131,8 @@ def _pairs(pairs: Sequence[PairReport]) -> Table:
             pair.model_a,
             pair.model_b,
             f"{pair.difference:+.4f}",
-            f"{pair.low:+.4f}",
-            f"{pair.high:+.4f}",
+            f"{pair.lower:+.4f}",
+            f"{pair.upper:+.4f}",
             probability(pair.pvalue),
         ]
         for pair in pairs
@@ -137,8 +147,8 @@ def _groups(groups: Sequence[GroupReport], level: str) -> Table:
             group.group,
             f"{group.n_rows:,}",
             f"{group.positives:,}",
-            _number(group.smooth_ce),
-            f"{down(group.low)} to {up(group.high)}",
+            number(group.smooth_ce),
+            f"{down(group.lower)} to {up(group.upper)}",
             probability(group.pvalue),
             group.note,
         ]

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from caldist.inference.regions import Region
 
-__all__ = ["down", "percent", "probability", "up", "verdict"]
-
 _LEVEL = 0.05  # p-values below are called evidence
 _NEARLY = 0.05  # a region reaching this far beyond one half lies on its other side all the same
 
@@ -43,7 +41,11 @@ def verdict(
         "from calibrated."
     )
     chance = f"(p = {probability(pvalue)})"
-    compatible = f"the data are compatible with perfect calibration {chance}"
+    compatible = (
+        f"the test of perfect calibration does not tell it from chance {chance}"
+        if float(down(lower))
+        else f"the data are compatible with perfect calibration {chance}"
+    )
     places = _listed(regions)
     if pvalue >= _LEVEL and not regions:
         return f"{distance} T{compatible[1:]}."
@@ -60,12 +62,12 @@ def verdict(
 def _where(region: Region) -> tuple[str, str]:
     """Say what is wrong in a region, and where; over-confident is too far from one half."""
     direction = "too high" if region.too_high else "too low"
-    low, high = _place(region.low), _place(region.high)
+    low, high = _place(region.lower), _place(region.upper)
     place = f"at {low}" if low == high else f"between {low} and {high}"
     size = f"by {abs(region.gap):.2g} on average"
-    if region.low < 0.5 - _NEARLY and region.high > 0.5 + _NEARLY:
+    if region.lower < 0.5 - _NEARLY and region.upper > 0.5 + _NEARLY:
         return f"predicts {direction}", f"{place} ({size})"
-    over = region.too_high == (region.low + region.high > 1)
+    over = region.too_high == (region.lower + region.upper > 1)
     return (
         f"is {'over' if over else 'under'}-confident",
         f"{place} (predictions {direction} {size})",

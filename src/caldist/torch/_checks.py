@@ -15,16 +15,6 @@ from torch import Tensor
 
 from caldist import _validate, multiclass
 
-__all__ = [
-    "binary",
-    "check_binary_values",
-    "check_class_values",
-    "classes",
-    "fail_binary",
-    "real_tensor",
-    "working_precision",
-]
-
 
 def real_tensor(value: object, name: str) -> Tensor:
     """Return a tensor of real numbers as it is, or raise."""

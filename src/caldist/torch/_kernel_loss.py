@@ -11,8 +11,6 @@ from caldist import _validate
 from caldist.torch import _checks
 from caldist.torch._operators import kernel_squared
 
-__all__ = ["KernelName", "kernel_ce_loss", "kernel_losses"]
-
 KernelName = Literal["laplace", "gaussian"]
 
 NARROWEST_GAUSSIAN = 1e-6

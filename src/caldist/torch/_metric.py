@@ -12,7 +12,9 @@ from torch import Tensor
 from caldist import _validate
 from caldist.data import grid as _grid
 from caldist.data.joint import Joint
-from caldist.measures.evaluation import evaluate, measure_names
+from caldist.measures._measure import Measure
+from caldist.measures.evaluation import evaluate
+from caldist.measures.registry import find_all, shown_in
 from caldist.torch import _checks
 from caldist.torch._multiclass import _problems
 
@@ -23,8 +25,6 @@ else:
         from torchmetrics import Metric
     except ImportError:
         from caldist.torch._plain_metric import PlainMetric as Metric
-
-__all__ = ["CalibrationDistance"]
 
 _PLACES = 2.0**_grid.PLACE_BITS
 
@@ -40,14 +40,14 @@ class CalibrationDistance(Metric):
     **What it means.** ``compute()`` returns for each measure its value, and ``NAME_lower`` and
     ``NAME_upper``, between which the value on the rows themselves lies for certain. Measures that
     rounding can move without bound have no such entries. ``joint()`` gives the distribution, for
-    :func:`caldist.evaluate` and :func:`caldist.inference.confidence_interval_of`.
+    :func:`caldist.evaluate` and :func:`caldist.confidence_interval`.
 
     **Cost.** O(rows) for an update, on the device of the predictions; 3 MB of state with 16 bits.
 
     Parameters
     ----------
-    measures : list of names, or None
-        Of :func:`caldist.evaluate`; None for all.
+    measures : list of measures or names, or None
+        As in :func:`caldist.evaluate`; None for all that are finite for every sample.
     bits : int
         2^bits cells between 0 and 1.
     reduction : None or "top_label"
@@ -77,7 +77,7 @@ class CalibrationDistance(Metric):
 
     def __init__(
         self,
-        measures: Iterable[str] | None = ("smooth_ce", "lower_distance"),
+        measures: Iterable[str | Measure[Any]] | None = ("smooth_ce", "lower_distance"),
         *,
         bits: int = 16,
         reduction: Literal["top_label"] | None = None,
@@ -85,7 +85,7 @@ class CalibrationDistance(Metric):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.measures = tuple(measure_names(measures))
+        self.measures = tuple(find_all(measures, shown_in("evaluate")))
         self.bits = _validate.check_count("bits", bits, maximum=24)
         if reduction is not None:
             _validate.check_choice("reduction", reduction, ("top_label",))

@@ -13,8 +13,6 @@ from caldist.torch._kernel_loss import KernelName, kernel_losses
 from caldist.torch._operators import UNSAFE
 from caldist.torch._smooth import smooth_losses
 
-__all__ = ["multiclass_kernel_ce_loss", "multiclass_smooth_ce_loss"]
-
 Reduction = Literal["top_label", "classwise"]
 
 

@@ -15,26 +15,21 @@ the Hessian, which makes double backward work. ``torch.compile`` sees one opaque
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from caldist import _kernels
 from caldist.torch import _checks
 from caldist.torch._gaussian import gaussian_sums
-from caldist.torch._laplace import laplace_sums
 
 try:
     from caldist.torch import _triton
-except ImportError:  # no Triton on this machine: torch's own operations do
+except ImportError:  # no Triton on this machine: the CPU sums for the GPU
     _triton = None  # type: ignore[assignment]
-
-__all__ = ["UNSAFE", "SortedRows", "kernel_squared", "sort_rows"]
-
-Sums = Callable[[Tensor, Tensor, float, int], list[Tensor]]
-SUMS: dict[str, Sums] = {"laplace": laplace_sums, "gaussian": gaussian_sums}
 
 # Values are checked on the host, which a CUDA graph cannot wait for.
 UNSAFE = (torch.Tag.cudagraph_unsafe,)
@@ -78,6 +73,26 @@ def sort_rows(prob: Tensor, label: Tensor, weight: Tensor | None) -> SortedRows:
     return SortedRows(prediction, mass, mass * ((key & 1) - prediction), order)
 
 
+def kernel_sums(kernel: str, v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
+    r"""Return :math:`\sum_j c_j K^{(r)}(v_i - v_j)` for r = 0, …, highest, at most 2.
+
+    ``v`` and ``c`` are float64 of the shape (problems, rows), ``v`` sorted along its rows. In the
+    Laplace kernel equal predictions have slope and curvature 0 on each other, as automatic
+    differentiation of :math:`|u - v|` gives: sign(0) = 0.
+    """
+    if v.is_cuda and kernel == "gaussian":
+        return gaussian_sums(v, c, h, highest)
+    if _triton is not None and _triton.fits(v):
+        return _triton.laplace_sums(v, c, h, highest)
+    write = _kernels.laplace.sums if kernel == "laplace" else _kernels.gaussian.sums
+    rows = [part.cpu().contiguous().numpy() for part in (v, c)]
+    sums = np.empty((highest + 1, *v.shape))
+    for k in range(v.shape[0]):
+        value, first, second = (sums[r, k] if r <= highest else np.empty(0) for r in range(3))
+        write(rows[0][k], rows[1][k], h, value, first, second)
+    return list(torch.from_numpy(sums).to(v.device))
+
+
 def _squared(
     prob: Tensor,
     label: Tensor,
@@ -94,7 +109,7 @@ def _squared(
         )
     _checks.check_binary_values(prob, label, weight)
     rows = sort_rows(prob, label, weight)
-    sums = SUMS[kernel](rows.prediction, rows.residual, bandwidth, int(with_gradient))
+    sums = kernel_sums(kernel, rows.prediction, rows.residual, bandwidth, int(with_gradient))
     potential = sums[0] - rows.residual if unbiased else sums[0]
     scale = _scale(prob, unbiased=unbiased)
     value = scale * (rows.residual * potential).sum(-1).to(prob.dtype)
@@ -126,9 +141,9 @@ def _hessian(
     rows = sort_rows(prob, label, weight)
     v, m, c = rows.prediction, rows.mass, rows.residual
     x = direction.double().gather(-1, rows.order)
-    _, slope, curvature = SUMS[kernel](v, c, bandwidth, 2)
-    potential_moved, slope_moved = SUMS[kernel](v, -m * x, bandwidth, 1)
-    _, slope_x, curvature_x = SUMS[kernel](v, c * x, bandwidth, 2)
+    _, slope, curvature = kernel_sums(kernel, v, c, bandwidth, 2)
+    potential_moved, slope_moved = kernel_sums(kernel, v, -m * x, bandwidth, 1)
+    _, slope_x, curvature_x = kernel_sums(kernel, v, c * x, bandwidth, 2)
     potential_moved = potential_moved + x * slope - slope_x
     slope_moved = slope_moved + x * curvature - curvature_x
     if unbiased:

@@ -11,8 +11,6 @@ from typing import Any, Self
 import torch
 from torch import Tensor, distributed, nn
 
-__all__ = ["PlainMetric"]
-
 
 class PlainMetric(nn.Module, ABC):
     """A metric whose states are sums of integers, with methods of ``torchmetrics.Metric``."""

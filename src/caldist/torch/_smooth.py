@@ -6,16 +6,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from caldist._kernels import smooth
+from caldist._util.types import Vector
 from caldist.torch import _checks
 from caldist.torch._operators import UNSAFE, sort_rows
-
-__all__ = ["smooth_ce_loss", "smooth_losses"]
-
-Vector = NDArray[np.float64]
 
 
 def smooth_ce_loss(

@@ -1,4 +1,4 @@
-r"""kCE² of the Laplace kernel and its gradient on a GPU, in four kernels around one sort.
+r"""Sums of the Laplace kernel on a GPU: kCE² and its gradient, in four kernels around one sort.
 
 Notation: v the sorted predictions of a problem, m the masses, c = m (y - v) the residuals, h the
 bandwidth.
@@ -21,8 +21,12 @@ row, or a block of rows, is a map
 
 with d the decay over it; no row decays after the last beginning of a run, so d is the same in both.
 Such maps compose (``_compose``), all numbers stay below 1 in size, and so any bandwidth is safe.
-Going down is the same from the other end. Everything is in float64, which this hardware does fast
-enough to wait for memory all the same.
+Going down is the same from the other end, with R and B. Everything is in float64, which this
+hardware does fast enough to wait for memory all the same.
+
+For derivatives of the gradient the last three kernels also take predictions that are sorted, and
+any numbers c, as they are, and write L + R - c and its derivatives for each row. FLOAT is then
+None: there are no keys to read predictions from, and the numbers stand where the order would.
 """
 
 # Types are Triton's own here, which no checker knows.
@@ -32,6 +36,7 @@ enough to wait for memory all the same.
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import torch
 import triton
@@ -39,8 +44,6 @@ import triton.language as tl
 from torch import Tensor
 
 from caldist.torch import _checks
-
-__all__ = ["fits", "laplace_squared"]
 
 BLOCK = 1024
 WARPS = 8
@@ -70,23 +73,31 @@ def _double(bits):
 
 @triton.jit
 def _prediction(key, at, inside, FLOAT: tl.constexpr):
-    """Read predictions from sorted keys."""
-    return (tl.load(key + at, mask=inside, other=0) >> 1).to(FLOAT, bitcast=True).to(tl.float64)
+    """Read sorted predictions, from keys or as they are."""
+    k = tl.load(key + at, mask=inside, other=0)
+    if FLOAT is not None:
+        k = (k >> 1).to(FLOAT, bitcast=True).to(tl.float64)
+    return k
 
 
 @triton.jit
 def _residual(
     key, order, weight, total, n, at, inside, FLOAT: tl.constexpr, WEIGHTED: tl.constexpr
 ):
-    """Read predictions, masses and residuals of sorted rows."""
+    """Read predictions, masses and residuals of sorted rows; without keys there are no masses."""
     k = tl.load(key + at, mask=inside, other=0)
-    v = (k >> 1).to(FLOAT, bitcast=True).to(tl.float64)
-    if WEIGHTED:
-        row = tl.load(order + at, mask=inside, other=0)
-        m = tl.load(weight + row, mask=inside, other=0.0).to(tl.float64) / tl.load(total)
+    if FLOAT is None:
+        v, m = k, k
+        c = tl.load(order + at, mask=inside, other=0.0)
     else:
-        m = inside.to(tl.float64) / tl.cast(n, tl.float64)
-    return v, m, m * ((k & 1).to(tl.float64) - v)
+        v = (k >> 1).to(FLOAT, bitcast=True).to(tl.float64)
+        if WEIGHTED:
+            row = tl.load(order + at, mask=inside, other=0)
+            m = tl.load(weight + row, mask=inside, other=0.0).to(tl.float64) / tl.load(total)
+        else:
+            m = inside.to(tl.float64) / tl.cast(n, tl.float64)
+        c = m * ((k & 1).to(tl.float64) - v)
+    return v, m, c
 
 
 @triton.jit
@@ -165,7 +176,10 @@ def _finish(
     FLOAT: tl.constexpr, WEIGHTED: tl.constexpr, UNBIASED: tl.constexpr, GRADIENT: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write each block's part of the value, and the gradient in the order the rows came in."""
+    """Write each block's part of the value, and the gradient in the order the rows came in.
+
+    Without keys, in place of the gradient, the sum around each row and its first two derivatives.
+    """
     block, problem = tl.program_id(0), tl.program_id(1)
     key += problem.to(tl.int64) * n
     order += problem.to(tl.int64) * n
@@ -202,12 +216,20 @@ def _finish(
         down_strict = tl.load(work + 6 * blocks + 1, mask=more, other=0.0)
         R = down_d * down_sum + down_s
         B = tl.where(down_new != 0, down_d * down_sum + down_a, down_strict)
-        g = 2.0 * scale * (c * ((B - A) * inverse_h) - m * (L + R - own))
-        # Writing in random order is what takes longest. It helps to leave the cache to it.
-        row = tl.load(order + at, mask=inside, other=0, eviction_policy="evict_first")
-        gradient += problem.to(tl.int64) * n
-        g = g.to(gradient.dtype.element_ty)
-        tl.store(gradient + row, g, mask=inside, eviction_policy="evict_last")
+        if FLOAT is None:
+            gradient += problem.to(tl.int64) * 3 * n
+            tl.store(gradient + at, L + R - c, mask=inside)
+            gradient += n
+            tl.store(gradient + at, (B - A) * inverse_h, mask=inside)
+            gradient += n
+            tl.store(gradient + at, (B + A) * inverse_h * inverse_h, mask=inside)
+        else:
+            g = 2.0 * scale * (c * ((B - A) * inverse_h) - m * (L + R - own))
+            # Writing in random order is what takes longest. It helps to leave the cache to it.
+            row = tl.load(order + at, mask=inside, other=0, eviction_policy="evict_first")
+            gradient += problem.to(tl.int64) * n
+            g = g.to(gradient.dtype.element_ty)
+            tl.store(gradient + row, g, mask=inside, eviction_policy="evict_last")
 
 
 def fits(prob: Tensor) -> bool:
@@ -241,26 +263,47 @@ def laplace_squared(
             total, held = weight.sum(dtype=torch.float64), weight.contiguous()
 
         key, order = key.sort(dim=-1)
-        problems, n = prob.shape
-        blocks = triton.cdiv(n, BLOCK)
-        (inverse_bits,) = struct.unpack("q", struct.pack("d", 1 / bandwidth))
-        options = {
-            "FLOAT": tl.float32 if single else tl.float64,
-            "WEIGHTED": weight is not None,
-            "BLOCK": BLOCK,
-            "num_warps": WARPS,
-        }
-        # For each block: d, s, a, whether a run begins, upwards and downwards; and the value.
-        work = torch.empty((problems, 9, blocks), dtype=torch.float64, device=prob.device)
         gradient = torch.empty_like(prob) if with_gradient else prob.new_empty(0)
-        rows = key, order, held, total, work
-        _summarise[(blocks, problems)](*rows, n, blocks, inverse_bits, **options)
-        _carry[(2, problems)](work, blocks, CHUNK, num_warps=WARPS)
-        _finish[(blocks, problems)](
-            *rows, gradient, n, blocks, inverse_bits,
-            UNBIASED=unbiased, GRADIENT=with_gradient, **options,
+        value = _scan(
+            (key, order, held, total), bandwidth, gradient,
+            FLOAT=tl.float32 if single else tl.float64, WEIGHTED=weight is not None,
+            UNBIASED=unbiased, GRADIENT=with_gradient,
         )  # fmt: skip
         checked.synchronize()  # of the inputs only: the GPU works on
     if int(bad) > 0 or (weight is not None and not bool(_checks.good_weights(weight))):
         _checks.fail_binary(prob, label, weight)
-    return work[:, 8].sum(-1).to(prob.dtype), gradient
+    return value.to(prob.dtype), gradient
+
+
+def laplace_sums(v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
+    """Return the sums of ``c`` around each row and their derivatives, up to the highest wanted."""
+    v, c = v.contiguous(), c.contiguous()
+    sums = v.new_empty((v.shape[0], 3, v.shape[1]))
+    with torch.cuda.device(v.device):
+        _scan((v, c, v, v), h, sums, FLOAT=None, WEIGHTED=False, UNBIASED=False, GRADIENT=True)
+    return list(sums.unbind(1)[: highest + 1])
+
+
+def _scan(
+    rows: tuple[Tensor, ...],
+    bandwidth: float,
+    out: Tensor,
+    *,
+    UNBIASED: bool,
+    GRADIENT: bool,
+    **reading: Any,
+) -> Tensor:
+    """Run the last three kernels; return the value of each problem."""
+    problems, n = rows[0].shape
+    blocks = triton.cdiv(n, BLOCK)
+    (inverse_bits,) = struct.unpack("q", struct.pack("d", 1 / bandwidth))
+    options = {**reading, "BLOCK": BLOCK, "num_warps": WARPS}
+    # For each block: d, s, a, whether a run begins, upwards and downwards; and the value.
+    work = torch.empty((problems, 9, blocks), dtype=torch.float64, device=out.device)
+    _summarise[(blocks, problems)](*rows, work, n, blocks, inverse_bits, **options)
+    _carry[(2, problems)](work, blocks, CHUNK, num_warps=WARPS)
+    _finish[(blocks, problems)](
+        *rows, work, out, n, blocks, inverse_bits,
+        UNBIASED=UNBIASED, GRADIENT=GRADIENT, **options,
+    )  # fmt: skip
+    return work[:, 8].sum(-1)

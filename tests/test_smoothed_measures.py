@@ -1,41 +1,18 @@
-"""The smooth ECE against quadrature, and what rounding does to this and other earlier measures."""
+"""The smooth ECE of a reflected Gaussian kernel, against quadrature."""
 
 import math
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 from scipy.integrate import quad
 from scipy.special import ndtr
 
 import oracles
-from caldist import Joint, _kernels
+from caldist import Joint, _kernels, ece, kernel_smoothed_ece
 from caldist.measures import _reflected_gaussian
-from caldist.measures import _rounding_prior as rounding
-from caldist.measures.averaged_two_bin_ce import averaged_two_bin_ce_of
-from caldist.measures.brier_score import brier_score_of
-from caldist.measures.ecce_mad import ecce_mad_of
-from caldist.measures.ecce_range import ecce_range_of
-from caldist.measures.ece import ece
-from caldist.measures.kernel_smoothed_ece import kernel_smoothed_ece, kernel_smoothed_ece_of
-from strategies import FAMILIES, family, samples
-
-few = settings(max_examples=40 if _kernels.COMPILED else 8)
-
-
-def instances(n, rounds):
-    """Yield (y, p, weight) of every family, unweighted and weighted, from one row on."""
-    for name in FAMILIES:
-        for seed in range(rounds):
-            rng = np.random.default_rng([seed, len(name)])
-            size = 1 if seed == 0 else int(rng.integers(2, n))
-            y, p = family(name, size, rng)
-            yield y, p, rng.exponential(size=size) ** 3 if seed % 2 else None
-
-
-# -- the smooth ECE ----------------------------------------------------------------------------
+from strategies import family, fewer, instances, samples
 
 
 def reflections(width):
@@ -96,7 +73,7 @@ def test_kernel_smoothed_ece_is_the_fixed_point():
             assert smoothed_norm(v, c, value) == pytest.approx(value, abs=1e-12)
 
 
-@few
+@fewer
 @given(samples(max_size=8))
 def test_kernel_smoothed_ece_of_any_rows_is_the_fixed_point(sample):
     y, p, weight = sample
@@ -115,7 +92,7 @@ def test_kernel_smoothed_ece_is_accurate_where_it_is_small(spread, noise):
     rng = np.random.default_rng(1)
     v = np.sort(0.3 + 0.4 * spread * rng.random(20))
     joint = Joint.from_masses(v, 1 - v, v * (1 + noise * rng.normal(size=20)))
-    value = kernel_smoothed_ece_of(joint)
+    value = kernel_smoothed_ece(joint)
     assert 0 < value < noise
     norm = smoothed_norm(joint.prediction, joint.residual(), value)
     assert norm == pytest.approx(value, rel=1e-9)
@@ -171,72 +148,3 @@ def test_smoothing_does_not_increase_the_norm():
     assert all(a >= b - 1e-14 for a, b in pairwise(values))
     assert values[0] <= ece(y, p)
     assert values[-1] >= abs(np.mean(y - p)) - 1e-14
-
-
-# -- rounding ----------------------------------------------------------------------------------
-
-# name: the measure of a joint, the bounds
-BOUNDS = {
-    "brier_score": (brier_score_of, rounding.brier_bounds),
-    "ecce_mad": (ecce_mad_of, rounding.ecce_mad_bounds),
-    "ecce_range": (ecce_range_of, rounding.ecce_range_bounds),
-    "averaged_two_bin_ce": (averaged_two_bin_ce_of, rounding.averaged_two_bin_bounds),
-    "kernel_smoothed_ece": (kernel_smoothed_ece_of, rounding.kernel_smoothed_bounds),
-}
-bounded = pytest.mark.parametrize("name", BOUNDS)
-
-
-def check_rounding(name, exact, rounded):
-    of_joint, bounds = BOUNDS[name]
-    value, truth = of_joint(rounded), of_joint(exact)
-    lower, upper = bounds(rounded, value)
-    assert lower - 1e-13 <= truth <= upper + 1e-13
-    assert 0 <= lower <= upper
-    return upper - lower
-
-
-@bounded
-@few
-@given(sample=samples(), bits=st.integers(1, 16))
-def test_the_effect_of_a_grid_is_bounded(name, sample, bits):
-    y, p, weight = sample
-    exact = Joint.from_arrays(y, p, sample_weight=weight)
-    check_rounding(name, exact, exact.coarsen(bits))
-
-
-@bounded
-@few
-@given(sample=samples(), steps=st.integers(1, 12))
-def test_the_effect_of_rounded_predictions_is_bounded(name, sample, steps):
-    y, p, weight = sample
-    exact = Joint.from_arrays(y, p, sample_weight=weight)
-    rounded = Joint.from_masses(
-        np.round(exact.prediction * steps) / steps, exact.mass0, exact.mass1, radius=0.5 / steps
-    )
-    check_rounding(name, exact, rounded)
-
-
-@bounded
-@pytest.mark.parametrize("kind", FAMILIES)
-def test_the_effect_of_a_grid_on_every_family(name, kind):
-    for bits in (3, 8, 16):
-        y, p = family(kind, 300 if _kernels.COMPILED else 60, np.random.default_rng(bits))
-        exact = Joint.from_arrays(y, p)
-        check_rounding(name, exact, exact.coarsen(bits))
-
-
-@bounded
-def test_rows_arranged_against_the_grid(name):
-    for order in (1, -1):
-        place = np.tile([0.01, 0.3, 0.7, 0.99], 16)
-        p = (np.repeat(np.arange(16), 4) + place) / 16
-        y = np.tile([1, 1, 0, 0][::order], 16)
-        exact = Joint.from_arrays(y, p)
-        check_rounding(name, exact, exact.coarsen(4))
-
-
-@bounded
-def test_sixteen_bits_are_nearly_exact(name):
-    y, p = family("beta3", 2000, np.random.default_rng(0))
-    exact = Joint.from_arrays(y, p)
-    assert check_rounding(name, exact, exact.coarsen(16)) < 2e-3

@@ -1,0 +1,282 @@
+"""``Rows``: what users pass, checked once and sorted once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caldist import _validate
+from caldist._util.frames import library_of
+from caldist._util.types import Integers, Vector
+from caldist.data.categories import cluster_codes
+from caldist.data.joint import Joint
+from caldist.data.sorting import sorting_order
+from caldist.data.units import Units
+
+Labels = NDArray[np.uint8]
+
+
+class Rows:
+    """A sample: labels and predictions in the order given, or a joint that stands for them.
+
+    Every public function begins with :meth:`of` and passes the result on, which :meth:`of` takes
+    in place of the data too. What follows from the rows is made when it is first asked for, and
+    once: :attr:`joint`, their distribution; :attr:`order`, how they are sorted; :attr:`units`, what
+    replicates are made from.
+
+    Attributes
+    ----------
+    label, prediction, weight
+        The columns as clean arrays; weight is None where none was given. A joint has no columns.
+    cluster, n_clusters
+        The number of each row's cluster, and how many there are; None and 0 for independent rows.
+    library
+        Which frame library the predictions came from, if any.
+    """
+
+    def __init__(
+        self,
+        label: Labels | None,
+        prediction: Vector | None,
+        weight: Vector | None = None,
+        cluster: Integers | None = None,
+        n_clusters: int = 0,
+        *,
+        joint: Joint | None = None,
+        library: str | None = None,
+    ) -> None:
+        self._label, self._prediction = label, prediction
+        self.weight = weight
+        self.cluster, self.n_clusters = cluster, n_clusters
+        self.library = library
+        self.index: Integers | None = None  # of the rows this is a part of
+        self.is_summary = joint is not None
+        if joint is not None:
+            joint.normalized()  # raises for a joint without rows
+            self.joint = joint
+
+    @classmethod
+    def of(
+        cls,
+        y_true: ArrayLike | Joint | Rows,
+        y_prob: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+    ) -> Rows:
+        """Check labels and predictions, or take a joint that stands in their place."""
+        if isinstance(y_true, Joint | Rows):
+            refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, clusters=clusters)
+            return y_true if isinstance(y_true, Rows) else cls(None, None, joint=y_true)
+        if isinstance(y_prob, Joint):
+            message = "y_prob is a Joint: it stands for labels and predictions, so pass it alone."
+            raise TypeError(message)
+        label, prediction, weight = _validate.binary_inputs(y_true, y_prob, sample_weight)
+        code, number = _codes(clusters, label.size)
+        return cls(label, prediction, weight, code, number, library=library_of(y_prob))
+
+    # -- what there is -------------------------------------------------------------------------
+
+    @property
+    def label(self) -> Labels:
+        """The labels, in the order of the rows."""
+        if self._label is None:
+            raise TypeError(_NO_ROWS)
+        return self._label
+
+    @property
+    def prediction(self) -> Vector:
+        """The predictions, in the order of the rows."""
+        if self._prediction is None:
+            raise TypeError(_NO_ROWS)
+        return self._prediction
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, if that is known."""
+        return self.joint.n_rows if self.is_summary else self.label.size
+
+    @property
+    def n_positives(self) -> int | None:
+        """How many rows have label 1, if that is known."""
+        if not self.is_summary:
+            return int(self.label.sum())
+        return round(float(self.joint.mass1.sum())) if self.joint.counts_rows else None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the rows have weights."""
+        return not self.joint.counts_rows if self.is_summary else self.weight is not None
+
+    @cached_property
+    def order(self) -> Integers:
+        """The numbers of the rows by increasing prediction."""
+        return sorting_order(self.prediction)
+
+    @cached_property
+    def joint(self) -> Joint:
+        """The distribution of the rows."""
+        # Without weights or clusters values can be sorted, which takes half as long as an order.
+        known = "order" in self.__dict__ or self.weight is not None or self.cluster is not None
+        order = self.order if known else None
+        return Joint._of_rows(self.label, self.prediction, self.weight, order)  # noqa: SLF001
+
+    @cached_property
+    def units(self) -> Units:
+        """The rows on their sorted support; those without weight are left out."""
+        if self.is_summary or (self.weight is None and self.cluster is None):
+            return Units.of_joint(self.joint)
+        return self.row_units(self.cluster, self.n_clusters)
+
+    def row_units(self, cluster: Integers | None, n_clusters: int) -> Units:
+        """Return a unit for each row that has weight, with clusters of its own."""
+        order, joint = self.order, self.joint
+        if self.weight is not None:
+            order = order[self.weight[order] > 0]
+        share = np.ones(order.size) if self.weight is None else self.weight[order]
+        share = share / joint.total
+        if cluster is not None:
+            cluster = cluster[order]
+            n_clusters = min(n_clusters, int(cluster.max()) + 1)  # the last may have no weight
+        return Units(
+            prediction=joint.prediction,
+            residual=joint.residual(),
+            place=np.searchsorted(joint.prediction, self.prediction[order]),
+            label=self.label[order].astype(np.int64),
+            count=np.ones(order.size, dtype=np.int64),
+            share=share,
+            mass=share,
+            cluster=cluster,
+            n_clusters=n_clusters,
+        )
+
+    def on_grid(self, bits: int) -> Joint:
+        """Return the joint on a grid, without sorting rows."""
+        from caldist.data import grid
+
+        if self.is_summary:
+            return self.joint.coarsen(bits)
+        return Joint._from_grid(  # noqa: SLF001 -- of rows that were checked
+            grid.from_rows(self.label, self.prediction, self.weight, bits)
+        )
+
+    def split(self, code: Integers, count: int) -> list[Rows]:
+        """Return the rows of each group, ``code`` being the number of each row's; sorted already.
+
+        Clusters are numbered anew in each group, in the order of its rows as they were given.
+        """
+        place = self.order[np.argsort(code[self.order], kind="stable")]
+        parts = []
+        for rows in np.split(place, np.cumsum(np.bincount(code, minlength=count))[:-1]):
+            cluster, n_clusters = None, 0
+            if self.cluster is not None:
+                back = np.argsort(rows, kind="stable")
+                numbers, n_clusters = cluster_codes(self.cluster[rows[back]], rows.size)
+                cluster = np.empty_like(numbers)
+                cluster[back] = numbers
+            weight = None if self.weight is None else self.weight[rows]
+            part = Rows(
+                self.label[rows],
+                self.prediction[rows],
+                weight,
+                cluster,
+                n_clusters,
+                library=self.library,
+            )
+            part.order, part.index = np.arange(rows.size), rows
+            parts.append(part)
+        return parts
+
+
+_NO_ROWS = (
+    "a Joint says nothing of single rows, which this needs: pass labels and predictions instead."
+)
+_CANNOT = {
+    "clusters": (
+        "clusters was given with a Joint, which does not say which rows belong together: pass "
+        "labels and predictions instead of the Joint."
+    ),
+    "sample_weight": (
+        "sample_weight was given with a Joint, which has the weights of its rows in it already: "
+        "leave it out."
+    ),
+    "by": (
+        "by was given with a Joint, which has no rows to divide: make a joint of each sub-group, "
+        "for example with caldist.summarize(…, by=…), and pass them as {name: joint}."
+    ),
+}
+
+
+def refuse_beside_joint(**given: object) -> None:
+    """Raise for an argument that a joint in the place of the data leaves no room for."""
+    for name, value in given.items():
+        if value is not None:
+            message = _CANNOT.get(
+                name, f"{name} was given beside a Joint, which stands for both: pass it alone."
+            )
+            raise TypeError(message)
+
+
+def _codes(clusters: ArrayLike | None, size: int) -> tuple[Integers | None, int]:
+    return (None, 0) if clusters is None else cluster_codes(clusters, size)
+
+
+def models_of(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    name: str | None = None,
+    default: str = "model",
+) -> dict[str, Rows]:
+    """Return the rows of each model, by name.
+
+    Models are labels with one array of predictions or several under their names, on the same rows;
+    or a joint, or several under their names, each of rows of its own. ``name`` is that of a single
+    model.
+    """
+    if name is not None and not isinstance(name, str):
+        message = f"name is {_validate.show(name)}; it must be a text."
+        raise TypeError(message)
+    several = y_true if isinstance(y_true, Mapping) else y_prob
+    if isinstance(several, Mapping) and name is not None:
+        argument = "y_true" if several is y_true else "y_prob"
+        message = (
+            f"name is {_validate.show(name)}, but {argument} is a dict, whose keys are the names."
+        )
+        raise ValueError(message)
+    if isinstance(y_true, Mapping):
+        refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, clusters=clusters)
+        return _summaries(y_true)
+    if not isinstance(y_prob, Mapping):
+        rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+        return {default if name is None else name: rows}
+    label, predictions = _validate.models(y_true, y_prob)
+    weight = None if sample_weight is None else _validate.weights(sample_weight, label.size)
+    code, number = _codes(clusters, label.size)
+    return {
+        key: Rows(label, prediction, weight, code, number, library=library_of(y_prob[key]))
+        for key, prediction in predictions.items()
+    }
+
+
+def _summaries(joints: Mapping[Any, Any]) -> dict[str, Rows]:
+    if not joints:
+        message = "y_true is empty: at least one joint is needed, {name: joint}."
+        raise ValueError(message)
+    for key, joint in joints.items():
+        if not isinstance(key, str):
+            message = f"y_true has the key {_validate.show(key)}; a name must be a text."
+            raise TypeError(message)
+        if not isinstance(joint, Joint | Rows):
+            message = (
+                f"y_true[{key!r}] is of type {type(joint).__name__}; a dict in place of the labels "
+                "holds a caldist.Joint for each model."
+            )
+            raise TypeError(message)
+    return {key: Rows.of(cast("Joint | Rows", joint)) for key, joint in joints.items()}

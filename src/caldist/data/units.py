@@ -1,0 +1,274 @@
+"""Units: rows on their sorted support, from which replicates and standard errors are made.
+
+A replicate is a vector of new residual masses on the support, made in O(n) without a sort.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caldist._kernels import replicates
+from caldist._util.types import Integers, Vector
+from caldist.data.joint import Joint
+
+FLIPS, LABELS = 0, 1  # families of replicates: random signs, and labels drawn from predictions
+
+_ROWS_PER_UNIT = 32  # from which one binomial draw is cheaper than a random number for each row
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Rows as units on the sorted support: the rows that share prediction, label and weight.
+
+    Attributes
+    ----------
+    prediction
+        The distinct predictions, increasing: the support.
+    residual
+        The residual masses on it, E[(y - v) 1(v = v_i)].
+    place, label, count
+        For each unit its index in the support, its label and its number of rows.
+    share
+        The weight of one row of the unit, divided by the total weight of all rows.
+    mass
+        The weight of all rows of the unit, divided by the total weight.
+    cluster
+        The cluster of each unit, numbered from 0, or None for independent rows. With clusters each
+        unit is one row.
+    n_clusters
+        The number of clusters; 0 for independent rows.
+    heaviest
+        For rows with weights of which only sums are known, a bound on the largest share of one;
+        ``count`` is then of effective rows. None where shares are those of rows.
+    """
+
+    prediction: Vector
+    residual: Vector
+    place: Integers
+    label: Integers
+    count: Integers
+    share: Vector
+    mass: Vector
+    cluster: Integers | None = None
+    n_clusters: int = 0
+    heaviest: float | None = None
+
+    @classmethod
+    def of_joint(cls, joint: Joint) -> Units:
+        """Take the rows behind a joint distribution.
+
+        Of rows with weights w only Σw and Σw² are known at each prediction and label. They become
+        as many rows of equal weight as have the same standard error, (Σw)²/Σw², rounded, with a
+        weight that makes Σw² right. Weights whose squares are too small for numbers become one row.
+        """
+        ones, zeros = np.flatnonzero(joint.mass1), np.flatnonzero(joint.mass0)
+        place = np.concatenate((ones, zeros))
+        label = np.repeat(np.array([1, 0]), (ones.size, zeros.size))
+        total = joint.total
+        weight = np.concatenate((joint.mass1[ones], joint.mass0[zeros]))
+        mass, heaviest = weight / total, None
+        if joint.counts_rows:
+            count = weight.astype(np.int64)
+            share = np.full(count.size, 1 / total)
+        else:
+            square0, square1 = _known_squares(joint)
+            square = np.concatenate((square1[ones], square0[zeros])) / total / total
+            square = np.where(square > 0, square, mass**2)
+            count = _effective_rows(mass, square)
+            share = np.sqrt(square / count)
+            heaviest = _heaviest(square, joint.n_rows)
+        return cls(
+            prediction=joint.prediction,
+            residual=joint.residual(),
+            place=place,
+            label=label,
+            count=count,
+            share=share,
+            mass=mass,
+            heaviest=heaviest,
+        )
+
+    # -- what follows from the units -----------------------------------------------------------
+
+    @cached_property
+    def n_rows(self) -> int:
+        """The number of rows, of equal weight where they come from a weighted summary."""
+        return int(self.count.sum())
+
+    @cached_property
+    def error(self) -> Vector:
+        """The residual y - v of a row of each unit."""
+        return np.asarray(self.label - self.prediction[self.place])
+
+    @cached_property
+    def _signed_share(self) -> Vector:
+        return self.share * self.error
+
+    @cached_property
+    def drawn_units(self) -> tuple[Integers, Vector, Integers]:
+        """The place, share and count of units that need not share a label."""
+        if self.heaviest is not None:  # what is drawn must not depend on the labels that were seen
+            mass, square = self.at_predictions(self.mass), self.squares
+            rows = _effective_rows(mass, square)
+            return np.arange(mass.size), np.sqrt(square / rows), rows
+        if self.cluster is None and (self.share == self.share[0]).all():
+            rows = np.bincount(self.place, weights=self.count, minlength=self.prediction.size)
+            everywhere = np.arange(self.prediction.size)
+            return everywhere, np.full(rows.size, self.share[0]), rows.astype(np.int64)
+        return self.place, self.share, self.count
+
+    def at_predictions(self, values: Vector) -> Vector:
+        """Return the sum over each prediction of one value for each unit."""
+        added = np.bincount(self.place, weights=values, minlength=self.prediction.size)
+        return added.astype(np.float64, copy=False)
+
+    @cached_property
+    def squares(self) -> Vector:
+        """The sum of the squared shares of the rows at each prediction."""
+        return self.at_predictions(self.count * self.share**2)
+
+    def cluster_sums(self, values: Vector) -> Vector:
+        """Return the sum over each cluster of one value for each unit."""
+        assert self.cluster is not None  # noqa: S101 -- only called with clusters
+        return np.asarray(np.bincount(self.cluster, values, self.n_clusters), np.float64)
+
+    def part_shares(self) -> Vector:
+        """Return the share of each independent part: of each cluster, or of a row of each unit."""
+        return self.share if self.cluster is None else self.cluster_sums(self.share)
+
+    @property
+    def largest_share(self) -> float:
+        """The largest share of an independent part, or a bound on it."""
+        return float(self.part_shares().max()) if self.heaviest is None else self.heaviest
+
+    def standard_error(self, function: Vector) -> float:
+        """Return the standard error of the mean of a function with one value for each unit.
+
+        The mean is the weighted one, and rows of one cluster may depend on each other in any way.
+        """
+        mean = float(self.mass @ function)
+        deviation = self.share * (function - mean)
+        if self.cluster is None:
+            return math.sqrt(float(self.count @ deviation**2))
+        return math.sqrt(float((self.cluster_sums(deviation) ** 2).sum()))
+
+    # -- replicates ----------------------------------------------------------------------------
+
+    def flip(self, rng: np.random.Generator) -> Vector:
+        """Return residual masses after a random sign for each row, or for each cluster of rows.
+
+        They are distributed like the error of the residual masses, c* - c.
+        """
+        return self._flip(rng, self.place, self._signed_share, self.prediction.size)
+
+    def flip_clusters(self, bits: NDArray[np.uint8]) -> Vector:
+        """Return residual masses after the given signs of the clusters, see :func:`random_bits`."""
+        out = np.empty(self.prediction.size)
+        replicates.flip_clusters(bits, self.place, self._signed_share, self.cluster, out)
+        return out
+
+    def flip_masses(self, rng: np.random.Generator) -> Vector:
+        """Return changes of the masses of label 0 on the support, then of label 1, by signs.
+
+        The signs are centred: the changes add up to 0, like those of a probability distribution.
+        """
+        place, mass = self._masses
+        change = self._flip(rng, place, self.share, mass.size)
+        change -= change.sum() * mass
+        return change
+
+    @cached_property
+    def _masses(self) -> tuple[Integers, Vector]:
+        place = self.place + self.label * self.prediction.size
+        mass = np.bincount(place, self.mass, 2 * self.prediction.size)
+        return place, mass.astype(np.float64)
+
+    def _flip(self, rng: np.random.Generator, place: Integers, size: Vector, length: int) -> Vector:
+        out = np.empty(length)
+        if self.cluster is not None:
+            bits = random_bits(rng, self.n_clusters)
+            replicates.flip_clusters(bits, place, size, self.cluster, out)
+        elif self.n_rows > _ROWS_PER_UNIT * self.count.size:
+            signs = 2.0 * rng.binomial(self.count, 0.5) - self.count
+            replicates.collect(signs, place, size, out)
+        else:
+            bits = random_bits(rng, self.n_rows)
+            replicates.flip_rows(bits, place, size, self.count, out)
+        return out
+
+    def draw_clusters(self, rng: np.random.Generator) -> Vector:
+        """Return the residual masses of new labels, one random number deciding a whole cluster.
+
+        A row has label 1 where it is below its prediction, so the labels of a cluster depend as
+        much as they can. Flipped signs would not do in a narrow range near 0 or 1, where residuals
+        are far from symmetric.
+        """
+        assert self.cluster is not None  # noqa: S101 -- only called with clusters
+        v = self.prediction[self.place]
+        ones = rng.random(self.n_clusters)[self.cluster] < v
+        return self.at_predictions(self.share * (ones - v))
+
+    def draw(self, rng: np.random.Generator) -> Vector:
+        """Return the residual masses of new labels, each 1 with its prediction as probability.
+
+        They are what perfectly calibrated, independent rows would show.
+        """
+        place, share, count = self.drawn_units
+        out = np.empty(self.prediction.size)
+        total = int(count.sum())
+        if total > _ROWS_PER_UNIT * count.size:
+            v = self.prediction[place]
+            replicates.collect(rng.binomial(count, v) - count * v, place, share, out)
+        else:
+            uniform = rng.random(total)
+            replicates.draw_labels(uniform, place, share, count, self.prediction, out)
+        return out
+
+
+def _known_squares(joint: Joint) -> tuple[Vector, Vector]:
+    if joint.weight_square0 is None or joint.weight_square1 is None:
+        message = (
+            "the masses of joint do not say how many rows there are, nor of which weight, so "
+            "nothing can be said of the population: pass n_rows to Joint.from_masses (and "
+            "weight_square0, weight_square1 where rows have weights, as they have if n_rows is not "
+            "the sum of the masses), or pass the rows themselves."
+        )
+        raise ValueError(message)
+    for squares in (joint.weight_square0, joint.weight_square1):
+        if not np.isfinite(squares).all():
+            message = (
+                "the squares of the weights add up to too much: divide the weights by their "
+                "maximum, which changes nothing else."
+            )
+            raise ValueError(message)
+    return joint.weight_square0, joint.weight_square1
+
+
+def _heaviest(square: Vector, n_rows: int | None) -> float:
+    """Bound the largest share of a row from sums of squared shares.
+
+    It is at most the root of its own sum and, of n shares that add up to 1, at most one standard
+    deviation times √(n − 1) above their mean (Samuelson).
+    """
+    bound = math.sqrt(float(square.max()))
+    if n_rows is None:
+        return bound
+    variance = max(0.0, float(square.sum()) / n_rows - 1 / n_rows**2)
+    return min(bound, 1 / n_rows + math.sqrt((n_rows - 1) * variance))
+
+
+def _effective_rows(mass: Vector, square: Vector) -> Integers:
+    """Return (Σw)²/Σw², rounded; 1 where the weights are too small for squares to be numbers."""
+    rows = np.ones_like(mass)
+    np.divide(mass**2, square, out=rows, where=square > 0)
+    return np.maximum(1, np.rint(rows)).astype(np.int64)
+
+
+def random_bits(rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
+    """Return at least ``size`` random bits, bit i being ``bits[i >> 3] >> (i & 7) & 1``."""
+    return np.frombuffer(rng.bytes((size + 7) // 8), dtype=np.uint8)

@@ -1,0 +1,284 @@
+r"""Differences between models: interval ends and p-values for any pair of them.
+
+Notation: c the residual masses of a model, T = ‖c‖ its measure, c0 and T0 those of the population,
+w0 the witness of c0, h = c - c0. For two models a and b
+
+    (Ta - Ta0) - (Tb - Tb0) ≤ ‖ha‖ - ⟨wb0, hb⟩,
+
+because a norm obeys the triangle inequality and Tb ≥ ⟨wb0, cb⟩ = Tb0 + ⟨wb0, hb⟩. Random signs give
+the law of the right side, also where a model is calibrated and Ta itself is far from normal: one
+for each row, shared by all models on the same rows, and signs of their own for samples that are
+independent of each other. Besides, |Ta0 - Tb0| ≤ ‖ca0 - cb0‖, whose upper end is that of a mean:
+close models have a short interval, whatever their common error.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from caldist._util.types import Vector
+from caldist.data.rows import Rows
+from caldist.data.units import FLIPS, Units, random_bits
+from caldist.inference._limits import normal_quantile
+from caldist.inference._resampling import Resampler, order_statistic
+from caldist.measures._measure import Measure
+from caldist.measures._norm import Norm
+
+# Each end, and the bound on the size of the difference, may fail with a third of the total.
+PARTS = 3
+_LEAST = 1e-300  # below which no p-value is looked for
+
+
+class PairedRows:
+    """The predictions of several models on the same rows, and means over these."""
+
+    def __init__(self, models: Sequence[Rows]) -> None:
+        first = models[0]
+        self.models = models
+        self.label = first.label
+        size = self.label.size
+        # The independent parts: the rows, or the clusters of rows.
+        self.part = np.arange(size) if first.cluster is None else first.cluster
+        self.n_parts = size if first.cluster is None else first.n_clusters
+        weight = first.weight
+        self.share = np.full(size, 1 / size) if weight is None else weight / weight.sum()
+        # A row without weight counts nowhere, and its prediction may lie beyond the support.
+        self.kept = slice(None) if weight is None else weight > 0
+
+    def mean(self, value: Vector) -> Mean:
+        """Return the mean of a value of each row that counts."""
+        share, part = self.share[self.kept], self.part[self.kept]
+        mean = float(share @ value)
+        parts = np.bincount(part, share * value)
+        deviations = np.bincount(part, share * (value - mean))
+        return Mean(mean, math.sqrt(float(deviations @ deviations)), float(np.abs(parts).max()))
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean with its standard error and the largest absolute contribution of one part to it."""
+
+    value: float
+    error: float
+    largest: float
+
+    def margin(self, delta: float) -> float:
+        """Return how far the expectation lies above, at most, with probability 1 - δ.
+
+        The second term, Bernstein's, makes up for the skewness that rare labels bring.
+        """
+        return math.log(1 / delta) / 3 * self.largest - normal_quantile(delta) * self.error
+
+    def minus(self, other: Mean) -> Mean:
+        """Return the difference to the mean of a sample that is independent of this one."""
+        error = math.hypot(self.error, other.error)
+        return Mean(self.value - other.value, error, max(self.largest, other.largest))
+
+
+class Differences(Protocol):
+    """What all pairs of models can be asked."""
+
+    values: list[float]
+
+    def ends(self, a: int, b: int, delta: float) -> tuple[float, float]:
+        """Return the ends of the interval, which fails with probability δ."""
+
+    def pvalue(self, a: int, b: int, closer: float = 0.0) -> float:
+        """Return the least δ with 0 outside the interval; above 1 where there is none."""
+
+
+class _Norms(ABC):
+    """Differences of a measure that is a norm of the residual masses."""
+
+    def __init__(self, measure: Measure[Any], units: Sequence[Units]) -> None:
+        self._measure, self._units = measure, units
+        self._norms = [measure.norm(part.prediction) for part in units]
+        # Residuals that all vanish have no witness: any function may be the population's.
+        self._witnesses = [
+            norm.witnesses(part.residual) if part.residual.any() else None
+            for norm, part in zip(self._norms, units, strict=True)
+        ]
+        self.values = [norm(part.residual) for norm, part in zip(self._norms, units, strict=True)]
+        self._bound = max(norm.bound for norm in self._norms)
+
+    def _draw(
+        self, resampler: Resampler, flips: Callable[[np.random.Generator], list[Vector]]
+    ) -> None:
+        """Keep, for each replicate and model, ‖h‖ and the least ⟨w, h⟩ over its witnesses."""
+
+        def replicate(rng: np.random.Generator) -> list[tuple[float, float]]:
+            draw = []
+            for masses, norm, witnesses in zip(
+                flips(rng), self._norms, self._witnesses, strict=True
+            ):
+                size = norm(masses)
+                along = -size if witnesses is None else float((witnesses @ masses).min())
+                draw.append((size, along))
+            return draw
+
+        size = sum(part.n_rows for part in self._units)
+        draws = resampler.run(replicate, family=FLIPS, size=size)
+        self._size, self._along = draws[..., 0], draws[..., 1]
+
+    def ends(self, a: int, b: int, delta: float) -> tuple[float, float]:
+        """Return the ends of the interval, which fails with probability δ."""
+        level = 1 - delta / PARTS
+        difference = self.values[a] - self.values[b]
+        down = float(order_statistic(self._excess(a, b), level))
+        up = float(order_statistic(self._excess(b, a), level))
+        most = min(self._largest_difference(a, b, delta / PARTS), self._bound)
+        # The difference itself is inside, however few the replicates.
+        low, high = difference - max(down, 0.0), difference + max(up, 0.0)
+        return max(low, 0.0 - most), min(high, most)
+
+    def pvalue(self, a: int, b: int, closer: float = 0.0) -> float:
+        """Return the least δ with 0 outside the interval; above 1 where there is none.
+
+        The difference is taken to be ``closer`` to 0, which is what rounding may have hidden.
+        """
+        difference = self.values[a] - self.values[b]
+        size = abs(difference) - closer
+        if size <= 0:
+            return math.inf
+        excess = self._excess(a, b) if difference > 0 else self._excess(b, a)
+        beyond = int(np.count_nonzero(excess >= size))
+        return PARTS * (1 + beyond) / (1 + excess.size)
+
+    def _excess(self, a: int, b: int) -> Vector:
+        """Return draws of how far the sample's difference can lie above the population's."""
+        return np.asarray(self._size[:, a] - self._along[:, b])
+
+    def _largest_difference(self, a: int, b: int, delta: float) -> float:
+        """Return the upper end of the interval for ‖ca - cb‖, on the support of both."""
+        first, second = self._units[a], self._units[b]
+        if self._same(a, b):
+            return 0.0
+        support = np.union1d(first.prediction, second.prediction)
+        masses = np.zeros(support.size)
+        masses[np.searchsorted(support, first.prediction)] += first.residual
+        masses[np.searchsorted(support, second.prediction)] -= second.residual
+        if not masses.any():  # by chance, and without a witness
+            return math.inf
+        # Of both signs always the same, so that exchanging the models mirrors the interval.
+        masses *= np.sign(masses[np.flatnonzero(masses)[0]])
+        norm: Norm = self._measure.norm(support)
+        return norm(masses) + max(
+            self._mean(a, b, support, witness).margin(delta) for witness in norm.witnesses(masses)
+        )
+
+    @abstractmethod
+    def _same(self, a: int, b: int) -> bool:
+        """Whether two models make the same predictions for the same rows."""
+
+    @abstractmethod
+    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
+        """Return the mean of e_a w(v_a) - e_b w(v_b), w being given on the support."""
+
+
+class PairedNorms(_Norms):
+    """Models on the same rows: they share the signs."""
+
+    def __init__(self, rows: PairedRows, measure: Measure[Any], resampler: Resampler) -> None:
+        self._rows = rows
+        super().__init__(
+            measure, [model.row_units(rows.part, rows.n_parts) for model in rows.models]
+        )
+
+        def flips(rng: np.random.Generator) -> list[Vector]:
+            bits = random_bits(rng, rows.n_parts)
+            return [part.flip_clusters(bits) for part in self._units]
+
+        self._draw(resampler, flips)
+
+    def _same(self, a: int, b: int) -> bool:
+        first, second = (self._rows.models[k].prediction for k in (a, b))
+        return np.array_equal(first, second)
+
+    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
+        parts = []
+        for k in (a, b):
+            v = self._rows.models[k].prediction[self._rows.kept]
+            error = self._rows.label[self._rows.kept] - v
+            parts.append(error * witness[np.searchsorted(support, v)])
+        return self._rows.mean(parts[0] - parts[1])
+
+
+class IndependentNorms(_Norms):
+    """Samples that are independent of each other: each has signs of its own."""
+
+    def __init__(self, units: Sequence[Units], measure: Measure[Any], resampler: Resampler) -> None:
+        super().__init__(measure, units)
+        self._draw(resampler, lambda rng: [part.flip(rng) for part in units])
+
+    def _same(self, a: int, b: int) -> bool:
+        return a == b
+
+    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
+        means = []
+        for k in (a, b):
+            units = self._units[k]
+            place = np.searchsorted(support, units.prediction)
+            means.append(_unit_mean(units, units.error * witness[place][units.place]))
+        return means[0].minus(means[1])
+
+
+def _unit_mean(units: Units, value: Vector) -> Mean:
+    largest = float(np.abs(units.share * value).max())
+    if units.heaviest is not None:
+        largest = units.heaviest * float(np.abs(value).max())
+    if units.cluster is not None:
+        largest = float(np.abs(units.cluster_sums(units.share * value)).max())
+    return Mean(float(units.mass @ value), units.standard_error(value), largest)
+
+
+class Means:
+    """Differences of a measure that is the mean of a loss, between 0 and 1."""
+
+    def __init__(
+        self, loss: Callable[[Vector, Vector], Vector], rows: PairedRows | Sequence[Units]
+    ) -> None:
+        self._rows = rows
+        self._losses: list[Vector] = []
+        self._alone: list[Mean] = []
+        if isinstance(rows, PairedRows):
+            label = rows.label[rows.kept].astype(np.float64)
+            self._losses = [loss(label, model.prediction[rows.kept]) for model in rows.models]
+            self._alone = [rows.mean(values) for values in self._losses]
+        else:
+            for units in rows:
+                label = units.label.astype(np.float64)
+                self._losses.append(loss(label, units.prediction[units.place]))
+                self._alone.append(_unit_mean(units, self._losses[-1]))
+        self.values = [mean.value for mean in self._alone]
+
+    def _difference(self, a: int, b: int) -> Mean:
+        if isinstance(self._rows, PairedRows):
+            return self._rows.mean(self._losses[a] - self._losses[b])
+        return self._alone[a].minus(self._alone[b])
+
+    def ends(self, a: int, b: int, delta: float) -> tuple[float, float]:
+        """Return the ends of the interval, which fails with probability δ."""
+        difference = self.values[a] - self.values[b]
+        margin = self._difference(a, b).margin(delta / 2)
+        return max(difference - margin, -1.0), min(difference + margin, 1.0)
+
+    def pvalue(self, a: int, b: int, closer: float = 0.0) -> float:
+        """Return the least δ with 0 outside the interval; above 1 where there is none."""
+        size = abs(self.values[a] - self.values[b]) - closer
+        mean = self._difference(a, b)
+        if size <= mean.margin(0.5):
+            return math.inf
+        inside, outside = math.log(_LEAST), 0.0
+        while outside - inside > 1e-12:
+            middle = (inside + outside) / 2
+            if size <= mean.margin(math.exp(middle) / 2):
+                inside = middle
+            else:
+                outside = middle
+        return math.exp(outside)

@@ -1,0 +1,94 @@
+r"""Sums of the Laplace kernel K(u, v) = exp(-|u - v|/h), exactly, in O(n).
+
+Notation: v the sorted predictions, c a number for each, h the bandwidth. A recursion carries
+
+    sum over v_j < v_i of c_j exp(-(v_i - v_j)/h)
+
+from one prediction to the next, and the way back does the same for v_j > v_i. Every factor is at
+most 1, so that nothing overflows at any bandwidth.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:  # plain Python on a machine without Cython
+    from caldist.kernels import _shim as cython
+
+from caldist.kernels._arrays import doubles
+
+if cython.compiled:
+    from cython.cimports.libc.math import exp
+else:
+    from math import exp
+
+
+def squared(
+    v: cython.const[cython.double][::1], c: cython.const[cython.double][::1], h: cython.double
+) -> float:
+    """Return sum_ij c_i c_j K(v_i, v_j), the predictions being distinct."""
+    i: cython.Py_ssize_t
+    carried: cython.double = 0.0
+    value: cython.double = 0.0
+    with cython.nogil:
+        for i in range(v.shape[0]):
+            if i > 0:
+                carried = exp((v[i - 1] - v[i]) / h) * (carried + c[i - 1])
+            value += c[i] * (c[i] + 2.0 * carried)
+    return value
+
+
+def sums(
+    v: cython.const[cython.double][::1],
+    c: cython.const[cython.double][::1],
+    h: cython.double,
+    value: cython.double[::1],
+    first: cython.double[::1],
+    second: cython.double[::1],
+) -> None:
+    """Write sum_j c_j K(v_i, v_j) for each i, and its derivatives in v_i that have room.
+
+    Predictions may be equal: they have slope and curvature 0 on each other, as automatic
+    differentiation of |u - v| gives.
+    """
+    n: cython.Py_ssize_t = v.shape[0]
+    slopes: cython.bint = first.shape[0] > 0
+    curvatures: cython.bint = second.shape[0] > 0
+    # Into each run of equal predictions, at its first one, until the way back.
+    decay: cython.double[::1] = first if slopes else doubles(n)
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    start: cython.Py_ssize_t = 0
+    below: cython.double = 0.0
+    equal: cython.double = 0.0
+    above: cython.double = 0.0
+    factor: cython.double
+    with cython.nogil:
+        while start < n:
+            decay[start] = exp((v[start - 1] - v[start]) / h) if start > 0 else 0.0
+            below = decay[start] * (below + equal)
+            equal = 0.0
+            i = start
+            while i < n and v[i] == v[start]:
+                equal += c[i]
+                value[i] = below
+                i += 1
+            start = i
+        start = n - 1
+        while start >= 0:
+            i = start
+            while i > 0 and v[i - 1] == v[start]:
+                i -= 1
+            equal = 0.0
+            for j in range(i, start + 1):
+                equal += c[j]
+            below = value[i]
+            factor = decay[i]
+            for j in range(i, start + 1):
+                value[j] = below + equal + above
+                if slopes:
+                    first[j] = (above - below) / h
+                if curvatures:
+                    second[j] = (above + below) / h / h
+            above = factor * (above + equal)
+            start = i - 1

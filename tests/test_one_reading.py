@@ -1,0 +1,91 @@
+"""Rows are checked once and sorted once for each model, whatever is made of them."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import caldist
+from caldist import _validate
+from caldist.data import joint as joint_module
+from caldist.data import rows as rows_module
+from caldist.data import sorting
+
+ROWS = 600
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    truth = rng.random(ROWS)
+    return {
+        "y_true": (rng.random(ROWS) < truth).astype(int),
+        "y_prob": {"honest": truth, "other": truth**2, "third": np.sqrt(truth)},
+    }
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """Count checks, and sorts of numbers that are as many as the rows, by the function's name."""
+    found = Counter()
+
+    def count(module, name, *, every=True):
+        function = getattr(module, name)
+
+        def counting(*args, **options):
+            first = np.asarray(args[0])
+            if every or (first.dtype.kind == "f" and first.ndim == 1 and first.size >= ROWS):
+                found[name] += 1
+            return function(*args, **options)
+
+        monkeypatch.setattr(module, name, counting)
+
+    for name in ("labels", "probabilities", "weights"):
+        count(_validate, name)
+    count(joint_module, "sort_rows")
+    for module in (rows_module, sorting):
+        count(module, "sorting_order")
+    for name in ("sort", "argsort", "unique", "quantile", "partition"):
+        count(np, name, every=False)
+    return found
+
+
+def test_a_report_reads_and_sorts_rows_once(counts, rows):
+    caldist.report(rows["y_true"], rows["y_prob"]["honest"], n_resamples=99).to_html()
+    assert counts == {"labels": 1, "probabilities": 1, "sort_rows": 1}
+
+
+def test_a_report_of_three_models_reads_and_sorts_each_once(counts, rows):
+    found = caldist.report(
+        rows["y_true"],
+        rows["y_prob"],
+        by=np.arange(ROWS) % 2,
+        sample_weight=np.linspace(1, 2, ROWS),
+        clusters=np.arange(ROWS) // 4,
+        n_resamples=199,
+    )
+    found.to_html()
+    assert len(found.pairs) == 3
+    assert len(found.groups) == 6
+    assert counts == {
+        "labels": 1,
+        "probabilities": 3,
+        "weights": 1,
+        "sorting_order": 3,
+        "argsort": 3,
+    }
+
+
+def test_three_models_without_weights_are_sorted_once_each(counts, rows):
+    caldist.report(rows["y_true"], rows["y_prob"], n_resamples=199)
+    assert counts == {"labels": 1, "probabilities": 3, "sorting_order": 3, "argsort": 3}
+
+
+@pytest.mark.parametrize("function", [caldist.confidence_interval, caldist.calibration_test])
+def test_intervals_and_tests_read_and_sort_rows_once(counts, rows, function):
+    y_true, y_prob = rows["y_true"], rows["y_prob"]["honest"]
+    function(y_true, y_prob, n_resamples=99, rng=0)
+    assert counts == {"labels": 1, "probabilities": 1, "sort_rows": 1}
+    counts.clear()
+    function(y_true, y_prob, clusters=np.arange(ROWS) // 4, n_resamples=99, rng=0)
+    assert counts == {"labels": 1, "probabilities": 1, "sorting_order": 1, "argsort": 1}
