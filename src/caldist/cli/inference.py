@@ -40,8 +40,8 @@ def test(
     """Test whether predictions are calibrated.
 
     The p-value is exact in finite samples: how often would calibrated predictions look this bad?
-    With --clusters whole clusters are drawn, and it is right for many clusters. FILE may be
-    summaries (.npz), each of which is tested; rounding makes their p-values larger.
+    With --clusters the residuals of whole clusters change sign, which is right for many clusters.
+    FILE may be summaries (.npz), each of which is tested; rounding makes their p-values larger.
     """
     from caldist.inference import calibration_test
 

@@ -70,7 +70,7 @@ def summarize(
 @click.argument("files", nargs=-1, required=True, metavar="SUMMARY...")
 @_options.out(required=True, help="The summary to write, .npz.")
 def merge(*, files: tuple[str, ...], out: str) -> None:
-    """Merge summaries of different rows into one, in any order, to the bit."""
+    """Merge summaries of different rows into one, in any order."""
     _options.check_out(out, [".npz"])
     with Data(files).opened() as found:
         if isinstance(found, list):
