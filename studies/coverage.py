@@ -13,17 +13,19 @@ from unittest import mock
 
 import numpy as np
 
+from caldist.inference import _limits
 from caldist.inference._resampling import Resampler
 from caldist.inference.bracket import distance_bracket
 from caldist.inference.comparison import compare
 from caldist.inference.intervals import confidence_interval
+from caldist.measures._measure import Measure
 from studies.bootstrap import percentile_bootstrap
 from studies.laws import LAWS, PAIRS, Law, Pair, Sample, stream
-from studies.measures import BRACKET, COMPARED, STUDIED
+from studies.measures import BRACKET, COMPARED, SPLIT, STUDIED, TOGETHER
 from studies.runs import Row
 from studies.truth import SLACK, bracket_truth, difference_truth, truth
 
-__all__ = ["FULL", "LEVELS", "ROWS", "Plan", "cells", "coverage_cell"]
+__all__ = ["FULL", "LEVELS", "ROWS", "SPLITTING", "Plan", "cells", "coverage_cell", "plan_of"]
 
 LEVELS = (0.9, 0.95)
 ROWS = (100, 400, 2000)
@@ -74,48 +76,82 @@ class Plan:
 
 
 FULL = Plan()
+# Cells of limits by splitting: more data sets as long as they leave it open.
+SPLITTING = Plan(data_sets=(200, 200, 100), longest=5)
+
+
+def plan_of(full: Plan, splitting: Plan, cell: tuple[str | int, ...]) -> Plan:
+    """Return the plan of a cell: of those with limits by splitting the second one."""
+    return splitting if cell[0] in LAWS and cell[2] in TOGETHER else full
 
 
 def cells(rows: Sequence[int] = ROWS) -> list[tuple[str, int, str]]:
-    """Return (law or pair, rows, measure) of all cells, the slow ones first."""
+    """Return (law or pair, rows, measure) of all cells, the slow ones first.
+
+    A cell of a measure in ``TOGETHER`` has rows for all that is made together with it.
+    """
+    found = [m for m in (*STUDIED, BRACKET) if m in TOGETHER or m not in _ALONG]
     return [
         (name, n, measure)
         for n in sorted(rows, reverse=True)
-        for laws, measures in ((LAWS, (*STUDIED, BRACKET)), (PAIRS, COMPARED))
+        for laws, measures in ((LAWS, found), (PAIRS, COMPARED))
         for name in laws
         for measure in measures
     ]
 
 
+_ALONG = {name for names in TOGETHER.values() for name in names[1:]}
+
+
 def coverage_cell(name: str, n: int, measure: str, *, plan: Plan) -> list[Row]:
-    """Simulate one cell and return a row for each confidence level."""
+    """Simulate one cell and return a row for each measure and confidence level."""
     law = LAWS.get(name) or PAIRS[name]
-    interval, true = _method(law, measure, plan.n_resamples)
+    measures = TOGETHER.get(measure, (measure,)) if isinstance(law, Law) else (measure,)
+    methods = {key: _method(law, key, plan.n_resamples) for key in measures}
     first = plan.data_sets[ROWS.index(n)] * (plan.means if measure == "brier_score" else 1)
-    hits = _Tally()
+    hits = {key: _Tally() for key in measures}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"only \d", UserWarning)
         for at in range(first * plan.longest):
-            if at and at % first == 0 and hits.is_clear():
+            if at and at % first == 0 and all(tally.is_clear() for tally in hits.values()):
                 break
             sample = law.draw(n, stream(plan.seed, name, n, at))
             with drawn_once():
-                ends = [
-                    interval(sample, level, stream(plan.seed, name, n, measure, at))
-                    for level in LEVELS
-                ]
-            hits.add(ends, true)
-    bootstrap = _Tally()
-    if measure != BRACKET:
-        sets = plan.distance_sets if measure == "lower_distance" else plan.bootstrap_sets
-        for at in range(min(sets, first)):
-            sample = law.draw(n, stream(plan.seed, name, n, at))
-            rng = stream(plan.seed, name, n, measure, at, "bootstrap")
-            resamples = plan.bootstrap_resamples
-            bootstrap.add(percentile_bootstrap(sample, measure, LEVELS, resamples, rng), true)
+                for key, (interval, true) in methods.items():
+                    ends = [
+                        interval(sample, level, stream(plan.seed, name, n, measure, at))
+                        for level in LEVELS
+                    ]
+                    hits[key].add(ends, true)
+    return [
+        row
+        for key in measures
+        for row in _rows(law, n, key, hits[key], _bootstrapped(law, n, key, plan), methods[key][1])
+    ]
+
+
+def _bootstrapped(law: Law | Pair, n: int, measure: str, plan: Plan) -> _Tally:
+    """Return what the percentile bootstrap shows on the first of the same data sets."""
+    tally = _Tally()
+    if measure not in STUDIED:
+        return tally
+    _, true = _method(law, measure, plan.n_resamples)
+    sets = plan.distance_sets if measure == "lower_distance" else plan.bootstrap_sets
+    for at in range(min(sets, plan.data_sets[ROWS.index(n)])):
+        sample = law.draw(n, stream(plan.seed, law.name, n, at))
+        rng = stream(plan.seed, law.name, n, measure, at, "bootstrap")
+        tally.add(
+            percentile_bootstrap(sample, measure, LEVELS, plan.bootstrap_resamples, rng), true
+        )
+    return tally
+
+
+def _rows(
+    law: Law | Pair, n: int, measure: str, hits: _Tally, bootstrap: _Tally, true: Ends
+) -> list[Row]:
     return [
         {
-            "law": name,
+            "law": law.name,
             "rows": str(n),
             "measure": measure,
             "level": str(level),
@@ -136,19 +172,28 @@ def coverage_cell(name: str, n: int, measure: str, *, plan: Plan) -> list[Row]:
 
 @contextmanager
 def drawn_once() -> Iterator[None]:
-    """Give intervals that differ in their level alone the same replicates, made once.
+    """Give limits of one sample and seed the same replicates and duals, made once.
 
     The same seed would make the same ones again. The lowest level must come first, since it needs
-    the most of them. One thread is used, because the cells share the cores already.
+    the most replicates. One thread is used, because the cells share the cores already.
     """
-    run, kept = Resampler.run, {}
+    run, split = Resampler.run, _limits.split_mean
+    kept: dict[Any, Any] = {}
 
     def once(self: Resampler, replicate: Any, *, family: int, size: int) -> Any:
         if family not in kept:
             kept[family] = run(replace(self, threads=1), replicate, family=family, size=size)
         return kept[family]
 
-    with mock.patch.object(Resampler, "run", once):
+    def split_once(measure: Measure[Any], dealt: Any, rate: Any) -> Any:
+        if str(measure) not in kept:
+            kept[str(measure)] = split(measure, dealt, rate)
+        return kept[str(measure)]
+
+    with (
+        mock.patch.object(Resampler, "run", once),
+        mock.patch.object(_limits, "split_mean", split_once),
+    ):
         yield
 
 
@@ -195,15 +240,18 @@ def _method(
         return partial(_difference, measure, n_resamples), true
     if measure == BRACKET:
         return partial(_bracket, n_resamples), bracket_truth(law.name)
-    return partial(_interval, measure, n_resamples), (truth(law.name, measure),) * 2
+    name = measure.removesuffix(SPLIT)
+    return partial(_interval, measure, n_resamples), (truth(law.name, name),) * 2
 
 
 def _interval(
     measure: str, n_resamples: int, sample: Sample, level: float, rng: np.random.Generator
 ) -> Ends:
+    name = measure.removesuffix(SPLIT)
     found = confidence_interval(
-        sample.y_true, sample.y_prob, measure=STUDIED[measure], confidence_level=level,
-        n_resamples=n_resamples, clusters=sample.clusters, rng=rng,
+        sample.y_true, sample.y_prob, measure=STUDIED[name], confidence_level=level,
+        method="resampling" if name == measure else "split", n_resamples=n_resamples,
+        clusters=sample.clusters, rng=rng,
     )  # fmt: skip
     return found.lower, found.upper
 

@@ -7,7 +7,7 @@ from typing import Any
 from caldist.measures._measure import Measure
 from caldist.measures.registry import all_measures
 
-__all__ = ["BRACKET", "COMPARED", "STUDIED"]
+__all__ = ["BRACKET", "COMPARED", "SPLIT", "STUDIED", "TOGETHER"]
 
 BRACKET = "distance_bracket"  # not a measure: bounds on the lower and the upper distance together
 
@@ -15,3 +15,10 @@ STUDIED: dict[str, Measure[Any]] = {
     name: measure.shown for name, measure in all_measures().items() if measure.has_interval
 }
 COMPARED = tuple(name for name, measure in STUDIED.items() if measure.is_comparable)
+
+SPLIT = ", split"  # what follows the name of a measure where no replicates are used
+
+# Limits of one cell that are made from the same duals, and so cost little beside each other.
+TOGETHER: dict[str, tuple[str, ...]] = {
+    name: (name, name + SPLIT) for name in COMPARED if name != "brier_score"
+} | {"lower_distance": ("lower_distance", "lower_distance" + SPLIT, "interval_ce", BRACKET)}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import warnings
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import stats
 
 import caldist
 from caldist import _kernels
-from caldist.inference import _resampling, confidence_interval
+from caldist.inference import _resampling, confidence_interval, testing
 from caldist.inference._classical import CLASSICAL
 from caldist.inference._null import ranks
 from caldist.inference.testing import TestResult, calibration_test
@@ -22,6 +23,7 @@ CLUSTERED = [
     *(m.name for m in shown_in("evaluate") if m.takes_clusters),
     *CLASSICAL,
 ]
+pytestmark = pytest.mark.filterwarnings("ignore:n_resamples is .* hardly:UserWarning")
 SLOW_MEASURES = {"kernel_smoothed_ece", "lower_distance", "upper_distance"}
 
 
@@ -197,7 +199,8 @@ def test_clusters_need_the_sign_flips():
 
 
 @pytest.mark.parametrize("name", ["auto", *CLUSTERED])
-def test_cluster_pvalues_agree_with_all_sign_patterns(name):
+def test_cluster_pvalues_agree_with_all_sign_patterns(name, monkeypatch):
+    monkeypatch.setattr(testing, "_FEW_CLUSTERS", 0)
     rng = np.random.default_rng(8)
     v = np.round(rng.random(18), 1)
     y, group = labels(rng, v), np.repeat(list("abcdef"), 3)
@@ -296,6 +299,51 @@ def test_few_rows_of_a_label_warn_only_where_it_matters():
     with pytest.warns(UserWarning, match="3 of 40 rows have label 1"):
         calibration_test(y, v, tolerance=0.01, n_resamples=19, rng=0)
     calibration_test(y, v, n_resamples=19, rng=0)
+
+
+def test_few_draws_for_three_statistics_are_said():
+    rng = np.random.default_rng(0)
+    v = rng.random(40)
+    y = labels(rng, v)
+    with pytest.warns(UserWarning, match=r"n_resamples is 58: .* below 3/59.* at least 59"):
+        calibration_test(y, v, n_resamples=58, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        calibration_test(y, v, n_resamples=59, rng=0)
+        calibration_test(y, v, measure="smooth_ce", n_resamples=19, rng=0)
+
+
+def test_few_clusters_with_a_label_get_the_larger_pvalue(monkeypatch):
+    """By signs alone, clusters of which few have a positive are rejected too often."""
+    rng = np.random.default_rng(2)
+    v = rng.beta(0.5, 30, 300)
+    clusters = np.arange(300) // 5
+    y = (np.repeat(rng.random(60), 5) < v).astype(int)
+    with pytest.warns(
+        UserWarning, match=r"only \d+ of 60 clusters have label 1: with fewer than 20"
+    ):
+        found = calibration_test(y, v, clusters=clusters, n_resamples=199, rng=0)
+    monkeypatch.setattr(testing, "_FEW_CLUSTERS", 0)
+    signs = calibration_test(y, v, clusters=clusters, n_resamples=199, rng=0)
+    assert found.pvalue >= signs.pvalue
+    for ours, theirs in zip(found.components, signs.components, strict=True):
+        assert ours.pvalue >= theirs.pvalue
+
+
+@pytest.mark.skipif(not FAST, reason="plain kernels are slow")
+@pytest.mark.filterwarnings("ignore:only:UserWarning")
+def test_the_size_with_few_clusters_of_a_label():
+    """200 clusters of five, of which about six have a positive: signs reject 12% at 1%."""
+
+    def draw(rng):
+        v = rng.beta(0.5, 49.5, 1000)
+        return (np.repeat(rng.random(200), 5) < v).astype(int), v
+
+    rates = rejection_rates(
+        draw, 200, (0.01, 0.1), measure="smooth_ce", n_resamples=199, clusters=np.arange(1000) // 5
+    )
+    assert rates[0] <= 0.01 + 4 * math.sqrt(0.01 / 200)
+    assert rates[1] <= 0.1 + 4 * math.sqrt(0.09 / 200)
 
 
 # -- edges ------------------------------------------------------------------------------------

@@ -94,16 +94,9 @@ def test_a_value_that_is_not_finite(tmp_path):
     [line] = json.loads(run("measure", path, *options, "--format", "json").stdout)["results"]
     assert (line["log_loss"], line["normalized_cross_entropy"]) == ("Infinity", "-Infinity")
     assert "p,2,inf,-inf" in run("measure", path, *options, "--format", "csv").stdout
-    assert run("measure", path, *options, "--fail-above", "1e300").exit_code == 1
-
-
-def test_a_value_that_is_no_number_does_not_pass(monkeypatch, file):
-    nothing = {"smooth_ce": caldist.Evaluation(float("nan"), 0.0, 1.0)}
-    monkeypatch.setattr("caldist.measures.evaluation.evaluate", lambda *_, **__: nothing)
-    options = ("--label", "won", "--score", "first", "--fail-above", "1", "--format", "json")
-    result = run("measure", file, *options)
-    assert result.exit_code == 1
-    assert json.loads(result.stdout)["results"][0]["smooth_ce"] == "NaN"
+    refused = run("measure", path, *options, "--fail-above", "1e300")
+    assert refused.exit_code == 2
+    assert "--fail-above cannot be judged by log_loss" in refused.stderr
 
 
 def test_weights_and_groups(reader, file, rows):
@@ -194,33 +187,72 @@ def test_columns_are_not_guessed_where_ambiguous(reader, file):
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize("option", ["--fail-above", "--require-below"])
 @pytest.mark.parametrize("limit", ["nan", "inf", "-inf", "-0.1", "1e999"])
-def test_a_limit_that_limits_nothing_is_refused(file, limit):
-    result = run("measure", file, "--label", "won", "--score", "first", "--fail-above", limit)
+def test_a_limit_that_limits_nothing_is_refused(file, option, limit):
+    result = run("measure", file, "--label", "won", "--score", "first", option, limit)
     assert result.exit_code == 2
     assert "it must be finite and not negative" in result.stderr
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("limit", ["0", "0.9"])
-def test_fail_above_gives_exit_code_1(file, limit):
+@pytest.mark.parametrize(
+    ("option", "limit", "code"),
+    [
+        ("--fail-above", "0", 1),  # the second score is far from calibrated
+        ("--fail-above", "0.9", 0),
+        ("--require-below", "0", 1),
+        ("--require-below", "0.15", 3),
+        ("--require-below", "0.9", 0),
+    ],
+)
+def test_gates_have_three_outcomes(file, rows, option, limit, code):
     result = run(
-        "measure", file, "--label", "won", "--score", "first", "--score", "second",
-        "--fail-above", limit,
+        "measure", file, "--label", "won", "--score", "first", "--score", "second", option, limit,
+        "--format", "json",
     )  # fmt: skip
-    assert result.exit_code == (1 if limit == "0" else 0)
-    assert "smooth_ce" in result.stdout
-    assert ("above 0" in result.stderr) == (limit == "0")
+    assert result.exit_code == code
+    lines = json.loads(result.stdout)["results"]
+    for line in lines:
+        found = caldist.gate(
+            rows["won"], rows[line["score"]], at_most=float(limit), measure="smooth_ce"
+        )
+        assert (line["lower_limit"], line["upper_limit"]) == (found.lower, found.upper)
+    second = lines[1]["lower_limit"]
+    if code == 1:
+        words = f"smooth_ce is above 0, with 95% confidence: second (at least {second:.6f})"
+        assert words in result.stderr
+    assert ("undecided: not enough rows" in result.stderr) == (
+        option == "--require-below" and code != 0
+    )
 
 
-def test_fail_above_looks_at_the_first_measure(file, rows):
-    values = {
-        name: getattr(caldist, name)(rows["won"], rows["first"]) for name in ("ece", "smooth_ce")
-    }
-    assert values["smooth_ce"] < 0.1 < values["ece"]
-    for measures, code in (("smooth_ce,ece", 0), ("ece,smooth_ce", 1)):
+def test_a_calibrated_model_does_not_fail_though_its_value_exceeds_the_limit(file, rows):
+    value = caldist.smooth_ce(rows["won"], rows["first"])
+    options = ("--label", "won", "--score", "first", "--measures", "smooth_ce")
+    limit = str(value / 2)
+    assert run("measure", file, *options, "--fail-above", limit).exit_code == 0
+    assert run("measure", file, *options, "--require-below", limit).exit_code == 3
+
+
+def test_both_limits_and_clusters(file, rows):
+    options = ("--label", "won", "--score", "second", "--clusters", "player")
+    both = ("--fail-above", "0.9", "--require-below", "0.01", "--format", "json")
+    result = run("measure", file, *options, *both)
+    [line] = json.loads(result.stdout)["results"]
+    found = caldist.gate(
+        rows["won"], rows["second"], at_most=0.01, measure="smooth_ce", clusters=rows["player"]
+    )
+    assert line["lower_limit"] == found.lower
+    assert result.exit_code == {"fail": 1, "undecided": 3}[found.outcome]
+
+
+def test_gates_look_at_the_first_measure(file):
+    for measures, code in (("smooth_ce,ece", 0), ("ece,smooth_ce", 2)):
         options = ("--label", "won", "--score", "first", "--measures", measures)
-        assert run("measure", file, *options, "--fail-above", "0.1").exit_code == code
+        result = run("measure", file, *options, "--fail-above", "0.1")
+        assert result.exit_code == code
+        assert ("cannot be judged by ece" in result.stderr) == (code == 2)
 
 
 @pytest.mark.parametrize(
@@ -319,7 +351,7 @@ def test_debug_shows_where_input_was_refused_and_changes_no_exit_code(file):
     assert traced.exit_code == run(*wrong).exit_code == 2
     assert "Traceback" in traced.stderr
     right = ("measure", file, "--label", "won", "--score", "first", "--fail-above")
-    for limit, code in (("0", 1), ("1", 0)):
+    for limit, code in (("0", 0), ("1", 0)):
         result = run("--debug", *right, limit)
         assert result.exit_code == code
         assert "Traceback" not in result.output

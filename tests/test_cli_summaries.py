@@ -141,7 +141,8 @@ def test_summaries_merge_to_what_one_pass_gives(tmp_path, rows):
     found = json.loads(run("measure", merged, "--format", "json").stdout)["results"]
     smooth = next(line for line in found if line["measure"] == "smooth_ce")
     assert smooth["lower"] <= caldist.smooth_ce(rows["won"], rows["first"]) <= smooth["upper"]
-    assert run("measure", merged, "--fail-above", "0").exit_code == 1
+    assert run("measure", merged, "--fail-above", "0").exit_code == 0  # it may be calibrated
+    assert run("measure", merged, "--require-below", "0.001").exit_code == 3
     assert run("measure", merged, "--label", "won").exit_code == 2
 
 
@@ -245,29 +246,31 @@ def test_a_limit_is_not_judged_by_a_value_without_a_bound(joints, measure):
     options = ("--measures", f"{measure},smooth_ce")
     result = run("measure", *joints, *options, "--fail-above", "0.9")
     assert result.exit_code == 2
-    assert f"--fail-above cannot be judged by {measure} of a.npz" in result.stderr
+    assert f"--fail-above cannot be judged by {measure}, which has no limits" in result.stderr
     assert "--measures smooth_ce" in result.stderr
     assert result.stdout == ""
     assert run("measure", *joints, *options).exit_code == 0
 
 
-@pytest.mark.parametrize(("limit", "code"), [("0", 1), ("0.9", 0)])
+@pytest.mark.parametrize(("limit", "code"), [("0.001", 3), ("0.9", 0)])
 def test_a_limit_on_summaries_with_a_bound(joints, limit, code):
-    options = ("--measures", "smooth_ce,ece", "--fail-above", limit)
+    options = ("--measures", "smooth_ce,ece", "--require-below", limit)
     result = run("measure", *joints, *options)
     assert result.exit_code == code
-    if code:
-        for name, joint in joints.items():
-            assert f"{name} ({caldist.smooth_ce(joint):.6f})" in result.stderr
+    for name, joint in joints.items():
+        found = caldist.gate(joint, at_most=float(limit), measure="smooth_ce")
+        assert (f"{name} (at most {found.upper:.6f})" in result.stderr) == (code == 3)
 
 
 def test_a_limit_on_a_summary_of_exact_predictions(joints, rows):
-    exact = caldist.Joint.from_arrays(rows["won"], rows["first"])
+    exact = caldist.Joint.from_arrays(rows["won"], rows["second"])
     exact.save("exact.npz")
-    assert 0.1 < caldist.ece(exact)
-    for limit, code in (("0.1", 1), ("0.9", 0)):
-        options = ("--measures", "ece", "--fail-above", limit)
-        assert run("measure", "exact.npz", *options).exit_code == code
+    for limit, code in (("0.001", 1), ("0.9", 0)):
+        options = ("--measures", "smooth_ce", "--fail-above", limit)
+        result = run("measure", "exact.npz", *options)
+        assert result.exit_code == code
+        found = caldist.gate(rows["won"], rows["second"], at_most=float(limit), measure="smooth_ce")
+        assert (f"exact.npz (at least {found.lower:.6f})" in result.stderr) == (code == 1)
 
 
 def test_a_summary_of_no_rows_merges_and_says_nothing_else(joints):

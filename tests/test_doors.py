@@ -124,6 +124,7 @@ def test_the_upper_end_of_a_bracket_of_cells_holds_for_the_rows():
     assert bracket.upper == pytest.approx(0.125 + joint.radius)
 
 
+@pytest.mark.filterwarnings("ignore:n_resamples is .* hardly:UserWarning")
 def test_the_test_of_a_summary_keeps_its_level():
     """On cells of width 1/16 drawing labels from their means would be off by much."""
     rng = np.random.default_rng(1)

@@ -30,7 +30,7 @@ MEASURES = [
     caldist.interval_ce,
     caldist.brier_score,
 ]
-METHODS = ["resampling", "finite_sample"]
+METHODS = ["resampling", "split", "finite_sample"]
 few_rows = pytest.mark.filterwarnings("ignore:only .* fewer than 10:UserWarning")
 
 
@@ -66,11 +66,17 @@ def test_value_is_the_public_measures_and_ends_are_in_order(measure, method):
             elif measure.name == "brier_score":
                 assert (found.method, found.n_resamples) == ("normal", 0)
             else:
-                assert (found.method, found.n_resamples) == ("resampling", 99)
+                draws = 99 if method == "resampling" else 0
+                assert (found.method, found.n_resamples) == (method, draws)
 
 
-def test_auto_is_resampling():
+def test_auto_is_resampling_unless_rows_are_many():
     assert interval(*rows(), method="auto") == interval(*rows(), method="resampling")
+    y = np.arange(100_000) % 4 > 0
+    many = caldist.Joint.from_arrays(y, np.where(np.arange(100_000) % 8 > 3, 0.8, 0.7))
+    found = confidence_interval(many, rng=0)
+    assert (found.method, found.n_resamples) == ("split", 0)
+    assert found == confidence_interval(many, method="split", rng=0)
     assert dataclasses.is_dataclass(Interval)
     with pytest.raises(dataclasses.FrozenInstanceError):
         interval(*rows()).lower = 0
@@ -138,8 +144,24 @@ def test_the_recipe_for_smooth_ce_step_by_step():
         )
         for at, draw in enumerate((sample.flip, sample.draw))
     )
-    assert found.lower == pytest.approx(max(0, found.value - max(q, m)), abs=1e-15)
-    s = max(np.std(e * w) / math.sqrt(n), math.sqrt((v * (1 - v) * w**2).sum()) / n)
+    split = interval(y, p, confidence_level=0.9, method="split")
+    assert 0 < split.lower < found.value - max(q, m)  # the better one is by replicates
+    assert found.lower == pytest.approx(found.value - max(q, m), abs=1e-15)
+    far, far_split = (
+        interval(y, p**3, confidence_level=0.9, method=method) for method in METHODS[:2]
+    )
+    assert far.lower == far_split.lower  # here by splitting
+    r = np.empty(n)  # in each cell the frequency of label 1 with a row of each label more
+    start, edges = 0, []
+    for at in range(1, n + 1):
+        width = at < n and (at + 1 - start) * (v[at] - v[start])
+        if at == n or width > 3 * math.sqrt((v[start : at + 1] * (1 - v[start : at + 1])).sum()):
+            inside = y[order][start:at]
+            r[start:at] = (inside.sum() + 1) / (inside.size + 2)
+            edges.append(start)
+            start = at
+    assert 5 < len(edges) < 15
+    s = max(np.std(e * w) / math.sqrt(n), math.sqrt((r * (1 - r) * w**2).sum()) / n)
     assert found.upper == pytest.approx(found.value + z * s + math.log(2 / delta) / (3 * n))
 
 
@@ -184,11 +206,20 @@ def test_the_brier_score_is_a_mean():
 def test_the_finite_sample_bounds():
     y, p = rows(5000)
     n, log = 5000, math.log(2 / 0.05)
-    noise = {"smooth_ce": 1 + 1 / math.sqrt(2), "kernel_ce": 1.0, "lower_distance": 1.0}
-    for measure, factor in noise.items():
+    # Of smCE and ldCE of equal, independent rows the noise is not paid for.
+    pairs = np.arange(n) // 2
+    noise = {
+        "smooth_ce": (0.0, 1 + 1 / math.sqrt(2)),
+        "kernel_ce": (1.0, 1.0),
+        "lower_distance": (0.0, 1.0),
+    }
+    for measure, (factor, dependent) in noise.items():
         found = interval(y, p**4, measure, method="finite_sample")
         below = factor / math.sqrt(n) + math.sqrt(2 * log / n)
         assert found.lower == pytest.approx(found.value - below, abs=1e-12)
+        other = interval(y, p**4, measure, method="finite_sample", clusters=pairs)
+        below = (dependent + math.sqrt(2 * log)) / math.sqrt(n / 2)
+        assert other.lower == pytest.approx(max(0.0, other.value - below), abs=1e-12)
         above = found.value + math.sqrt(2 * log / n)
         assert found.upper == pytest.approx(above, abs=2 * TOLERANCE)
     widths = [2.0**-k for k in range(math.ceil(math.log2(n) / 2) + 1)]
@@ -201,8 +232,9 @@ def test_the_finite_sample_bounds():
 def test_resampling_is_narrower_than_what_is_proved():
     y, p = rows(400, power=1.5)
     for measure in MEASURES:
-        sharp, proved = (interval(y, p, measure, method=method) for method in METHODS)
+        sharp, split, proved = (interval(y, p, measure, method=method) for method in METHODS)
         assert sharp.upper - sharp.lower < proved.upper - proved.lower
+        assert split.upper - split.lower < proved.upper - proved.lower
 
 
 # -- coverage --------------------------------------------------------------------------------------
@@ -289,7 +321,12 @@ def test_clusters_that_repeat_rows_are_no_more_rows():
 def test_clusters_of_one_row_are_rows_without_the_label_draws():
     y, p = rows(200, power=2.0)
     found = interval(y, p, clusters=[f"row {k}" for k in range(200)])
-    assert found.upper == pytest.approx(interval(y, p).upper, abs=2e-4)
+    order = np.argsort(p)
+    e = (y - p)[order]
+    s = np.std(e * caldist.smooth_ce.norm(p[order]).witness(e / 200)) / math.sqrt(200)
+    expected = found.value + 1.959963984540054 * s + math.log(40) / 600
+    assert found.upper == pytest.approx(expected, rel=1e-9)
+    assert found.upper <= interval(y, p).upper < found.upper + 0.001  # rows protect rare labels too
     assert found.lower == pytest.approx(interval(y, p).lower, abs=0.02)
 
 

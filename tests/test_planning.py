@@ -54,9 +54,10 @@ def test_known_values():
     assert interval_width(measure="kernel_ce", n_rows=5000) == pytest.approx(
         (1 + 2 * math.sqrt(2 * math.log(40))) / math.sqrt(5000)
     )
-    assert interval_width(n_rows=5000) == pytest.approx(
-        (1 + math.sqrt(0.5) + 2 * math.sqrt(2 * math.log(40))) / math.sqrt(5000)
-    )
+    for measure in ("smooth_ce", "lower_distance"):  # Dvoretzky, Kiefer and Wolfowitz: no noise
+        assert interval_width(measure=measure, n_rows=5000) == pytest.approx(
+            2 * math.sqrt(2 * math.log(40) / 5000)
+        )
     assert sample_size(measure="brier_score", width=0.1) == math.ceil(2 * math.log(40) / 0.01)
 
 

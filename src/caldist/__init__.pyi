@@ -20,6 +20,7 @@ from .data.joint import Joint as Joint
 from .engines import summarize as summarize
 from .inference import Comparison as Comparison
 from .inference import Comparisons as Comparisons
+from .inference import Gate as Gate
 from .inference import Group as Group
 from .inference import GroupEvaluation as GroupEvaluation
 from .inference import Interval as Interval
@@ -32,6 +33,7 @@ from .inference import compare_all as compare_all
 from .inference import confidence_interval as confidence_interval
 from .inference import distance_bracket as distance_bracket
 from .inference import evaluate_groups as evaluate_groups
+from .inference import gate as gate
 from .inference import interval_width as interval_width
 from .inference import miscalibrated_regions as miscalibrated_regions
 from .inference import sample_size as sample_size

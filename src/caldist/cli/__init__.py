@@ -30,7 +30,7 @@ Exit codes:
   0    done
   1    a limit was exceeded, or a proof does not hold
   2    wrong usage or bad input
-  3    undecided (reserved)
+  3    undecided: not enough rows to tell
   70   not enough memory, or an error in caldist itself
   130  interrupted from the keyboard
   141  nobody reads the output any more

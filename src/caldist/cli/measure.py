@@ -1,24 +1,27 @@
-"""``caldist measure``: values of measures, of columns or of saved summaries."""
+"""``caldist measure``: values of measures, of columns or of saved summaries, and gates on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from caldist.cli import _options
-from caldist.cli._data import Data
-from caldist.cli._output import format_option, show
+from caldist.cli._data import Data, Models
+from caldist.cli._output import format_option, noting, show
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
+    from caldist.inference import Gate
     from caldist.measures._measure import Measure
-    from caldist.measures.evaluation import Evaluation
+
+_ERROR = 0.05  # of each one-sided limit
+_FAILED, _UNDECIDED = 1, 3
 
 
 @click.command()
-@_options.data("by")
+@_options.data("clusters", "by")
 @click.option(
     "--measures",
     metavar="NAMES",
@@ -29,7 +32,15 @@ if TYPE_CHECKING:
     "--fail-above",
     type=float,
     metavar="LIMIT",
-    help="End with exit code 1 if the first measure exceeds this in any line.",
+    help="End with exit code 1 if the first measure of the population exceeds this in any line, "
+    "with 95% confidence.",
+)
+@click.option(
+    "--require-below",
+    type=float,
+    metavar="LIMIT",
+    help="End with exit code 0 only if the first measure of the population is below this in all "
+    "lines, with 95% confidence; 1 if it exceeds it in any, 3 if there are too few rows to tell.",
 )
 @click.pass_context
 def measure(
@@ -39,50 +50,110 @@ def measure(
     measures: str | None,
     style: str,
     fail_above: float | None,
+    require_below: float | None,
 ) -> None:
     """Measure calibration of the predictions in a file.
 
     FILE is CSV, Parquet or JSON lines, a glob in quotes, - for standard input, or a summary (.npz)
     that `caldist summarize` wrote. Bad rows are an error, never left out.
+
+    With --fail-above or --require-below lower_limit and upper_limit are shown as well: one-sided
+    limits of the population's value, each wrong with probability 5%. They need no random draws.
     """
-    from caldist import _validate
     from caldist.measures.evaluation import evaluate
     from caldist.measures.registry import shown_in
 
     chosen = _chosen(measures)
-    if fail_above is not None:
-        fail_above = _validate.check_nonnegative("--fail-above", fail_above)
+    limits = _limits(chosen[0], {"--fail-above": fail_above, "--require-below": require_below})
     notes = []
     if measures is None:
         others = [str(other) for other in shown_in("evaluate") if other not in chosen]
         notes.append(f"Left out: {', '.join(others)}. All of them: --measures all")
     models = data.models()
     with working("measuring"):
-        found = [(line, evaluate(rows.joint, measures=chosen)) for line, rows in models.lines()]
-    gated = [(_described(line), values[str(chosen[0])]) for line, values in found]
-    if fail_above is not None:
-        _refuse_unbounded(str(chosen[0]), gated)
+        lines = list(models.lines())
+        found = [(line, evaluate(rows.joint, measures=chosen)) for line, rows in lines]
+        gates = []
+        if limits:
+            with noting(notes):
+                gates = _gates(models, chosen[0])
+            notes.append(
+                f"lower_limit and upper_limit are of {chosen[0]} of the population; each is on the "
+                "wrong side of it with probability 5%."
+            )
+    shown = []
+    for at, (line, values) in enumerate(found):
+        ends = [gates[at].lower, gates[at].upper] if gates else []
+        if models.are_summaries:
+            for name, value in values.items():
+                own = ends if name == str(chosen[0]) else [None] * len(ends)
+                shown.append(line | {"measure": name} | value.to_dict() | _named(own))
+        else:
+            shown.append(line | {name: v.value for name, v in values.items()} | _named(ends))
     if models.are_summaries:
-        rows = [
-            line | {"measure": name} | value.to_dict()
-            for line, values in found
-            for name, value in values.items()
-        ]
         notes.append(
             "lower and upper contain the value on the rows themselves, before they were rounded to "
             "cells; without them, cells tell nothing about it."
         )
-    else:
-        rows = [
-            line | {name: value.value for name, value in values.items()} for line, values in found
-        ]
-    show(rows, style, head=models.head, notes=notes)
-    # Not "above": a value that is not a number must not pass.
-    above = [] if fail_above is None else [x for x in gated if not x[1].value <= fail_above]
-    if above:
-        what = ", ".join(f"{line} ({value.value:.6f})" for line, value in above)
-        click.echo(f"{chosen[0]} is above {fail_above:g}: {what}", err=True)
-        context.exit(1)
+    show(shown, style, head=models.head, notes=notes)
+    context.exit(_judged(str(chosen[0]), [line for line, _ in lines], gates, limits))
+
+
+def _named(ends: Sequence[float | None]) -> dict[str, float | None]:
+    return dict(zip(("lower_limit", "upper_limit")[: len(ends)], ends, strict=True))
+
+
+def _limits(measure: Measure[Any], given: dict[str, float | None]) -> dict[str, float]:
+    """Return the options that were given, checked, with a measure that they can be judged by."""
+    from caldist import _validate
+
+    limits = {
+        option: _validate.check_nonnegative(option, limit)
+        for option, limit in given.items()
+        if limit is not None
+    }
+    if limits and not measure.has_interval:
+        message = (
+            f"{next(iter(limits))} cannot be judged by {measure}, which has no limits for the "
+            f"population: {measure.facts.no_interval} Name another measure first, as "
+            "--measures smooth_ce."
+        )
+        raise ValueError(message)
+    return limits
+
+
+def _gates(models: Models, measure: Measure[Any]) -> list[Gate]:
+    from caldist.inference._limits import warn_if_few
+    from caldist.inference.gates import gate_of
+
+    gates = []
+    for _, rows in models.lines():
+        warn_if_few(rows.units)
+        gates.append(gate_of(rows, measure, 0.0, _ERROR))
+    return gates
+
+
+def _judged(
+    name: str, lines: Sequence[dict[str, object]], gates: Sequence[Gate], limits: dict[str, float]
+) -> int:
+    """Say on stderr which lines do not pass, and return the exit code."""
+    described = [(_described(line), gate) for line, gate in zip(lines, gates, strict=bool(gates))]
+    code = 0
+    for option, limit in limits.items():
+        above = [(line, gate) for line, gate in described if gate.lower > limit]
+        if above:
+            what = ", ".join(f"{line} (at least {gate.lower:.6f})" for line, gate in above)
+            click.echo(f"failed: {name} is above {limit:g}, with 95% confidence: {what}", err=True)
+            code = _FAILED
+        unsure = [(line, gate) for line, gate in described if gate.lower <= limit <= gate.upper]
+        if unsure and option == "--require-below":
+            what = ", ".join(f"{line} (at most {gate.upper:.6f})" for line, gate in unsure)
+            click.echo(
+                f"undecided: not enough rows to tell that {name} is below {limit:g}: {what}",
+                err=True,
+            )
+            code = code or _UNDECIDED
+    return code
 
 
 def _chosen(measures: str | None) -> list[Measure[Any]]:
@@ -99,15 +170,3 @@ def _chosen(measures: str | None) -> list[Measure[Any]]:
 
 def _described(line: dict[str, object]) -> str:
     return " / ".join(str(value) for key, value in line.items() if key != "rows")
-
-
-def _refuse_unbounded(name: str, gated: Iterable[tuple[str, Evaluation]]) -> None:
-    """Refuse a limit for a value that may be any other on the rows themselves."""
-    for line, value in gated:
-        if value.upper is None:
-            message = (
-                f"--fail-above cannot be judged by {name} of {line}: the predictions were rounded "
-                f"to cells, which tell nothing about {name} on the rows themselves. Name a measure "
-                "with lower and upper first, as --measures smooth_ce, or pass the rows."
-            )
-            raise ValueError(message)

@@ -2,6 +2,7 @@
 
 from caldist.inference.bracket import PopulationBracket, distance_bracket
 from caldist.inference.comparison import Comparison, Comparisons, compare, compare_all
+from caldist.inference.gates import Gate, gate
 from caldist.inference.groups import Group, GroupEvaluation, evaluate_groups
 from caldist.inference.intervals import Interval, confidence_interval
 from caldist.inference.planning import interval_width, sample_size
@@ -11,6 +12,7 @@ from caldist.inference.testing import TestResult, calibration_test
 __all__ = [
     "Comparison",
     "Comparisons",
+    "Gate",
     "Group",
     "GroupEvaluation",
     "Interval",
@@ -23,6 +25,7 @@ __all__ = [
     "confidence_interval",
     "distance_bracket",
     "evaluate_groups",
+    "gate",
     "interval_width",
     "miscalibrated_regions",
     "sample_size",

@@ -8,12 +8,19 @@ the normal quantile, Q_a the order statistic ⌈(B + 1)a⌉ of B replicates, σ�
 - **Lower limits do**: T − T_pop ≤ ‖c − c_pop‖. Two replicates stand for that norm: random signs of
   the residuals, and labels drawn from the predictions. The latter keep the limit honest when
   positives are rare, where few residuals are large and their signs say little.
+- **Unless the witness comes from other rows**: its mean over rows that had no part in it is at most
+  T_pop on average, whatever it is (:mod:`caldist.inference._split`). That needs no replicates, and
+  where predictions are far from calibrated it is the better one of the two.
 
-Both hold at perfect calibration, where the plain bootstrap fails because T is far above 0 and every
+All hold at perfect calibration, where the plain bootstrap fails because T is far above 0 and every
 replicate is farther still. The finite-sample limits use nothing but bounded residuals: T is within
 McDiarmid's inequality of its mean on both sides, and its mean is not below T_pop, because T is
 convex, nor above T_pop by more than E‖c − c_pop‖ ≤ noise/√n. With weights or clusters 1/n becomes
-the sum of the squared shares of the independent parts.
+the sum of the squared shares of the independent parts. For smCE and ldCE of independent rows of
+equal weight the noise is not paid for: put all outcomes on a line, label 1 by increasing
+prediction, then label 0; every function of their duals has variation at most 2 on it, so both are
+off by at most 2 D, D the Kolmogorov distance of the empirical law, and D ≤ √(ln(2/δ)/2n) with
+probability 1 − δ (Dvoretzky, Kiefer, Wolfowitz; Massart).
 """
 
 from __future__ import annotations
@@ -25,28 +32,39 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.units import FLIPS, LABELS, Units
+from caldist.inference._cells import Cells, cells_of
+from caldist.inference._dealing import Dealt, deal
 from caldist.inference._resampling import Replicate, Resampler, order_rank, order_statistic
+from caldist.inference._split import split_mean
 from caldist.kernels._arrays import prefix_sums
+from caldist.measures._measure import Measure
 from caldist.measures._norm import Norm
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.random_interval_ce import RandomIntervalNorm, rounding_change
 
+_FOLDS = 7  # the random stream of dealing
+_LEAST = 1e-12  # p-values below this say nothing more
 FEW = 10  # rows, or clusters, of a label below which no recipe is dependable
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What all limits of one interval are made from; without a resampler they are finite-sample."""
+    """What all limits of one interval are made from.
+
+    ``method`` is "resampling", "split" (no replicates) or "finite_sample".
+    """
 
     units: Units
     risk: float  # δ
-    resampler: Resampler | None
+    resampler: Resampler
+    method: str = "resampling"
 
     @property
     def logarithm(self) -> float:
@@ -75,13 +93,14 @@ class Limits:
 
     @cached_property
     def distance_noise(self) -> float:
-        """By how much noise moves ldCE: the larger Q_{1 − δ/2} of its replicates."""
+        """By how much noise moves ldCE: the larger Q_{1 − δ/2} of its replicates, or a bound."""
+        if self.method != "resampling":
+            return (1 + math.sqrt(2 * self.logarithm)) * self.root
         noise = lower_distance.noise(self.units, -math.inf).items()
         return max(float(self.quantile(replicate, family)) for family, replicate in noise)
 
     def quantile(self, replicate: Replicate, family: int) -> Vector:
         """Return Q_{1 − δ/2} of a replicate."""
-        assert self.resampler is not None  # noqa: S101 -- only called by the resampling recipes
         values = self.resampler.run(replicate, family=family, size=self.units.n_rows)
         return np.asarray(order_statistic(values, 1 - self.risk / 2))
 
@@ -94,7 +113,6 @@ class Limits:
         the quantile, so a replicate that is certainly below it need not be known exactly: which
         ones are, depends on the threads, but the quantile does not.
         """
-        assert self.resampler is not None  # noqa: S101 -- only called by the resampling recipes
         rank = order_rank(self.resampler.n_resamples, 1 - self.risk / 2)
         deciding = self.resampler.n_resamples - rank + 1
         largest: list[float] = []
@@ -115,58 +133,137 @@ class Limits:
 
         return float(self.quantile(replicate, family))
 
-    def of_norm(self, norm: Norm) -> tuple[float, float, float]:
+    @property
+    def z(self) -> float:
+        """z_{1 − δ/2}."""
+        return -normal_quantile(self.risk / 2)
+
+    @property
+    def extra(self) -> float:
+        """What rare labels add to the error of a mean of terms between −1 and 1."""
+        return self.logarithm * self.largest / 3
+
+    @property
+    def proved_alike(self) -> bool:
+        """Whether rows are independent and of equal weight, for which more is proved."""
+        shares = self.units.share
+        return self.units.cluster is None and bool((shares == shares[0]).all())
+
+    @cached_property
+    def dealt(self) -> Dealt:
+        """The rows in folds, the same for all measures."""
+        return deal(self.units, self.resampler.stream(_FOLDS))
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The predictions in cells."""
+        return cells_of(self.units)
+
+    def split_lower(self, measure: Measure[Any], bound: float = 1.0) -> float:
+        """Return the lower limit by splitting; ``bound`` is the largest value of a dual."""
+        mean, error = split_mean(measure, self.dealt, self.cells.rate)
+        return mean - self.z * error - bound * self.extra
+
+    def split_pvalue(self, measure: Measure[Any], floor: float) -> float:
+        """Return the least risk at which the lower limit by splitting reaches ``floor``.
+
+        It is 1 unless that is below one half, where limits begin to lie on their own side.
+        """
+        mean, error = split_mean(measure, self.dealt, self.cells.rate)
+        bound = measure.norm(self.units.prediction).bound if measure.is_norm else 1.0
+        extra = bound * self.largest / 3
+
+        def reaches(risk: float) -> bool:
+            return mean + normal_quantile(risk) * error + extra * math.log(risk) >= floor
+
+        low, high = 0.0, 0.5
+        if not reaches(high):
+            return 1.0
+        while low < (middle := (low + high) / 2) < high and high > _LEAST:
+            low, high = (low, middle) if reaches(middle) else (middle, high)
+        return high
+
+    def of_norm(self, measure: Measure[Any]) -> tuple[float, float, float]:
         """Return the value of a norm of the residual masses with its lower and upper limit."""
-        units, log = self.units, self.logarithm
+        units, norm = self.units, measure.norm(self.units.prediction)
         value = norm(units.residual)
-        if self.resampler is None:
-            tail = norm.bound * math.sqrt(2 * log) * self.root
+        if self.method == "finite_sample":
+            tail = norm.bound * math.sqrt(2 * self.logarithm) * self.root
+            worst = measure.facts.worst
+            free = worst is not None and worst.bias == 0 and self.proved_alike
             # A norm is convex, so its mean over samples is not below the population's: only the
-            # lower limit pays for the noise.
-            return value, value - norm.noise * self.root - tail, value + tail
-        spread = self.norm_quantile(norm, units.flip, FLIPS)
-        # Labels drawn independently say nothing about clusters.
-        calibrated = spread
-        if units.cluster is None:
-            calibrated = self.norm_quantile(norm, units.draw, LABELS)
-        z = -normal_quantile(self.risk / 2)
-        extra = norm.bound * log * self.largest / 3
+            # lower limit pays for the noise, if any does.
+            return value, value - (0.0 if free else norm.noise * self.root) - tail, value + tail
+        lower = self.split_lower(measure, norm.bound)
+        # Without replicates: the mean of the noise, and by how much its quantile is above that.
+        calibrated, spread = (norm.noise + self.z * norm.bound) * self.sigma, math.inf
+        if self.method == "resampling":
+            calibrated = spread = self.norm_quantile(norm, units.flip, FLIPS)
+            if units.cluster is None:  # labels drawn independently say nothing about clusters
+                calibrated = self.norm_quantile(norm, units.draw, LABELS)
+            lower = max(lower, value - max(spread, calibrated))
         functions = norm.candidates(units.residual, calibrated)
         if functions is None:
-            upper = value + z * norm.bound * self.sigma + extra
+            upper = value + norm.bound * (self.z * self.sigma + self.extra)
             if units.cluster is not None:  # σ̂ supposes the worst within clusters, the signs do not
                 upper = min(upper, value + spread)
         else:
-            upper = extra + max(
-                abs(float(units.residual @ function)) + z * _standard_error(units, function)
+            upper = norm.bound * self.extra + max(
+                abs(float(units.residual @ function))
+                + self.z * self._standard_error(units.error, function)
                 for function in functions
             )
-        return value, value - max(spread, calibrated), upper
+        return value, lower, upper
+
+    def _standard_error(self, factor: Vector, function: Vector) -> float:
+        """Return that of the mean of a function times a factor of each row.
+
+        It is at least what labels of the frequency near each prediction would give, the factor
+        changing by 1 between them.
+        """
+        units, w = self.units, function[self.units.place]
+        found = units.standard_error(factor * w)
+        if units.cluster is not None:
+            return found
+        rate = self.cells.rate[units.place]
+        floor = float(units.count @ (units.share**2 * rate * (1 - rate) * w**2))
+        return max(found, math.sqrt(floor))
 
     def distance_lower(self, value: float) -> float:
         """Return the lower limit of ldCE, whose value on the sample is at least ``value``."""
-        if self.resampler is None:
-            return value - self.root - math.sqrt(2 * self.logarithm) * self.root
-        return value - self.distance_noise
+        if self.method == "finite_sample":
+            noise = 0.0 if self.proved_alike else self.root
+            return value - noise - math.sqrt(2 * self.logarithm) * self.root
+        lower = self.split_lower(lower_distance)
+        return max(lower, value - self.distance_noise) if self.method == "resampling" else lower
 
-    def distance_upper(self, value: float) -> float:
+    def distance_upper(self, joint: Joint, value: float) -> float:
         """Return the upper limit of ldCE, whose value on the sample is at most ``value``."""
-        log = self.logarithm
-        if self.resampler is None:
-            return value + math.sqrt(2 * log) * self.root  # as a norm, ldCE is convex
-        above = log * self.largest / 3 - normal_quantile(self.risk / 2) * self.sigma
-        if self.units.cluster is not None:
+        if self.method == "finite_sample":
+            return value + math.sqrt(2 * self.logarithm) * self.root  # as a norm, ldCE is convex
+        above = self.extra + self.z * self.sigma
+        if self.units.cluster is not None and self.method == "resampling":
             above = min(above, self.distance_noise)
+        if value > 2 * self.distance_noise:  # it stands out, and with it the dual
+            zero, one = lower_distance.dual(joint.prediction, *joint.normalized())
+            own = np.where(self.units.label == 1, one[self.units.place], zero[self.units.place])
+            error = self.units.standard_error(own)
+            if self.units.cluster is None:
+                error = max(error, self._standard_error(np.zeros(own.size), one - zero))
+            above = min(above, self.extra + self.z * error)
         return value + above
+
+    def distance(self, joint: Joint) -> float:
+        """Return the upper limit of the distance to calibration itself."""
+        return self.cells.upper(self.risk / 2, self.z, self.dealt) + joint.radius
 
     def of_mean(self, loss: Callable[[Vector, Vector], Vector]) -> float:
         """Return how far the population's mean of a loss between 0 and 1 may be on each side."""
-        units, log = self.units, self.logarithm
-        if self.resampler is None:
-            return math.sqrt(log / 2) * self.root
+        units = self.units
+        if self.method == "finite_sample":
+            return math.sqrt(self.logarithm / 2) * self.root
         losses = loss(units.label.astype(np.float64), units.prediction[units.place])
-        error = units.standard_error(losses)
-        return log * self.largest / 3 - normal_quantile(self.risk / 2) * error
+        return self.extra + self.z * units.standard_error(losses)
 
     def dyadic(self, joint: Joint) -> Dyadic:
         """Return the limits of RintCE over widths 1, 1/2, 1/4, …, for the rows behind a joint."""
@@ -178,17 +275,6 @@ def normal_quantile(level: float) -> float:
     from statistics import NormalDist  # slow to import
 
     return NormalDist().inv_cdf(level)
-
-
-def _standard_error(units: Units, function: Vector) -> float:
-    """Return that of E[e·w(v)], and at least what calibrated labels would give."""
-    w = function[units.place]
-    found = units.standard_error(units.error * w)
-    if units.cluster is not None:
-        return found
-    v = units.prediction[units.place]
-    calibrated = float(units.count @ (units.share**2 * v * (1 - v) * w**2))
-    return max(found, math.sqrt(calibrated))
 
 
 @dataclass(frozen=True)
@@ -213,7 +299,7 @@ class Dyadic:
         ones.
         """
         limits, units, norms = self.limits, self.limits.units, self._norms()
-        if limits.resampler is None:
+        if limits.method == "finite_sample":
             tail = math.sqrt(2 * self._logarithm(norms))
             noise = limits.root * (np.array([norm.noise for norm in norms]) + tail)
         else:
@@ -233,7 +319,7 @@ class Dyadic:
             norm(limits.units.residual) + self.rounding(norm.width) + cost * norm.width
             for norm in norms
         )
-        if limits.resampler is None:
+        if limits.method == "finite_sample":
             log = self._logarithm(norms)
             return least + math.sqrt(2 * log) * limits.root
         return least - normal_quantile(limits.risk / (2 * len(norms))) * limits.sigma
@@ -250,16 +336,11 @@ def _each(norms: list[RandomIntervalNorm], masses: Vector) -> list[float]:
 
 def few_in_words(units: Units) -> str:
     """Say why limits may hold less often than their level; nothing if they do not."""
-    cluster = units.cluster
-    if cluster is None:
-        parts = "rows" if units.heaviest is None else "effective rows"
-        total = units.n_rows
-        counts = [int(units.count[units.label == k].sum()) for k in (0, 1)]
-    else:  # only clusters are independent
-        parts, total = "clusters", np.unique(cluster).size
-        counts = [np.unique(cluster[units.label == k]).size for k in (0, 1)]
+    total, counts = label_parts(units)
+    rows = "rows" if units.heaviest is None else "effective rows"
+    parts = rows if units.cluster is None else "clusters"
     few = [f"{counts[k]} of {total} {parts} have label {k}" for k in (1, 0) if counts[k] < FEW]
-    if cluster is not None and total < FEW:
+    if units.cluster is not None and total < FEW:
         few = [f"{total} clusters are given"]
     if not few:
         return ""
@@ -268,6 +349,16 @@ def few_in_words(units: Units) -> str:
         "population's value less often than its level says. Take it as a rough guide, or use "
         "method='finite_sample' where there is one."
     )
+
+
+def label_parts(units: Units) -> tuple[int, list[int]]:
+    """Return how many rows or clusters there are, and how many have label 0 and label 1."""
+    cluster = units.cluster
+    if cluster is None:
+        return units.n_rows, [int(units.count[units.label == k].sum()) for k in (0, 1)]
+    # Only clusters are independent.
+    counts = [np.unique(cluster[units.label == k]).size for k in (0, 1)]
+    return np.unique(cluster).size, counts
 
 
 def warn_if_few(units: Units, stacklevel: int = 3) -> None:

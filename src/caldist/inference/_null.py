@@ -18,6 +18,8 @@ from caldist.data.units import Units
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Statistic
 
+Draw = Callable[[np.random.Generator], Vector]
+
 _FAMILY = 40  # the random streams of these draws
 _ROUNDING = 1e-12  # values this close count as equal: sums in another order differ by less
 
@@ -39,28 +41,36 @@ def drawing_error(joint: Joint) -> float:
 
 
 def null_values(
-    units: Units, of: Callable[[Vector], Sequence[float]], resampler: Resampler
+    units: Units,
+    of: Callable[[Vector], Sequence[float]],
+    resampler: Resampler,
+    draw: Draw | None = None,
 ) -> Vector:
     """Return the statistics of the sample, then of each replicate, a row each.
 
-    Independent rows get new labels. Clusters get a common random sign for their residuals, because
-    nobody knows how the labels within one depend on each other.
+    Unless ``draw`` says otherwise, independent rows get new labels. Clusters get a common random
+    sign for their residuals, because nobody knows how the labels within one depend on each other.
     """
-    draw = units.draw if units.cluster is None else units.flip
+    if draw is None:
+        draw = units.draw if units.cluster is None else units.flip
     drawn = resampler.run(lambda rng: of(draw(rng)), family=_FAMILY, size=units.n_rows)
     return np.vstack((np.array([of(units.residual)], dtype=np.float64), drawn))
 
 
 def null_ranks(
-    units: Units, statistics: Sequence[Statistic], resampler: Resampler
+    units: Units,
+    statistics: Sequence[Statistic],
+    resampler: Resampler,
+    draw: Draw | None = None,
 ) -> tuple[Vector, NDArray[np.int64]]:
     """Return the values of the statistics of the sample, and :func:`ranks` of all rows."""
     if len(statistics) == 1 and (unless_below := statistics[0].unless_below) is not None:
         # Only the rank of the sample is asked for, and nothing of the values below it.
         floor = float(_floor(np.array(statistics[0].of(units.residual))))
-        values = null_values(units, lambda c: [unless_below(c, floor)], resampler)
+        values = null_values(units, lambda c: [unless_below(c, floor)], resampler, draw)
     else:
-        values = null_values(units, lambda c: [part.of(c) for part in statistics], resampler)
+        each = [part.of for part in statistics]
+        values = null_values(units, lambda c: [of(c) for of in each], resampler, draw)
     return values[0], np.column_stack([ranks(column) for column in values.T])
 
 

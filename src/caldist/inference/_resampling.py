@@ -63,6 +63,11 @@ class Resampler:
         entropy = sum(int(word) << (32 * at) for at, word in enumerate(words))
         return cls(entropy, n_resamples, progress)
 
+    def stream(self, family: int) -> np.random.Generator:
+        """Return a random stream of its own, for what is drawn once."""
+        seed = np.random.SeedSequence(self.entropy, spawn_key=(family,))
+        return np.random.Generator(np.random.PCG64(seed))
+
     def run(self, replicate: Replicate, *, family: int, size: int) -> NDArray[np.float64]:
         """Return the values of all replicates, first axis the replicates.
 

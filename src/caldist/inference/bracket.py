@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.inference._dealing import ordered_units
 from caldist.inference._limits import Limits, warn_if_few
 from caldist.inference._resampling import Resampler
+from caldist.inference.intervals import chosen_method
 from caldist.measures.certification import DistanceBracket, sample_bracket
 from caldist.measures.lower_distance import TOLERANCE, lower_distance
-from caldist.measures.random_interval_ce import random_interval_ce
+from caldist.measures.upper_distance import upper_distance
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,17 @@ def distance_bracket(
 
     **What it estimates.** Without a confidence level nothing: both ends speak of the rows that are
     given. With one they speak of the population the rows come from, and hold together with that
-    probability: at least the lower limit of the lower distance, at most the least
-    :math:`\mathrm{RintCE}(2^{-k}) + 2^{-k}/2` and its error. Half a bin's width is enough,
-    since moving predictions to the mean label of their bin moves them by half of it on average at
-    most.
+    probability. The lower end is the lower limit of the lower distance, see
+    :func:`caldist.confidence_interval`. The upper end is the cost of a map that is exactly
+    calibrated: that of predictions to the mean label of their cell,
+    :math:`\sum_c E[|v - \mu_c|; c]`, and the error of this one mean. Cells are about three
+    standard errors of their mean label wide, made from the predictions alone; or neighbouring ones
+    are merged as is best on two fifths of the rows and paid for on the others, if that is less. A
+    row has no part in the mean label that it is compared with.
 
     **Cost.** As of :func:`caldist.lower_distance` and :func:`caldist.upper_distance`; with a
-    confidence level a pass over the rows for each replicate instead of the latter.
+    confidence level ten times the former on a fifth of the rows instead of the latter, and below
+    100,000 rows a pass over them for each replicate.
 
     Parameters
     ----------
@@ -71,7 +77,8 @@ def distance_bracket(
     confidence_level : float, optional
         Speak of the population, with this confidence.
     n_resamples : int
-        Only with a confidence level: the number of replicates.
+        Only with a confidence level: the number of replicates, which 100,000 rows and more do
+        without.
     clusters : array-like, optional
         Only with a confidence level: the cluster of each row; see
         :func:`caldist.confidence_interval`.
@@ -115,14 +122,15 @@ def population_bracket(
 ) -> PopulationBracket:
     """Return bounds for the population behind rows that were checked."""
     joint = rows.joint
-    limits = Limits(rows.units, 1 - confidence_level, resampler)
+    method = chosen_method(rows, "auto")
+    limits = Limits(ordered_units(rows), 1 - confidence_level, resampler, method)
     _, lower, _ = lower_distance.using(tol=tol).interval(limits, joint)
-    upper = min(1.0, limits.dyadic(joint).upper(cost=0.5))
+    lower = min(1.0, max(0.0, lower))
     return PopulationBracket(
-        lower=min(max(0.0, lower), upper),
-        upper=upper,
+        lower=lower,
+        upper=min(1.0, max(lower, limits.distance(joint))),
         lower_measure=lower_distance.name,
-        upper_measure=random_interval_ce.name,
+        upper_measure=upper_distance.name,
         confidence_level=confidence_level,
         library=rows.library,
     )

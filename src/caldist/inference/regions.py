@@ -119,12 +119,17 @@ def miscalibrated_regions(
     bin_of = _bins(units)
     observed: Vector = np.bincount(bin_of, units.residual).astype(np.float64)
     drawn = _drawn(units, bin_of, n_resamples, generator)
-    covariance = drawn.T @ drawn / n_resamples
+    covariance: Vector
     if units.cluster is None:  # known exactly
         v = units.prediction
-        covariance = np.diag(np.bincount(bin_of, units.squares * v * (1 - v)))
-    blocks = (drawn[at : at + _BLOCK] for at in range(0, n_resamples, _BLOCK))
+        variance = np.bincount(bin_of, units.squares * v * (1 - v))
+        covariance = np.diag(variance).astype(np.float64, copy=False)
+    else:  # from the draws and the data together, so that these are exchangeable with those
+        drawn = np.vstack((observed, drawn))
+        covariance = drawn.T @ drawn / len(drawn)
+    blocks = (drawn[at : at + _BLOCK] for at in range(0, len(drawn), _BLOCK))
     largest = np.concatenate([_scores(block, covariance).max(axis=(1, 2)) for block in blocks])
+    # Of B draws, or of these and the data: the same rank, and "beyond" is never the data itself.
     critical = np.sort(largest)[order_rank(n_resamples, level) - 1]
     score = _scores(observed[None], covariance)[0]
     return [

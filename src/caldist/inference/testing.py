@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -12,13 +14,18 @@ from caldist import _validate
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.data.units import Units
 from caldist.inference._classical import CLASSICAL
-from caldist.inference._limits import warn_if_few
+from caldist.inference._dealing import ordered_units
+from caldist.inference._limits import Limits, label_parts, warn_if_few
 from caldist.inference._null import drawing_error, null_ranks
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Measure
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find, shown_in
+
+_FEW_CLUSTERS = 20  # of a label, below which signs of clusters alone reject too often
+_SHOWN_LEVEL = 0.05  # at which "auto" should be able to reject
 
 
 @dataclass(frozen=True)
@@ -107,13 +114,17 @@ def calibration_test(
     **Clusters.** Rows of one patient or one game are not independent. With ``clusters`` a replicate
     flips the sign of all residuals of a cluster together. That is exact where a cluster's residuals
     are as likely as their negatives, and otherwise right for many clusters: with k of them no
-    p-value is below about 2/2^k. Do not use it for independent rows, where drawing labels is exact.
+    p-value is below about 2/2^k. Where fewer than 20 clusters have one of the labels, signs alone
+    would reject too often: there the p-value is the larger one of two, the other by labels that
+    depend on each other within a cluster as much as they can. Do not use it for independent rows,
+    where drawing labels is exact.
 
     **With a tolerance** the hypothesis is that the population's ``measure`` is at most ε; "auto"
     is then the lower distance to calibration, which no distance to calibration is below. With D*
     by how much noise can raise it, :math:`p = (1 + \#\{D^* \ge T - \varepsilon\})/(B + 1)`, the
-    larger of two: noise by random signs of the rows and by labels drawn anew. So p ≤ α if and only
-    if ε lies below the interval of :func:`caldist.confidence_interval` at level 1 - 2α. It is right
+    larger of two: noise by random signs of the rows and by labels drawn anew. If the lower limit by
+    splitting exceeds ε at a smaller level, p is that level. So p ≤ α if and only if ε lies below
+    the interval of :func:`caldist.confidence_interval` at level 1 - 2α, for α < 1/2. It is right
     for large samples, grows with ε, and is careful: at ε = 0 the exact test finds far more.
     Since smCE ≤ 2 ldCE, ``measure="smooth_ce"`` with 2ε tests the same; it is the weaker of the two
     but for deviations close to the noise.
@@ -157,6 +168,13 @@ def calibration_test(
         degrees of freedom as groups, for predictions made without these labels; subtract two if a
         logistic regression was fitted to these very rows.
 
+    Warns
+    -----
+    UserWarning
+        Where fewer than 20 clusters have one of the labels, or n_resamples is so small that no
+        p-value can be expected below 0.05; with ``tolerance`` where fewer than ten rows or clusters
+        have one of the labels.
+
     References
     ----------
     Spiegelhalter, "Probabilistic prediction in patient management and clinical trials", 1986.
@@ -193,9 +211,19 @@ def calibration_test(
         name.statistic(units) if isinstance(name, Measure) else CLASSICAL[name](units)
         for name in names
     ]
-    values, rank = null_ranks(units, statistics, resampler)
-    missed = 0.0 if rows.cluster is not None else drawing_error(rows.joint)
     draws = resampler.n_resamples + 1
+    if len(names) > 1 and len(names) / draws > _SHOWN_LEVEL:
+        _warn_of_few_draws(len(names), resampler.n_resamples)
+    values, rank = null_ranks(units, statistics, resampler)
+    best = rank.min(axis=1)
+    together, ranks = int(np.count_nonzero(best <= best[0])), rank[0]
+    if _few_clusters(units):
+        # Few clusters with a label make signs say little: labels drawn for whole clusters do not.
+        _, rank = null_ranks(units, statistics, resampler, units.draw_clusters)
+        ranks = np.maximum(ranks, rank[0])
+        best = rank.min(axis=1)
+        together = max(together, int(np.count_nonzero(best <= best[0])))
+    missed = 0.0 if rows.cluster is not None else drawing_error(rows.joint)
     results = tuple(
         TestResult(
             statistic=float(value),
@@ -206,20 +234,45 @@ def calibration_test(
             rounding=missed,
             library=rows.library,
         )
-        for name, part, value, count in zip(names, statistics, values, rank[0], strict=True)
+        for name, part, value, count in zip(names, statistics, values, ranks, strict=True)
     )
     if len(names) == 1:
         return results[0]
-    best = rank.min(axis=1)
     return TestResult(
-        statistic=int(best[0]) / draws,
-        pvalue=min(1.0, int(np.count_nonzero(best <= best[0])) / draws + missed),
+        statistic=int(ranks.min()) / draws,
+        pvalue=min(1.0, together / draws + missed),
         measure="auto",
         n_resamples=resampler.n_resamples,
         components=results,
         rounding=missed,
         library=rows.library,
     )
+
+
+def _few_clusters(units: Units) -> bool:
+    """Return whether so few clusters have a label that signs may reject too often; and warn."""
+    if units.cluster is None:
+        return False
+    total, counts = label_parts(units)
+    few = [f"{counts[k]} of {total} clusters have label {k}" for k in (1, 0)]
+    few = [text for text, k in zip(few, (1, 0), strict=True) if counts[k] < _FEW_CLUSTERS]
+    if few:
+        message = (
+            f"only {' and '.join(few)}: with fewer than {_FEW_CLUSTERS} the p-value is the larger "
+            "of two, by signs of clusters and by labels that depend within them as much as they "
+            "can. Take it as a rough guide."
+        )
+        warnings.warn(message, UserWarning, stacklevel=3)
+    return bool(few)
+
+
+def _warn_of_few_draws(components: int, n_resamples: int) -> None:
+    message = (
+        f"n_resamples is {n_resamples}: the least p-value of {components} statistics is hardly "
+        f"below {components}/{n_resamples + 1}, so that the test can hardly reject at 5%. Take at "
+        f"least {math.ceil(components / _SHOWN_LEVEL) - 1}, better 999."
+    )
+    warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _names(measure: object) -> list[Measure[Any] | str]:
@@ -261,7 +314,10 @@ def _check(names: list[Measure[Any] | str], *, tolerance: object, clustered: boo
 def _tolerance_test(
     rows: Rows, measure: Measure[Any], tolerance: float, resampler: Resampler
 ) -> TestResult:
-    """Invert the lower end of the measure's confidence interval, with the same replicates."""
+    """Invert the lower end of the measure's confidence interval, with the same replicates.
+
+    That end is the better one of two, so the p-value is the smaller one of two.
+    """
     value = measure(rows.joint)
     ends = measure.rounding(rows.joint, value)
     if ends is None:
@@ -271,14 +327,17 @@ def _tolerance_test(
         )
         raise ValueError(message)
     floor = ends[0] - tolerance
-    noise = measure.noise(rows.units, floor)
+    units = ordered_units(rows)
+    noise = measure.noise(units, floor)
     rank = 1 + max(
-        np.count_nonzero(resampler.run(replicate, family=family, size=rows.units.n_rows) >= floor)
+        np.count_nonzero(resampler.run(replicate, family=family, size=units.n_rows) >= floor)
         for family, replicate in noise.items()
     )
+    limits = Limits(units, 1.0, resampler)
+    split = limits.split_pvalue(measure, tolerance + value - ends[0])
     return TestResult(
         statistic=min(max(value, ends[0]), ends[1]),
-        pvalue=int(rank) / (resampler.n_resamples + 1),
+        pvalue=min(int(rank) / (resampler.n_resamples + 1), split),
         measure=str(measure),
         n_resamples=resampler.n_resamples,
         tolerance=tolerance,

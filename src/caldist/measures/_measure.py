@@ -116,6 +116,10 @@ class Facts:
         Label and prediction to the loss whose mean it is.
     statistic
         Units to the statistic of a test, where it is neither a norm nor needs labels.
+    dual
+        (prediction, mass0, mass1) to what a row of label 0 and of label 1 at each prediction adds
+        to a feasible dual that these masses suggest, where it is no norm: its mean over any
+        population is at most the measure.
     noise
         Units to replicates of what noise makes of it, by family of random streams, where it is no
         norm.
@@ -146,6 +150,7 @@ class Facts:
     norm: Callable[..., Norm] | None = None
     loss: Callable[[Vector, Vector], Vector] | None = None
     statistic: Callable[..., Statistic] | None = None
+    dual: Callable[..., tuple[Vector, Vector]] | None = None
     noise: Callable[..., dict[int, Replicate]] | None = None
     interval: Callable[..., tuple[float, float, float]] | None = None
     no_interval: str = NO_RECIPE
@@ -339,12 +344,24 @@ class Measure(Generic[P]):
             found[LABELS] = lambda rng: norm.unless_below(units.draw(rng), floor)
         return found
 
+    def dual(self, v: Vector, mass0: Vector, mass1: Vector) -> tuple[Vector, Vector]:
+        """Return what rows of label 0 and 1 add to a dual that these masses suggest.
+
+        The mean over any population is at most the population's value, because the measure is a
+        supremum over such duals.
+        """
+        if self.facts.dual is not None:
+            return self.facts.dual(v, mass0, mass1, **self.options)
+        residual = mass1 * (1 - v) - mass0 * v
+        witness = self.norm(v).witness(residual) if residual.any() else np.zeros_like(v)
+        return -v * witness, (1 - v) * witness
+
     def interval(self, limits: Limits, joint: Joint) -> tuple[float, float, float]:
         """Return the value and both limits, of the rows behind a joint."""
         if self.facts.interval is not None:
             return self.facts.interval(limits, joint, **self.options)
         if self.facts.norm is not None:
-            return self.moved_outwards(joint, *limits.of_norm(self.norm(joint.prediction)))
+            return self.moved_outwards(joint, *limits.of_norm(self))
         assert self.facts.loss is not None  # noqa: S101 -- only asked where it has an interval
         value, half = self._of(joint), limits.of_mean(self.facts.loss)
         return self.moved_outwards(joint, value, value - half, value + half)

@@ -11,6 +11,7 @@ from caldist import _validate
 from caldist._kernels import COMPILED, replicates
 from caldist._util.errors import ToleranceError
 from caldist._util.progress import bounds_bar
+from caldist._util.types import Vector
 from caldist.certificates import LowerCertificate
 from caldist.data.grid import Grid
 from caldist.data.joint import Joint
@@ -23,7 +24,9 @@ from caldist.measures._rounding import around, better_of
 if TYPE_CHECKING:
     from caldist.inference._limits import Limits
 
+
 TOLERANCE = 1e-6
+_DUAL_TOLERANCE = 1e-4  # of duals from a part of the rows, whose noise is larger
 
 
 def certify_lower(joint: Joint, *, tol: float, progress: bool = False) -> LowerCertificate:
@@ -74,6 +77,17 @@ def _encloses(joint: Joint, *, tol: float = TOLERANCE, **others: Any) -> tuple[f
     return value, value, value + tol
 
 
+def _dual(v: Vector, mass0: Vector, mass1: Vector, **_: object) -> tuple[Vector, Vector]:
+    """Return the potentials of a certificate, which are feasible everywhere."""
+    there = mass0 + mass1 > 0
+    part = Joint(v[there], mass0[there], mass1[there])
+    proof = certify_lower(part, tol=_DUAL_TOLERANCE)
+    return (
+        np.interp(v, proof.node, proof.potential0),
+        np.interp(v, proof.node, proof.potential1),
+    )
+
+
 def _noise(units: Units, **_: object) -> dict[int, Replicate]:
     """Return replicates of a bound on how far noise moves ldCE, by their families.
 
@@ -96,7 +110,7 @@ def _interval(
     limits: Limits, joint: Joint, *, tol: float = TOLERANCE, **others: Any
 ) -> tuple[float, float, float]:
     value = lower_distance(joint, tol=tol, **others)
-    lower, upper = limits.distance_lower(value), limits.distance_upper(value + tol)
+    lower, upper = limits.distance_lower(value), limits.distance_upper(joint, value + tol)
     return lower_distance.using(tol=tol).moved_outwards(joint, value, lower, upper)
 
 
@@ -125,10 +139,11 @@ def _properties() -> Entries:
     shown_in=("evaluate", "measure", "report", "groups"),
     encloses=_encloses,
     rounding=_rounding_bounds,
+    dual=_dual,
     noise=_noise,
     interval=_interval,
     no_comparison=NOT_A_NORM,
-    worst=Worst(bias=1.0, reach=2.0),
+    worst=Worst(bias=0.0, reach=2.0),
     certify=certify_lower,
     properties=_properties,
 )

@@ -106,7 +106,7 @@ def _properties() -> Entries:
     shown_in=("evaluate", "measure", "report", "groups", "test"),
     rounding=_rounding_bounds,
     norm=SmoothNorm,
-    worst=Worst(bias=SmoothNorm.noise, reach=2.0),
+    worst=Worst(bias=0.0, reach=2.0),
     certify=certify_smooth,
     properties=_properties,
 )

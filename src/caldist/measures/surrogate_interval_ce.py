@@ -17,6 +17,7 @@ from caldist.measures import _second_order
 from caldist.measures._measure import NOT_A_NORM, Entries, measure
 from caldist.measures._rounding import within_cells_of
 from caldist.measures.ece import ece
+from caldist.measures.lower_distance import lower_distance
 from caldist.measures.random_interval_ce import random_interval_ce
 
 if TYPE_CHECKING:
@@ -76,7 +77,11 @@ def _random_interval(joint: Joint, width: float) -> tuple[float, float]:
 def _interval(limits: Limits, joint: Joint, **options: Any) -> tuple[float, float, float]:
     dyadic = limits.dyadic(joint)
     value, _, _ = surrogate_interval_ce.using(**options).enclosed(joint)
-    return value, dyadic.lower(cost=1.0), dyadic.upper(cost=1.0)
+    if limits.method == "split":  # which bounds ldCE, and that is below it
+        _, lower, _ = lower_distance.interval(limits, joint)
+    else:
+        lower = dyadic.lower(cost=1.0)
+    return value, lower, dyadic.upper(cost=1.0)
 
 
 def _properties() -> Entries:

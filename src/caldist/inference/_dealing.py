@@ -1,0 +1,123 @@
+"""Dealing rows into folds, at random and without regard to labels or to the order of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caldist.data.rows import Rows
+from caldist.data.units import Units
+
+Vector = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Dealt:
+    """Units, cut where their rows are in different folds.
+
+    Attributes
+    ----------
+    units
+        The rows, each unit's in one fold.
+    fold
+        The fold of each unit, a row for each dealing.
+    """
+
+    units: Units
+    fold: Integers
+
+    @cached_property
+    def masses(self) -> Vector:
+        """The share of the rows in each fold, a row for each dealing."""
+        return np.array([np.bincount(fold, self.units.mass, FOLDS) for fold in self.fold])
+
+    def part(self, inside: NDArray[np.bool_]) -> tuple[Units, float] | None:
+        """Return some of the units with their shares made to add up to 1, and what they were."""
+        units = self.units
+        total = float(units.mass[inside].sum())
+        if total <= 0:
+            return None
+        chosen = replace(
+            units,
+            place=units.place[inside],
+            label=units.label[inside],
+            count=units.count[inside],
+            share=units.share[inside] / total,
+            mass=units.mass[inside] / total,
+            cluster=None if units.cluster is None else units.cluster[inside],
+        )
+        return chosen, total
+
+
+def ordered_units(rows: Rows) -> Units:
+    """Return the units in an order of their content, so that the order of rows does not matter.
+
+    So are clusters: their numbers say nothing of which row came first.
+    """
+    units = rows.units
+    if rows.is_summary or (rows.weight is None and rows.cluster is None):
+        return units  # made from the joint, which has no order of rows
+    cluster = units.cluster
+    keys: list[Vector | Integers] = [units.share, units.label, units.place]
+    if cluster is not None:
+        cluster = np.argsort(np.argsort(_signatures(units), kind="stable"), kind="stable")[cluster]
+        keys.insert(0, cluster)
+    order = np.lexsort(keys)
+    return replace(
+        units,
+        place=units.place[order],
+        label=units.label[order],
+        count=units.count[order],
+        share=units.share[order],
+        mass=units.mass[order],
+        cluster=None if cluster is None else cluster[order],
+    )
+
+
+def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
+    """Deal the rows, or whole clusters, into five folds, as often as asked for.
+
+    Each goes to any fold with the same chance, and the labels have no part in it.
+    """
+    if units.cluster is not None:
+        return Dealt(units, rng.integers(0, FOLDS, (times, units.n_clusters))[:, units.cluster])
+    index, fold = np.arange(units.place.size), np.empty((0, units.place.size), dtype=np.int64)
+    count = units.count
+    for _ in range(times):
+        if (count == 1).all():
+            fold = np.vstack((fold, rng.integers(0, FOLDS, count.size)))
+            continue
+        # A unit of many rows parts into up to five.
+        parts = rng.multinomial(count, np.full(FOLDS, 1 / FOLDS))
+        at, new = np.nonzero(parts)
+        index, count, fold = index[at], parts[at, new], np.vstack((fold[:, at], new))
+    cut = replace(
+        units,
+        place=units.place[index],
+        label=units.label[index],
+        count=count,
+        share=units.share[index],
+        mass=units.mass[index] * (count / units.count[index]),
+    )
+    return Dealt(cut, fold)
+
+
+def _signatures(units: Units) -> NDArray[np.uint64]:
+    """Return a number for each cluster that depends on what is in it, not on the order of rows.
+
+    Sums of whole numbers do not depend on their order; equal clusters may change places.
+    """
+    assert units.cluster is not None  # noqa: S101 -- only called with clusters
+    mixed = np.zeros(units.place.size, dtype=np.uint64)
+    for part in (units.prediction[units.place], units.share, units.label.astype(np.float64)):
+        mixed = (mixed ^ (part + 0.0).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    signature = np.zeros(units.n_clusters, dtype=np.uint64)
+    np.add.at(signature, units.cluster, mixed)
+    return signature
