@@ -480,3 +480,19 @@ def test_options_that_are_bound_reach_the_certificate():
     y, p = sample()
     loose = caldist.certify(y, p, measure=caldist.lower_distance.using(tol=1e-2))
     assert loose.gap == caldist.certify(y, p, tol=1e-2).gap
+
+
+def test_a_summary_without_valid_rows_is_named():
+    joint = Joint.from_arrays(*sample())
+    for function, what in ((caldist.evaluate_groups, "sub-group"), (caldist.report, "model")):
+        with pytest.raises(
+            ValueError, match=rf"y_true\['b'\] has no valid rows: leave this {what}"
+        ):
+            function({"a": joint, "b": Joint.empty()})
+
+
+def test_results_of_single_measures_are_results_too():
+    y, p = sample(60)
+    for result in (caldist.corp(y, p), caldist.t_cal(y, p, n_resamples=19, rng=0)):
+        assert set(result.to_dict())
+        assert len(result.to_frame("polars")) == 1

@@ -279,4 +279,7 @@ def _summaries(joints: Mapping[Any, Any]) -> dict[str, Rows]:
                 "holds a caldist.Joint for each model."
             )
             raise TypeError(message)
+        if isinstance(joint, Joint) and joint.prediction.size == 0:
+            message = f"y_true[{key!r}] has no valid rows: leave this model out."
+            raise ValueError(message)
     return {key: Rows.of(cast("Joint | Rows", joint)) for key, joint in joints.items()}

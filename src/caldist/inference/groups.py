@@ -273,6 +273,9 @@ def _joints(joints: Mapping[Any, Any]) -> tuple[list[Any], list[Rows]]:
                 "place of the labels holds a caldist.Joint for each sub-group."
             )
             raise TypeError(message)
+        if joint.prediction.size == 0:
+            message = f"y_true[{_validate.show(name)}] has no valid rows: leave this sub-group out."
+            raise ValueError(message)
     return list(joints), [Rows.of(joint) for joint in joints.values()]
 
 

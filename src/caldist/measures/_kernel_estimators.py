@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from caldist import _validate
+from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 
@@ -24,7 +25,7 @@ _BLOCK = 1 << 20  # kernel values held at a time
 
 
 @dataclass(frozen=True)
-class KernelDraws:
+class KernelDraws(Result):
     """How many random draws make an estimate of kCE² precise; see :func:`kernel_ce_draws`."""
 
     n_terms: int

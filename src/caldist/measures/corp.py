@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -19,7 +20,7 @@ Score = Literal["brier", "log"]
 
 
 @dataclass(frozen=True, eq=False)
-class Corp:
+class Corp(Result):
     """A mean score and its parts: score = miscalibration - discrimination + uncertainty.
 
     Attributes

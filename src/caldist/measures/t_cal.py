@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.measures._bins import bin_starts
@@ -18,7 +19,7 @@ _ROUNDING = 1e-12  # a resample this close below the statistic ties with it
 
 
 @dataclass(frozen=True)
-class TCal:
+class TCal(Result):
     """The result of :func:`caldist.t_cal`.
 
     Attributes

@@ -266,7 +266,8 @@ def _observed(name: str, rows: Rows) -> Iterator[str]:
             "it, and a measure that rounding moves without bound has no value."
         )
     elif joint.prediction.size <= _FEW:
-        yield f"{name} has only {joint.prediction.size} different predictions."
+        size = joint.prediction.size
+        yield f"{name} has only {size} different prediction{'' if size == 1 else 's'}."
     if rows.is_summary and not joint.counts_rows:
         return  # sums of weights do not say how many rows they are of
     for end, place in ((0, 0), (1, joint.prediction.size - 1)):
