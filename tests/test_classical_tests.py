@@ -46,6 +46,7 @@ def test_hosmer_lemeshow_by_its_formula():
     assert result.pvalue == pytest.approx(result.asymptotic_pvalue, abs=0.06)
 
 
+@pytest.mark.filterwarnings("ignore:only .* clusters have label:UserWarning")
 @pytest.mark.parametrize("n", [50, 70, 300, 1230])
 @pytest.mark.parametrize("seed", range(5))
 def test_hosmer_lemeshow_groups_hold_equally_many_rows(n, seed):

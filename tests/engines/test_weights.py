@@ -47,7 +47,7 @@ def test_large_and_whole_weights_are_weights(constructor, weight):
     found = summarize(table, **COLUMNS)
     assert found == exact(y_true, y_prob, np.full(10, weight))
     assert (found.n_rows, found.total) == (10, 10 * weight)
-    assert not found.counts_rows
+    assert found.counts_rows == (weight == 1)  # Σw = n = Σw² says so
     units = Rows.of(found).units
     assert units.n_rows == 10
     assert units.standard_error(units.label.astype(float)) == pytest.approx(0.5 / 10**0.5)
