@@ -19,6 +19,7 @@ from caldist.inference.groups import (
     Group,
     GroupEvaluation,
     _divided,
+    _side_by_side,
     _simultaneous,
     evaluate_groups,
 )
@@ -392,3 +393,12 @@ def test_results_are_frozen():
         result.n_resamples = 5
     with pytest.raises(KeyError):
         result["missing"]
+
+
+def test_clusters_of_all_groups_get_a_sign():
+    """The first group's clusters end early: signs are needed for those of all."""
+    y, v = np.tile([0, 1], 100), np.tile([0.3, 0.6], 100)
+    by = np.repeat([0, 1], 100)
+    _, _, units = _divided(Rows.of(y, v, clusters=np.arange(200)), by)
+    together, _ = _side_by_side(units)
+    assert together.n_clusters == 200

@@ -332,7 +332,8 @@ def _side_by_side(units: Sequence[Units]) -> tuple[Units, list[int]]:
         for name in (*names, *(["cluster"] if clustered else []))
     }
     columns["place"] += np.repeat(starts, [part.place.size for part in units])
-    return Units(**columns, n_clusters=units[0].n_clusters), starts.tolist()
+    n_clusters = max(part.n_clusters for part in units)  # those of one group may end earlier
+    return Units(**columns, n_clusters=n_clusters), starts.tolist()
 
 
 def _note(units: Units) -> str:
