@@ -24,21 +24,21 @@ _UNIT = 2.0**-PLACE_BITS
 _SECOND_DERIVATIVE = 4 / math.sqrt(2 * math.pi * math.e)  # of the normal density, its L1 norm
 
 
-def smooth_ce(profile: WithinCells) -> Interval:
+def smooth_ce(within: WithinCells) -> Interval:
     r"""Enclose smCE.
 
     Below: a Lipschitz function on the edges, continued linearly, is one on the rows. Above: smCE is
     \|T\| plus the least of ∫\|S - x\| over monotone x, and an x that is best for the deposit will
     do. In a cell the integral exceeds \|∫(S - x)\| only if S can cross x there.
     """
-    curve = np.empty(profile.node.size)
-    value = float(smooth.smooth_ce(profile.node, profile.deposit, curve))
-    crossing = folding_excess(profile.mean, profile.low, profile.high, curve[:-1])
-    excess = float(profile.length @ np.minimum(crossing, 2 * profile.bend))
-    return value - profile.slack, value + excess + profile.slack
+    curve = np.empty(within.node.size)
+    value = float(smooth.smooth_ce(within.node, within.deposit, curve))
+    crossing = folding_excess(within.mean, within.low, within.high, curve[:-1])
+    excess = float(within.length @ np.minimum(crossing, 2 * within.bend))
+    return value - within.slack, value + excess + within.slack
 
 
-def laplace(profile: WithinCells, width: float) -> Interval:
+def laplace(within: WithinCells, width: float) -> Interval:
     r"""Enclose kCE of the Laplace kernel of bandwidth 1.
 
     With c the residuals, d their deposit and Δ = c - d, ‖c‖² = ‖d‖² + 2⟨Δ, h⟩ + ‖Δ‖², h being d
@@ -46,30 +46,30 @@ def laplace(profile: WithinCells, width: float) -> Interval:
     \|h\| H² f (1 - f)/2 of its chord, and Δ does not see the chord. The primitive of Δ is S less
     its mean, and ‖Δ‖² at most twice the integral of its square.
     """
-    node, deposit = profile.node, profile.deposit
+    node, deposit = within.node, within.deposit
     squared = float(laplace_kernel.squared(node, deposit, 1.0))
     potential = np.empty_like(node)
     laplace_kernel.sums(node, deposit, 1.0, potential, np.empty(0), np.empty(0))
     # Flooring moves a residual of size 1 at most by a unit of the cell, or adds one to it.
     slack = width * _UNIT + 4 * math.sqrt(2 * width) * _UNIT
     smoothed = np.abs(potential) + slack
-    cross = width**2 * float(np.maximum(smoothed[:-1], smoothed[1:]) @ profile.bend)
-    own = 2 * float(profile.variance().sum())
+    cross = width**2 * float(np.maximum(smoothed[:-1], smoothed[1:]) @ within.bend)
+    own = 2 * float(within.variance().sum())
     lower, upper = math.sqrt(max(0.0, squared - cross)), math.sqrt(max(0.0, squared) + cross + own)
     return lower - slack, upper + slack
 
 
-def random_interval(profile: WithinCells, width: float) -> Interval:
+def random_interval(within: WithinCells, width: float) -> Interval:
     r"""Enclose RintCE: the integral of \|D\|/width, D(t) = S(t + width) - S(t).
 
     The deposit's D is constant on the pieces between edges and edges shifted by the width. With s
     its sign, ∫\|D\| >= ∫ s D, where the difference of S from its mean matters only in cells in
     which s changes. And \|D\| = s D on all pieces where D cannot change its sign.
     """
-    node = profile.node
-    ends = profile.sums()
-    move = np.concatenate(([0.0], profile.deviation(), [0.0]))
-    reach = np.maximum(profile.high - profile.mean, profile.mean - profile.low)
+    node = within.node
+    ends = within.sums()
+    move = np.concatenate(([0.0], within.deviation(), [0.0]))
+    reach = np.maximum(within.high - within.mean, within.mean - within.low)
     reach = np.concatenate(([0.0], reach, [0.0]))
     place = np.concatenate((node - width, node))
     order = np.argsort(place, kind="stable")
@@ -91,45 +91,45 @@ def random_interval(profile: WithinCells, width: float) -> Interval:
     right, left, length = right[unsure], left[unsure], length[unsure]
     crossing = 2 * np.minimum(length * (reach[right] + reach[left]), move[right] + move[left])
     # Where a piece is a whole cell on both sides, the mean of D is known too.
-    size = np.concatenate(([0.0], np.where(profile.bend > 0, profile.length, 0.0), [0.0]))
+    size = np.concatenate(([0.0], np.where(within.bend > 0, within.length, 0.0), [0.0]))
     whole = (length >= size[right]) & (length >= size[left])
-    low = np.concatenate(([0.0], profile.low, ends[-1:]))
-    high = np.concatenate(([0.0], profile.high, ends[-1:]))
+    low = np.concatenate(([0.0], within.low, ends[-1:]))
+    high = np.concatenate(([0.0], within.high, ends[-1:]))
     folded = folding_excess(
         difference[unsure], low[right] - high[left], high[right] - low[left], np.zeros(unsure.size)
     )
     crossing[whole] = np.minimum(crossing, length * folded)[whole]
-    turning += profile.slack
+    turning += within.slack
     return (error - turning) / width, (error + turning + float(crossing.sum())) / width
 
 
-def dyadic_interval(profile: WithinCells, width: float) -> Interval:
+def dyadic_interval(within: WithinCells, width: float) -> Interval:
     """Bound RintCE from below by that of the deposit; the other end is the same without cells.
 
     For widths that are whole numbers of cells D has the deposit's D as its mean in every cell, and
     the integral of a size is at least the size of the integral.
     """
-    error = float(shifts.random_interval_ce(profile.node, profile.sums(), width))
-    return error - profile.slack / width, error
+    error = float(shifts.random_interval_ce(within.node, within.sums(), width))
+    return error - within.slack / width, error
 
 
-def averaged_two_bin(profile: WithinCells) -> Interval:
+def averaged_two_bin(within: WithinCells) -> Interval:
     """Enclose ATB: the integral of S² is that of the squared means plus the variance in cells."""
-    node, mean = profile.node, profile.mean
-    total = float(profile.deposit.sum())
-    value = float(profile.length @ (mean**2 + (total - mean) ** 2))
+    node, mean = within.node, within.mean
+    total = float(within.deposit.sum())
+    value = float(within.length @ (mean**2 + (total - mean) ** 2))
     value += (node[0] + 1 - node[-1]) * total**2
-    return value - profile.slack, value + 2 * float(profile.variance().sum()) + profile.slack
+    return value - within.slack, value + 2 * float(within.variance().sum()) + within.slack
 
 
-def smoothing_change(profile: WithinCells, width: float) -> tuple[float, float]:
+def smoothing_change(within: WithinCells, width: float) -> tuple[float, float]:
     """Bound how far the L1 norm of the deposit smoothed by a Gaussian is from that of the rows.
 
     Returns a and b, for at most a/σ² + b/σ at every width σ: a Gaussian differs from its chord over
     a cell by the second derivative times H² f (1 - f)/2, and flooring moves rows by a unit.
     """
-    bend = float(profile.bend.sum())
-    return _SECOND_DERIVATIVE * width**2 / 2 * bend, profile.slack
+    bend = float(within.bend.sum())
+    return _SECOND_DERIVATIVE * width**2 / 2 * bend, within.slack
 
 
 def brier(grid: Grid, total: float) -> Interval:

@@ -27,8 +27,8 @@ def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """
     moved = joint.radius if joint.grid is None else residual_moves(joint)
     bounds = around(value, 2 * (moved + residual_rounding(joint)))
-    profile = within_cells_of(joint)
-    return bounds if profile is None else better_of(bounds, _second_order.averaged_two_bin(profile))
+    within = within_cells_of(joint)
+    return bounds if within is None else better_of(bounds, _second_order.averaged_two_bin(within))
 
 
 @measure(

@@ -36,11 +36,11 @@ def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
     moved = joint.radius if joint.grid is None else residual_moves(joint)
     change = residual_rounding(joint) + _TOLERANCE
     bounds = _around_fixed_point(value, 0.0, math.sqrt(2 / math.pi) * moved, change)
-    profile = within_cells_of(joint)
-    if joint.grid is None or profile is None or value < joint.grid.width:
+    within = within_cells_of(joint)
+    if joint.grid is None or within is None or value < joint.grid.width:
         return bounds
     low, high = max(bounds[0], value / 2), min(bounds[1], 2 * value)
-    norm = SmoothedNorm(profile.node, profile.deposit, low, high)
+    norm = SmoothedNorm(within.node, within.deposit, low, high)
     # As the norm does not increase, its fixed point lies between any width and the norm there:
     # close together after one step of the secant method.
     start = norm(value) - value
@@ -49,7 +49,7 @@ def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
     slope = (rest - start) / (middle - value) if middle != value else -1.0
     width = min(max(value - start / slope, low), high) if slope < 0 else value
     found = norm(width)
-    quadratic, linear = _second_order.smoothing_change(profile, joint.grid.width)
+    quadratic, linear = _second_order.smoothing_change(within, joint.grid.width)
     lower, _ = _around_fixed_point(min(width, found), quadratic, linear, change)
     _, upper = _around_fixed_point(max(width, found), quadratic, linear, change)
     return better_of(bounds, (lower, upper))

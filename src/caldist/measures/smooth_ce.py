@@ -63,8 +63,8 @@ def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """Bound smCE: a 1-Lipschitz w changes by at most |v - v'| at a residual |e|."""
     moved = joint.radius if joint.grid is None else residual_moves(joint)
     bounds = around(value, moved + residual_rounding(joint))
-    profile = within_cells_of(joint)
-    return bounds if profile is None else better_of(bounds, _second_order.smooth_ce(profile))
+    within = within_cells_of(joint)
+    return bounds if within is None else better_of(bounds, _second_order.smooth_ce(within))
 
 
 def certify_smooth(joint: Joint, **_: object) -> SmoothCertificate:

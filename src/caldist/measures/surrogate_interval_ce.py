@@ -39,7 +39,7 @@ def _rounding_bounds(joint: Joint, _value: float, **options: Any) -> tuple[float
     """
     if options.get("method", "exact") != "exact":
         return None
-    profile = within_cells_of(joint)
+    within = within_cells_of(joint)
     floor = lower = 0.0
     coarser = math.inf
     sums = {}
@@ -47,8 +47,8 @@ def _rounding_bounds(joint: Joint, _value: float, **options: Any) -> tuple[float
         width = 2.0**-k
         least, most = (
             _random_interval(joint, width)
-            if profile is None
-            else _second_order.dyadic_interval(profile, width)
+            if within is None
+            else _second_order.dyadic_interval(within, width)
         )
         floor = max(floor, least)
         coarser = min(coarser, floor + width)
@@ -56,7 +56,7 @@ def _rounding_bounds(joint: Joint, _value: float, **options: Any) -> tuple[float
         sums[width] = most + width
         if floor >= coarser or most - least >= max(floor, width):
             break
-    if profile is None:
+    if within is None:
         return lower, min(sums.values())
     # What cells leave open is worked out for the few widths that can be the best.
     upper = math.inf
