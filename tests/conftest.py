@@ -1,7 +1,7 @@
 """Set-up shared by all tests.
 
 In CI the examples of Hypothesis are the same in every run, so that a failure is the change's own.
-``CALDIST_EXPLORE=1`` looks for new ones instead: more of them, from a fresh seed that is printed.
+``CALDIST_EXPLORE=1`` looks for new ones instead, from a fresh seed that is printed.
 """
 
 import os
@@ -25,7 +25,7 @@ settings.register_profile(
 )
 # Without a database a run depends on its seed alone.
 settings.register_profile(
-    "explore", max_examples=5 * EXAMPLES, derandomize=False, database=None, **COMMON
+    "explore", max_examples=EXAMPLES, derandomize=False, database=None, **COMMON
 )
 settings.load_profile("explore" if EXPLORING else "default")
 

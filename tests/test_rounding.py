@@ -43,6 +43,13 @@ def test_gridded(measure, sample, bits):
 
 
 @bounded
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_row_that_is_nearly_certain(measure, label):
+    exact = Joint.from_arrays([label], [abs(label - 2.0**-50)])
+    check(measure, exact, exact.coarsen(1))
+
+
+@bounded
 @given(samples(), st.integers(1, 12))
 def test_rounded_predictions_with_a_radius(measure, sample, steps):
     y, p, weight = sample

@@ -82,6 +82,18 @@ def test_normalized_cross_entropy_needs_both_labels(label):
         normalized_cross_entropy([label, 1 - label], [0.25, 0.5], sample_weight=[1, 0])
 
 
+@pytest.mark.parametrize("rare", [1e-6, 1e-12])
+def test_normalized_cross_entropy_of_a_rare_label_keeps_its_digits(rare):
+    weight = [1, rare]
+    share = rare / (1 + rare)
+    entropy = -share * math.log(share) - (1 - share) * math.log1p(-share)
+    expected = 1 - math.log(2) / entropy
+    for label in (0, 1):
+        y = [label, 1 - label]
+        value = normalized_cross_entropy(y, [0.5, 0.5], sample_weight=weight)
+        assert value == pytest.approx(expected, rel=1e-14)
+
+
 def test_normalized_cross_entropy_at_its_marks():
     assert normalized_cross_entropy([0, 1, 1], [0, 1, 1]) == 1
     assert normalized_cross_entropy([0, 1, 1, 1], [0.75] * 4) == pytest.approx(0, abs=1e-15)

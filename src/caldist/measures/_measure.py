@@ -266,7 +266,7 @@ class Measure(Generic[P]):
         ends = self.rounding(joint, value)
         if ends is None:
             return value, None, None
-        lower, upper = max(self.facts.floor, ends[0]), ends[1]
+        lower, upper = ends
         # Bounds of second order may leave the value on the cells' means outside.
         return min(max(value, lower), upper), lower, upper
 
@@ -274,8 +274,10 @@ class Measure(Generic[P]):
         """Return what the value on unrounded predictions lies between; None if that is unknown."""
         if joint.radius == 0:
             return value, value
-        rounding = self.facts.rounding
-        return None if rounding is None else rounding(joint, value, **self.options)
+        if self.facts.rounding is None:
+            return None
+        ends = self.facts.rounding(joint, value, **self.options)
+        return None if ends is None else (max(self.facts.floor, ends[0]), ends[1])
 
     @property
     def is_norm(self) -> bool:

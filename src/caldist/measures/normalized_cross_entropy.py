@@ -87,5 +87,6 @@ def normalized_cross_entropy(
             "is then 0 and cannot be divided by. Pass rows of both labels, or use log_loss."
         )
         raise ValueError(message)
-    entropy = -zeros * math.log(zeros) - ones * math.log(ones)
+    rarer = min(zeros, ones)  # log(1 - rarer) would lose its digits
+    entropy = -rarer * math.log(rarer) - (1 - rarer) * math.log1p(-rarer)
     return (entropy - log_loss(joint)) / entropy
