@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from studies import coverage, figures, pages, power
-from studies.runs import Row, run_cells, write_bytes
+from studies.runs import run_cells, write_bytes
 
 _QUICK_COVERAGE = coverage.Plan(
-    data_sets=(2, 2, 2), n_resamples=59, longest=1, means=1, bootstrap_sets=1, distance_sets=1,
-    bootstrap_resamples=5,
-)  # fmt: skip
+    data_sets=2, n_resamples=59, bootstrap_sets=1, distance_sets=1, bootstrap_resamples=5
+)
 _QUICK_POWER = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
 
 
@@ -28,20 +26,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("study", choices=("coverage", "power"))
     parser.add_argument("--quick", action="store_true", help="a few data sets: does it run?")
     parser.add_argument("--fresh", action="store_true", help="compute all cells again")
-    parser.add_argument(
-        "--sets", type=int, help="data sets in each cell of limits by splitting, whatever they show"
-    )
     parser.add_argument("--jobs", type=int, default=2, help="number of processes")
     parser.add_argument(
         "--out", type=Path, default=Path("docs/studies"), help="folder for pages and figures"
     )
     return parser
-
-
-def _coverage_cell(
-    plan: Callable[[tuple[str | int, ...]], coverage.Plan], name: str, n: int, measure: str
-) -> list[Row]:
-    return coverage.coverage_cell(name, n, measure, plan=plan((name, n, measure)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,18 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = f"python -m studies {options.study}{' --quick' if options.quick else ''}"
     if options.study == "coverage":
         plan = _QUICK_COVERAGE if options.quick else coverage.FULL
-        splitting = _QUICK_COVERAGE if options.quick else coverage.SPLITTING
-        if options.sets is not None:
-            sets = (options.sets,) * len(coverage.ROWS)
-            splitting = replace(splitting, data_sets=sets, longest=1)
-            command += f" --sets {options.sets}"
-        chosen = partial(coverage.plan_of, plan, splitting)
         cells = coverage.cells(coverage.ROWS[:1] if options.quick else coverage.ROWS)
         rows = run_cells(
-            cells, partial(_coverage_cell, chosen), lambda cell: str(chosen(cell)), table,
+            cells, partial(coverage.coverage_cell, plan=plan), str(plan), table,
             jobs=options.jobs, title="coverage",
         )  # fmt: skip
-        page = pages.coverage_page(rows, plan, splitting, command)
+        page = pages.coverage_page(rows, plan, command)
         figure = figures.coverage_figure(rows)
     else:
         tests = _QUICK_POWER if options.quick else power.FULL

@@ -25,13 +25,23 @@ from studies.measures import BRACKET, COMPARED, SPLIT, STUDIED, TOGETHER
 from studies.runs import Row
 from studies.truth import SLACK, bracket_truth, difference_truth, truth
 
-__all__ = ["FULL", "LEVELS", "ROWS", "SPLITTING", "Plan", "cells", "coverage_cell", "plan_of"]
+__all__ = ["FULL", "LEVELS", "ROWS", "Plan", "cells", "coverage_cell"]
 
 LEVELS = (0.9, 0.95)
 ROWS = (100, 400, 2000)
-TOLERANCE = 0.02  # what a measured coverage may lie below its level
+TOLERANCE = 0.015  # what a coverage may lie below its level, beyond two standard errors of its own
 
-Ends = tuple[float, float]
+
+Truth = tuple[float, float]  # what an interval should hold, from end to end
+
+
+@dataclass(frozen=True)
+class Ends:
+    """An interval, the value on the sample, and so how the value errs around the truth."""
+
+    lower: float
+    upper: float
+    value: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -43,46 +53,30 @@ class Plan:
     seed
         Of all random streams.
     data_sets
-        Data sets to draw, by the number of rows.
+        Data sets in every cell, whatever the first of them show.
     n_resamples
         Resamples for each interval. The order statistics of the intervals keep their level with any
         number of resamples, so few are enough here.
-    longest
-        As long as it is open whether the coverage is high enough, as many data sets are drawn
-        again, up to this many times.
-    means
-        The same factor for the Brier score, which is cheap and whose coverage is not above its
-        level.
     bootstrap_sets, distance_sets, bootstrap_resamples
         Data sets that are also bootstrapped, fewer for the lower distance, which then needs a
         solver for each resample; and resamples for each.
     """
 
     seed: int = 1
-    data_sets: tuple[int, ...] = (200, 150, 100)
+    data_sets: int = 1000
     n_resamples: int = 99
-    longest: int = 4
-    means: int = 10
     bootstrap_sets: int = 40
     distance_sets: int = 8
     bootstrap_resamples: int = 59
 
     def __str__(self) -> str:
         return (
-            f"seed {self.seed}; data sets {self.data_sets} x {self.longest} ({self.means}); "
-            f"resamples {self.n_resamples}; bootstrap {self.bootstrap_sets} "
-            f"({self.distance_sets}) x {self.bootstrap_resamples}"
+            f"seed {self.seed}; data sets {self.data_sets}; resamples {self.n_resamples}; "
+            f"bootstrap {self.bootstrap_sets} ({self.distance_sets}) x {self.bootstrap_resamples}"
         )
 
 
 FULL = Plan()
-# Cells of limits by splitting: more data sets as long as they leave it open.
-SPLITTING = Plan(data_sets=(200, 200, 100), longest=5)
-
-
-def plan_of(full: Plan, splitting: Plan, cell: tuple[str | int, ...]) -> Plan:
-    """Return the plan of a cell: of those with limits by splitting the second one."""
-    return splitting if cell[0] in LAWS and cell[2] in TOGETHER else full
 
 
 def cells(rows: Sequence[int] = ROWS) -> list[tuple[str, int, str]]:
@@ -108,13 +102,10 @@ def coverage_cell(name: str, n: int, measure: str, *, plan: Plan) -> list[Row]:
     law = LAWS.get(name) or PAIRS[name]
     measures = TOGETHER.get(measure, (measure,)) if isinstance(law, Law) else (measure,)
     methods = {key: _method(law, key, plan.n_resamples) for key in measures}
-    first = plan.data_sets[ROWS.index(n)] * (plan.means if measure == "brier_score" else 1)
     hits = {key: _Tally() for key in measures}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"only \d", UserWarning)
-        for at in range(first * plan.longest):
-            if at and at % first == 0 and all(tally.is_clear() for tally in hits.values()):
-                break
+        for at in range(plan.data_sets):
             sample = law.draw(n, stream(plan.seed, name, n, at))
             with drawn_once():
                 for key, (interval, true) in methods.items():
@@ -137,17 +128,16 @@ def _bootstrapped(law: Law | Pair, n: int, measure: str, plan: Plan) -> _Tally:
         return tally
     _, true = _method(law, measure, plan.n_resamples)
     sets = plan.distance_sets if measure == "lower_distance" else plan.bootstrap_sets
-    for at in range(min(sets, plan.data_sets[ROWS.index(n)])):
+    for at in range(min(sets, plan.data_sets)):
         sample = law.draw(n, stream(plan.seed, law.name, n, at))
         rng = stream(plan.seed, law.name, n, measure, at, "bootstrap")
-        tally.add(
-            percentile_bootstrap(sample, measure, LEVELS, plan.bootstrap_resamples, rng), true
-        )
+        found = percentile_bootstrap(sample, measure, LEVELS, plan.bootstrap_resamples, rng)
+        tally.add([Ends(*ends) for ends in found], true)
     return tally
 
 
 def _rows(
-    law: Law | Pair, n: int, measure: str, hits: _Tally, bootstrap: _Tally, true: Ends
+    law: Law | Pair, n: int, measure: str, hits: _Tally, bootstrap: _Tally, true: Truth
 ) -> list[Row]:
     return [
         {
@@ -162,6 +152,7 @@ def _rows(
             "too_low": f"{hits.too_low[k] / hits.total:.4f}",
             "too_high": f"{hits.too_high[k] / hits.total:.4f}",
             "width": f"{hits.width(k):.5f}",
+            "oracle": f"{hits.oracle(level, true):.5f}",
             "bootstrap_sets": str(bootstrap.total),
             "bootstrap_coverage": f"{bootstrap.coverage(k):.4f}" if bootstrap.total else "",
             "bootstrap_width": f"{bootstrap.width(k):.5f}" if bootstrap.total else "",
@@ -206,15 +197,17 @@ class _Tally:
         self.too_high = np.zeros(len(LEVELS), dtype=np.int64)
         self.missed = np.zeros(len(LEVELS), dtype=np.int64)
         self.widths = np.zeros(len(LEVELS))
+        self.values: list[float] = []
 
-    def add(self, ends: Sequence[Ends], true: Ends) -> None:
+    def add(self, ends: Sequence[Ends], true: Truth) -> None:
         self.total += 1
-        for k, (low, high) in enumerate(ends):
-            below, above = high < true[1] - SLACK, low > true[0] + SLACK
+        self.values.append(ends[0].value)
+        for k, found in enumerate(ends):
+            below, above = found.upper < true[1] - SLACK, found.lower > true[0] + SLACK
             self.too_low[k] += below
             self.too_high[k] += above
             self.missed[k] += below or above
-            self.widths[k] += high - low
+            self.widths[k] += found.upper - found.lower
 
     def coverage(self, k: int) -> float:
         return 1 - self.missed[k] / self.total
@@ -222,18 +215,21 @@ class _Tally:
     def width(self, k: int) -> float:
         return self.widths[k] / self.total
 
-    def is_clear(self) -> bool:
-        """Whether every coverage is two standard errors above what is asked for."""
-        found = [self.coverage(k) for k in range(len(LEVELS))]
-        return all(
-            share - 2 * math.sqrt(share * (1 - share) / self.total) >= level - TOLERANCE
-            for share, level in zip(found, LEVELS, strict=True)
-        )
+    def oracle(self, level: float, true: Truth) -> float:
+        """Return the width that one has who knows how values err around the truth.
+
+        The value on a sample, less its largest and plus its least error but for what the level
+        allows. For a bracket, which has no value, what infinitely many rows would leave.
+        """
+        if math.isnan(self.values[0]):
+            return true[1] - true[0]
+        low, high = np.quantile(self.values, [(1 - level) / 2, (1 + level) / 2])
+        return float(high - low)
 
 
 def _method(
     law: Law | Pair, measure: str, n_resamples: int
-) -> tuple[Callable[[Sample, float, np.random.Generator], Ends], Ends]:
+) -> tuple[Callable[[Sample, float, np.random.Generator], Ends], Truth]:
     """Return what makes an interval, and what the interval should hold from end to end."""
     if isinstance(law, Pair):
         true = (difference_truth(law.name, measure),) * 2
@@ -253,7 +249,7 @@ def _interval(
         method="resampling" if name == measure else "split", n_resamples=n_resamples,
         clusters=sample.clusters, rng=rng,
     )  # fmt: skip
-    return found.lower, found.upper
+    return Ends(found.lower, found.upper, found.value)
 
 
 def _difference(
@@ -264,7 +260,7 @@ def _difference(
         sample.y_true, sample.y_prob, sample.y_other, measure=STUDIED[measure],
         confidence_level=level, n_resamples=n_resamples, clusters=sample.clusters, rng=rng,
     )  # fmt: skip
-    return found.lower, found.upper
+    return Ends(found.lower, found.upper, found.difference)
 
 
 def _bracket(n_resamples: int, sample: Sample, level: float, rng: np.random.Generator) -> Ends:
@@ -272,4 +268,4 @@ def _bracket(n_resamples: int, sample: Sample, level: float, rng: np.random.Gene
         sample.y_true, sample.y_prob, confidence_level=level, n_resamples=n_resamples,
         clusters=sample.clusters, rng=rng,
     )  # fmt: skip
-    return found.lower, found.upper
+    return Ends(found.lower, found.upper)

@@ -29,7 +29,7 @@ Work = Callable[..., list[Row]]
 def run_cells(
     cells: Sequence[Cell],
     work: Work,
-    plan: str | Callable[[Cell], str],
+    plan: str,
     path: Path,
     *,
     jobs: int,
@@ -37,13 +37,11 @@ def run_cells(
 ) -> list[Row]:
     """Return the rows of all cells, in their order; compute those that ``path`` does not have.
 
-    ``plan`` says with which settings rows are computed, of all cells or of each. Rows of another
-    plan are not reused.
+    ``plan`` says with which settings rows are computed. Rows of another plan are not reused.
     """
-    plans = {_name(cell): plan if isinstance(plan, str) else plan(cell) for cell in cells}
     done: dict[str, list[Row]] = {}
     for row in read_rows(path):
-        if row["plan"] == plans.get(row["cell"]):
+        if row["plan"] == plan:
             done.setdefault(row["cell"], []).append(row)
     missing = [cell for cell in cells if _name(cell) not in done]
     with tqdm(
@@ -51,7 +49,7 @@ def run_cells(
     ) as bar:
         for cell, rows in _results(missing, work, jobs):
             name = _name(cell)
-            done[name] = [{"cell": name, "plan": plans[name], **row} for row in rows]
+            done[name] = [{"cell": name, "plan": plan, **row} for row in rows]
             _save(path, (row for c in cells for row in done.get(_name(c), ())))
             bar.update()
     return [row for cell in cells for row in done[_name(cell)]]

@@ -49,6 +49,15 @@ def test_one_row_that_is_nearly_certain(measure, label):
     check(measure, exact, exact.coarsen(1))
 
 
+def test_multipliers_of_the_solver_that_vanish():
+    """Uncompiled kernels must not divide by a multiplier that has become 0."""
+    p = [0, 2.0**-30, 0.3 + 2.0**-30, 0.3, 0, 0.767]
+    mass0 = np.array([4, 4, 328856, 999999, 139014, 878187])
+    mass1 = np.array([0, 0, 0, 0, 181972 + 12, 0])
+    exact = Joint.from_masses(p, mass0, mass1)
+    check(caldist.lower_distance, exact, exact.coarsen(11))
+
+
 @bounded
 @given(samples(), st.integers(1, 12))
 def test_rounded_predictions_with_a_radius(measure, sample, steps):

@@ -522,6 +522,8 @@ def _usable(
     slack: cython.double, multiplier: cython.double, reach: cython.double, least: cython.double
 ) -> cython.double:
     """Return how far a slack may fall: no lower than slack * multiplier = least, if above it."""
+    if slack * multiplier <= least:  # also where the multiplier has become 0
+        return 0.0
     return max(0.0, min(reach * slack, slack - least / multiplier))
 
 
