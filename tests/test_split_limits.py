@@ -217,7 +217,7 @@ def test_duals_are_feasible(measure):
 def test_tied_witnesses_miss_no_more_often_than_they_may(bias):
     """Two atoms off by as much either way: every sample prefers one of several functions."""
     rng = np.random.default_rng(1)
-    trials, n, error = (600 if FAST else 40), 200, 0.05
+    trials, n, error = (2000 if FAST else 40), 200, 0.05
     v = np.repeat([0.3, 0.7], n // 2)
     rate = v + np.repeat([bias, -bias], n // 2)
     population = caldist.Joint.from_masses(
@@ -230,6 +230,53 @@ def test_tied_witnesses_miss_no_more_often_than_they_may(bias):
             limits = limits_of(Rows.of(y, v), 2 * error, seed=trial)
             missed += limits.split_lower(measure) > truth + 1e-9
         assert missed <= error * trials + 3 * math.sqrt(error * (1 - error) * trials)
+
+
+def overconfident(n, factor, rng):
+    """Draw rows whose logits are too large by a factor, predictions in hundredths."""
+    v = rng.choice(np.arange(1, 100) / 100, n)
+    return (rng.random(n) < 1 / (1 + (1 / v - 1) ** (1 / factor))).astype(int), v
+
+
+@pytest.mark.parametrize(("method", "n"), [("split", 20_000), ("resampling", 4000)])
+@pytest.mark.skipif(not FAST, reason="the lower distance of each replicate, in plain Python")
+def test_a_distance_that_stands_out_has_the_error_of_its_dual(method, n):
+    """Of the potentials of an independent certificate, but for ties among them."""
+    y, v = overconfident(n, 6.0, np.random.default_rng(3))
+    rows = Rows.of(y, v)
+    limits = limits_of(rows, method=method)
+    proof = caldist.certify(y, v, measure="lower_distance", tol=1e-9)
+    assert proof.value > 2 * limits.distance_noise
+    potential = np.where(
+        y == 1,
+        np.interp(v, proof.node, proof.potential1),
+        np.interp(v, proof.node, proof.potential0),
+    )
+    upper = limits.distance_upper(rows.joint, proof.value)
+    error = potential.std() / math.sqrt(y.size)
+    assert upper == pytest.approx(proof.value + limits.extra + limits.z * error, abs=0.05 * error)
+    assert upper < proof.value + limits.extra + 0.7 * limits.z * limits.sigma
+    # Where the value does not stand out its dual may fit noise, and the error of no dual is larger.
+    low = 1.99 * limits.distance_noise
+    wide = low + limits.extra + limits.z * limits.sigma
+    assert limits.distance_upper(rows.joint, low) == pytest.approx(wide, rel=1e-12)
+
+
+@pytest.mark.skipif(not FAST, reason="the lower distance of many samples, in plain Python")
+def test_upper_ends_by_the_dual_miss_no_more_often_than_they_may():
+    rng, trials, n, error = np.random.default_rng(8), 200, 1500, 0.05
+    grid = np.arange(1, 100) / 100
+    rate = 1 / (1 + (1 / grid - 1) ** (1 / 6.0))
+    truth = caldist.lower_distance(caldist.Joint.from_masses(grid, 1 - rate, rate))
+    missed = used = 0
+    for _ in range(trials):
+        rows = Rows.of(*overconfident(n, 6.0, rng))
+        limits = limits_of(rows, 2 * error, "resampling")
+        value = caldist.lower_distance(rows.joint)
+        used += value > 2 * limits.distance_noise
+        missed += limits.distance_upper(rows.joint, value) < truth
+    assert used > 0.9 * trials  # it is this branch that is tried
+    assert missed <= error * trials + 3 * math.sqrt(error * (1 - error) * trials)
 
 
 @pytest.mark.parametrize("decimals", [None, 1])
