@@ -4,10 +4,10 @@ Minimise sum_i w_i (x_i - t_i)^2 over low_i <= x_{i+1} - x_i <= high_i. An upper
 infinite: with lower bounds of 0 and no upper ones this is isotonic regression.
 
 Let f_i(x) be the least cost of the first i terms with x_i = x, and z_i where it is least. Its
-derivative is increasing, continuous and piecewise linear. From i to i + 1 the part left of z_i moves
-by low_i, the part right of it by high_i, and 2 w (x - t) is added. So two stacks hold where the
-derivative bends, to the left and to the right of z_i, nearest on top, with one lazy offset each,
-and z moves outwards over their tops until the derivative is 0. Then, from the end,
+derivative is increasing, continuous and piecewise linear. From i to i + 1 the part left of z_i
+moves by low_i, the part right of it by high_i, and 2 w (x - t) is added. So two stacks hold where
+the derivative bends, to the left and to the right of z_i, nearest on top, with one lazy offset
+each, and z moves outwards over their tops until the derivative is 0. Then, from the end,
 x_i = z_i clipped to what x_{i+1} allows.
 """
 
