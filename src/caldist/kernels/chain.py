@@ -10,16 +10,19 @@ derivative bends, to the left and to the right of z_i, nearest on top; z moves o
 tops until the derivative is 0, and what it passes changes stacks. Then, from the end, x_i is z_i
 clipped to what x_{i+1} allows.
 
-A step may pass nearly all bends, and does where many predictions lie within a short range. So
-bends lie in chunks, in the order of their positions, and a chunk that is passed whole changes
-stacks as it is: the sums of its bends, and of bend times position, give the derivative at its far
-end. All chunks but the topmost ones are at least half full. With chunks of c bends a step costs
-O(c + n / c), and c is about √n: O(n√n) in the worst case.
+A step may pass nearly all bends, and passes many where predictions lie close together. So bends
+lie in chunks, in the order of their positions, and a chunk that is passed whole changes stacks as
+it is: the sums of its bends, and of bend times position, give the derivative at its far end. All
+chunks but the topmost ones are at least half full. With room for c bends in a chunk a step costs
+O(c + n / c) whatever the data are, and c is about √n/16: O(n√n) in the worst case. Where
+predictions are spread a step passes n^(1/3) bends, and where all lie in a narrow range √n of them:
+a few chunks.
 
 Positions are relative to the sums of the lower bounds, so that the left part never moves. Those in
 a chunk are relative to its shift, those of the right stack to one common offset also, which returns
-to 0 before it exceeds the range of the targets: that is the scale of rounding errors. Slopes are
-sums of weights, and right up to rounding of the largest of these.
+to 0 when it exceeds the range of the targets: rounding is relative to that range. The sums of a
+chunk are updated a few times and then made anew. Slopes are sums of weights, with the rounding of
+the largest of these.
 """
 
 from __future__ import annotations
@@ -33,8 +36,8 @@ from caldist.kernels._arrays import doubles, integers
 
 
 def _capacity(n: int) -> int:
-    """Return how many bends a chunk has room for: a power of 2, √n/8 to √n/4, at least 16."""
-    return 1 << max(4, (n.bit_length() - 5) >> 1)
+    """Return how many bends a chunk has room for: a power of 2, about √n/16, at least 32."""
+    return 1 << max(5, (int(n).bit_length() - 8) >> 1)
 
 
 @cython.cfunc
@@ -109,7 +112,7 @@ def fit(
     shift: cython.double[::1] = doubles(most)
     total: cython.double[::1] = doubles(most)
     moment: cython.double[::1] = doubles(most)
-    summed: cython.longlong[::1] = integers(most)  # whether total and moment are right
+    summed: cython.longlong[::1] = integers(most)  # how often both may still be updated; 0: wrong
     stack: cython.longlong[::1] = integers(2 * most)  # left, then right; the nearest chunk on top
     height: cython.longlong[::1] = integers(3)
     spare: cython.longlong[::1] = integers(most)
@@ -120,6 +123,9 @@ def fit(
     size: cython.Py_ssize_t
     passed: cython.Py_ssize_t
     move: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    into: cython.Py_ssize_t
+    updates: cython.Py_ssize_t = 64
     source: cython.Py_ssize_t
     side: cython.Py_ssize_t
     sides: cython.Py_ssize_t
@@ -187,6 +193,8 @@ def fit(
                     c = _room(side, capacity, at, bend, first, last, stack, height, spare)
                 if first[c] == last[c]:
                     shift[c] = p
+                    total[c] = moment[c] = 0.0
+                    summed[c] = updates
                 if side == 0:
                     k = last[c]
                     last[c] += 1
@@ -196,7 +204,9 @@ def fit(
                     k = first[c]
                     bend[k] = slope
                 at[k] = p - shift[c]
-                summed[c] = 0
+                total[c] += bend[k]
+                moment[c] += bend[k] * at[k]
+                summed[c] -= summed[c] > 0
             slope = weight[i]
             t = target[i] - lowest
             if t > far:
@@ -208,7 +218,7 @@ def fit(
                 sign = -1.0
             else:
                 z = t
-                fitted[i] = z + lowest
+                fitted[i] = target[i]
                 continue
             value = slope * (z - t)
             while height[source] > 0:
@@ -216,17 +226,16 @@ def fit(
                 size = last[c] - first[c]
                 delta = shift[c] + offset if source == 1 else shift[c]
                 whole = False
-                if summed[c] and size >= half:
+                if summed[c] > 0:
                     p = at[last[c] - 1] if source == 1 else at[first[c]]
                     further = value + slope * (p + delta - z) + sign * (total[c] * p - moment[c])
                     whole = sign * further < 0.0
                 if whole:
-                    slope = max(slope + sign * total[c], weight[i])
+                    slope += sign * total[c]
                     z = p + delta
                     value = further
                     passed = size
                 else:
-                    bends = moments = 0.0
                     passed = 0
                     k = first[c] if source == 1 else last[c] - 1
                     while passed < size:
@@ -234,20 +243,21 @@ def fit(
                         further = value + slope * (p - z)
                         if sign * further >= 0.0:
                             break
-                        # A slope is never below the last weight; rounding could make it so.
-                        slope = max(slope + sign * bend[k], weight[i])
+                        slope += sign * bend[k]
                         z = p
                         value = further
-                        bends += bend[k]
-                        moments += bend[k] * at[k]
                         passed += 1
                         k += 1 if source == 1 else -1
                     if passed == 0:
                         break
-                    if passed == size:
+                    if passed == size >= half:
+                        bends = moments = 0.0
+                        for k in range(first[c], last[c]):
+                            bends += bend[k]
+                            moments += bend[k] * at[k]
                         total[c] = bends
                         moment[c] = moments
-                        summed[c] = 1
+                        summed[c] = updates
                 # What was passed goes to the other stack, as single bends or as a chunk.
                 side = 1 - source
                 move = passed
@@ -267,23 +277,33 @@ def fit(
                         to = _room(side, capacity, at, bend, first, last, stack, height, spare)
                     if first[to] == last[to]:
                         shift[to] = z - offset if side == 1 else z
-                    p = delta - (shift[to] + offset if side == 1 else shift[to])
-                    summed[to] = 0
-                    summed[c] = 0
+                        total[to] = moment[to] = 0.0
+                        summed[to] = updates
                     if side == 0:
                         size = min(move, (to + 1) * capacity - last[to])
-                        for k in range(size):
-                            at[last[to] + k] = at[first[c] + k] + p
-                            bend[last[to] + k] = bend[first[c] + k]
-                        last[to] += size
+                        start = first[c]
+                        into = last[to]
                         first[c] += size
+                        last[to] += size
                     else:
                         size = min(move, first[to] - to * capacity)
-                        first[to] -= size
                         last[c] -= size
-                        for k in range(size):
-                            at[first[to] + k] = at[last[c] + k] + p
-                            bend[first[to] + k] = bend[last[c] + k]
+                        first[to] -= size
+                        start = last[c]
+                        into = first[to]
+                    p = delta - (shift[to] + offset if side == 1 else shift[to])
+                    bends = moments = 0.0
+                    for k in range(size):
+                        at[into + k] = at[start + k] + p
+                        bend[into + k] = bend[start + k]
+                        bends += bend[start + k]
+                        moments += bend[start + k] * at[start + k]
+                    total[c] -= bends
+                    moment[c] -= moments
+                    summed[c] -= summed[c] > 0
+                    total[to] += bends
+                    moment[to] += moments + bends * p
+                    summed[to] -= summed[to] > 0
                     move -= size
                 if first[c] == last[c]:
                     height[source] -= 1
@@ -296,6 +316,7 @@ def fit(
                     height[side] += 1
                 else:
                     break
+            slope = max(slope, weight[i])  # it is never below, but for rounding
             z -= value / slope
             fitted[i] = z + lowest
         for i in range(n - 2, -1, -1):
