@@ -117,6 +117,7 @@ def _properties() -> Entries:
         claims.sound("From pGap ≥ smCE²."),
         claims.above("1", "From pGap ≤ 2 smCE and smCE ≤ 2 dCE.", 4),
         claims.below("4", "From pGap ≥ smCE² and smCE ≥ dCE²/32.", 1 / 1024),
+        cost=claims.cost("O(n√n)", "A sort, a pass forward and one back; as a rule about a sort."),
     )
 
 
