@@ -61,8 +61,7 @@ def chain_table(sizes: Sequence[int], effort: Effort) -> Table:
     columns = [f"{size_name(n)}{kind}" for n in sizes for kind in ("", ", measure")]
     note = (
         "The kernel alone, on sorted predictions, and post_processing_gap from raw unsorted "
-        "arrays, in multiples of np.argsort(y_prob) of the same array; each runs in turn with it in "
-        "one process, "
+        "arrays, in multiples of np.argsort(y_prob) of the same array; each runs in turn with it, "
         f"{best_of(effort)}. The target is for the kernel."
     )
     title = "Chains with bounded steps, in multiples of np.argsort"

@@ -218,7 +218,7 @@ def all_bends_at_every_step(n):
     """Lay many bends within a short range, then pull from one end of it to the other."""
     near = n // 2
     rng = np.random.default_rng(10)
-    target = np.concatenate((0.5 + 1e-9 * rng.random(near), np.arange(n - near) % 2))
+    target = np.concatenate((0.5 + 1e-9 * (rng.random(near) - 0.5), np.arange(n - near) % 2))
     high = np.full(n - 1, 1e-12 / n)
     return np.ones(n), target, np.zeros(n - 1), high
 

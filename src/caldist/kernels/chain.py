@@ -14,9 +14,10 @@ A step may pass nearly all bends, and passes many where predictions lie close to
 lie in chunks, in the order of their positions, and a chunk that is passed whole changes stacks as
 it is: the sums of its bends, and of bend times position, give the derivative at its far end. All
 chunks but the topmost ones are at least half full. With room for c bends in a chunk a step costs
-O(c + n / c) whatever the data are, and c is about √n/16: O(n√n) in the worst case. Where
-predictions are spread a step passes n^(1/3) bends, and where all lie in a narrow range √n of them:
-a few chunks.
+O(c) and what the chunks cost that it passes, n / c at most. Where predictions are spread a step
+passes about n^(1/3) bends, where all lie in a narrow range √n, and 64 is a good c. Data can be made
+that pass half of all bends at every step. So where more than c / 2 chunks a step are passed, all
+starts anew with chunks four times as large, until c is √n: O(n√n) in the worst case.
 
 Positions are relative to the sums of the lower bounds, so that the left part never moves. Those in
 a chunk are relative to its shift, those of the right stack to one common offset also, which returns
@@ -33,11 +34,6 @@ except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
 from caldist.kernels._arrays import doubles, integers
-
-
-def _capacity(n: int) -> int:
-    """Return how many bends a chunk has room for: a power of 2, about √n/16, at least 32."""
-    return 1 << max(5, (int(n).bit_length() - 8) >> 1)
 
 
 @cython.cfunc
@@ -100,8 +96,22 @@ def fit(
     Weights are positive, ``low`` and ``high`` have one bound for each of the n - 1 steps, low is
     finite and not above high. About 100 bytes of work space for each of the n terms.
     """
+    capacity: cython.Py_ssize_t = 64
+    while not _fits(weight, target, low, high, fitted, capacity):
+        capacity *= 4
+
+
+@cython.cfunc
+def _fits(
+    weight: cython.const[cython.double][::1],
+    target: cython.const[cython.double][::1],
+    low: cython.const[cython.double][::1],
+    high: cython.const[cython.double][::1],
+    fitted: cython.double[::1],
+    capacity: cython.Py_ssize_t,
+) -> cython.bint:
+    """Write the minimiser into ``fitted``, or return False where larger chunks are better."""
     n: cython.Py_ssize_t = weight.shape[0]
-    capacity: cython.Py_ssize_t = _capacity(n)
     half: cython.Py_ssize_t = capacity // 2
     most: cython.Py_ssize_t = 4 * n // capacity + 4  # chunks: half full but for two, 2n bends
     at: cython.double[::1] = doubles(most * capacity)
@@ -126,6 +136,8 @@ def fit(
     start: cython.Py_ssize_t
     into: cython.Py_ssize_t
     updates: cython.Py_ssize_t = 64
+    chunks: cython.Py_ssize_t = 0  # passed whole
+    last_try: cython.bint = capacity * capacity >= n
     source: cython.Py_ssize_t
     side: cython.Py_ssize_t
     sides: cython.Py_ssize_t
@@ -310,6 +322,7 @@ def fit(
                     spare[height[2]] = c
                     height[2] += 1
                 elif whole:
+                    chunks += 1
                     shift[c] += offset if source == 1 else -offset
                     height[source] -= 1
                     stack[side * most + height[side]] = c
@@ -319,7 +332,10 @@ def fit(
             slope = max(slope, weight[i])  # it is never below, but for rounding
             z -= value / slope
             fitted[i] = z + lowest
+            if chunks > half * (i + capacity) and not last_try:
+                return False
         for i in range(n - 2, -1, -1):
             p = fitted[i + 1] - high[i]
             far = fitted[i + 1] - low[i]
             fitted[i] = min(max(fitted[i], p), far)
+    return True

@@ -39,19 +39,24 @@ def _checked(max_slope: float) -> float:
 def fitted_map(joint: Joint, max_slope: float) -> Vector:
     """Return the best values for a joint's predictions, by slopes from 0 to ``max_slope``."""
     mass0, mass1 = joint.normalized()
-    mass = np.maximum(mass0 + mass1, _LEAST)
-    step = np.diff(joint.prediction)
+    mass = np.maximum(np.add(mass0, mass1, out=mass0), _LEAST, out=mass0)
+    target = np.divide(mass1, mass, out=mass1)
+    most = np.diff(joint.prediction)
+    most *= max_slope
+    np.minimum(most, 1.0, out=most)  # values lie in [0, 1] by themselves
     fitted = np.empty_like(mass)
-    # Values lie in [0, 1] by themselves, so no step is longer than 1.
-    most = np.minimum(max_slope * step, 1.0)
-    chain.fit(mass, mass1 / mass, np.zeros_like(step), most, fitted)
-    return np.clip(fitted, 0.0, 1.0)
+    chain.fit(mass, target, np.zeros_like(most), most, fitted)
+    return np.clip(fitted, 0.0, 1.0, out=fitted)
 
 
 def _gain(joint: Joint, fitted: Vector) -> float:
     """Return (y - v)² - (y - κ)² on average, each as the product of its sum and difference."""
     v, (mass0, mass1) = joint.prediction, joint.normalized()
-    return float((fitted - v) @ (mass1 * (2 - v - fitted) - mass0 * (v + fitted)))
+    both = v + fitted
+    mass0 *= both
+    mass1 *= np.subtract(2, both, out=both)
+    mass1 -= mass0
+    return float(np.subtract(fitted, v, out=both) @ mass1)
 
 
 def certify_gap(joint: Joint, *, max_slope: float = MAX_SLOPE, **_: object) -> GapCertificate:
