@@ -16,7 +16,7 @@ it is: the sums of its bends, and of bend times position, give the derivative at
 chunks but the topmost ones are at least half full. With room for c bends in a chunk a step costs
 O(c) and what the chunks cost that it passes, n / c at most. Where predictions are spread a step
 passes about n^(1/3) bends, where all lie in a narrow range √n, and 64 is a good c. Data can be made
-that pass half of all bends at every step. So where more than c / 2 chunks a step are passed, all
+that pass half of all bends at every step. So where more than c chunks a step are passed, all
 starts anew with chunks four times as large, until c is √n: O(n√n) in the worst case.
 
 Positions are relative to the sums of the lower bounds, so that the left part never moves. Those in
@@ -332,7 +332,7 @@ def _fits(
             slope = max(slope, weight[i])  # it is never below, but for rounding
             z -= value / slope
             fitted[i] = z + lowest
-            if chunks > half * (i + capacity) and not last_try:
+            if chunks > capacity * (i + capacity) and not last_try:
                 return False
         for i in range(n - 2, -1, -1):
             p = fitted[i + 1] - high[i]
