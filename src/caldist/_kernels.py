@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from caldist.kernels import (
+        chain,
         gaussian,
         grouping,
         interior_point,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPILED",
+    "chain",
     "gaussian",
     "grouping",
     "interior_point",
