@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from caldist.kernels import (
+        bets,
+        experts,
         gaussian,
         grouping,
         interior_point,
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPILED",
+    "bets",
+    "experts",
     "gaussian",
     "grouping",
     "interior_point",
