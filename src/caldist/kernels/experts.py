@@ -36,8 +36,8 @@ def expert_sums(
     ones: cython.const[cython.double][::1],
     step: cython.double,
     leaf: cython.const[cython.longlong][::1],
-    tilt: cython.const[cython.double][::1],
-    wave: cython.const[cython.double][::1],
+    bend: cython.const[cython.double][::1],
+    odds: cython.const[cython.double][::1],
     shift: cython.const[cython.double][::1],
     offset: cython.const[cython.double][::1],
     size: cython.const[cython.double][::1],
@@ -46,24 +46,29 @@ def expert_sums(
 ) -> None:
     """Add the sums of a batch to ``out``.
 
-    For each reference cell ``leaf`` is its leaf; ``tilt`` and ``wave`` hold, for one exponent or
-    frequency after the other, what an expert of it with offset 0 or size 1 adds to the log-odds.
-    No expert adds more than ``most``.
+    For each reference cell ``leaf`` is its leaf, and ``bend`` holds what slopes without offset and
+    waves of size 1 add to its log-odds, exponent by exponent and then frequency by frequency.
+    ``odds`` holds the factors of the odds: of slopes without offset, then of the waves of each
+    frequency with the sign +, size by size. No expert adds more than ``most``.
     """
     D: cython.Py_ssize_t = shift.shape[0]
     O: cython.Py_ssize_t = offset.shape[0]
     B: cython.Py_ssize_t = size.shape[0]
     K: cython.Py_ssize_t = leaf.shape[0]
-    T: cython.Py_ssize_t = tilt.shape[0] // K
-    W: cython.Py_ssize_t = wave.shape[0] // K
+    # bend has T + W numbers for each cell, odds T + W B.
+    W: cython.Py_ssize_t = (odds.shape[0] - bend.shape[0]) // (K * (B - 1))
+    T: cython.Py_ssize_t = bend.shape[0] // K - W
     first: cython.Py_ssize_t = out.shape[0] - T * O - 2 * W * B
     experts: cython.Py_ssize_t = D + T * O + 2 * W * B
     product: cython.double[::1] = doubles(experts)
-    odds: cython.double[::1] = doubles(D + O)
+    factor: cython.double[::1] = doubles(experts)
+    fixed: cython.double[::1] = doubles(D + O)
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
+    c: cython.Py_ssize_t
+    f: cython.Py_ssize_t
     k: cython.Py_ssize_t
     times: cython.Py_ssize_t
     used: cython.Py_ssize_t = 0
@@ -72,19 +77,25 @@ def expert_sums(
     y: cython.double
     x: cython.double
     e: cython.double
+    g: cython.double
+    p: cython.double
+    q: cython.double
     low: cython.double = exp(-most)
     high: cython.double = exp(most)
     with cython.nogil:
         for j in range(D):
-            odds[j] = exp(shift[j])
+            fixed[j] = exp(shift[j])
         for j in range(O):
-            odds[D + j] = exp(offset[j])
+            fixed[D + j] = exp(offset[j])
         for j in range(experts):
             product[j] = 1.0
         for i in range(cell.shape[0]):
             k = cell[i]
             n = count[i]
             y = ones[i]
+            # What flooring may have taken from v counts against experts that gain by a small v.
+            p = v[i]
+            q = p + step
             times = 0
             if n == 1.0 or n == 2.0 or n == 3.0:
                 times = 1 if n == 1.0 else 2 if n == 2.0 else 3
@@ -95,61 +106,45 @@ def expert_sums(
             used += times
             for j in range(D):
                 out[here * D + j] += shift[j] * y
-                _multiply(v[i], step, odds[j], n, times, j, here * D + j, product, out)
+                e = fixed[j]
+                factor[j] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
             b = first
+            f = D
             for a in range(T):
-                x = tilt[a * K + k]
-                e = exp(x)
+                x = bend[k * (T + W) + a]
+                g = odds[k * (T + W * B) + a]
                 for j in range(O):
                     out[b] += y * min(max(x + offset[j], -most), most)
-                    _multiply(
-                        v[i], step, min(max(e * odds[D + j], low), high), n, times,
-                        D + b - first, b, product, out,
-                    )  # fmt: skip
+                    e = min(max(g * fixed[D + j], low), high)
+                    factor[f] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
                     b += 1
+                    f += 1
             for a in range(W):
-                x = wave[a * K + k]
+                x = bend[k * (T + W) + T + a]
+                c = k * (T + W * B) + T + a * B
                 for j in range(B):
-                    e = exp(x * size[j])
+                    e = odds[c + j]
+                    factor[f] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
+                    # The expert of the sign - has the factor of this over e.
+                    factor[f + 1] = e + (q if e < 1.0 else p) * (1.0 - e)
                     out[b] += y * (x * size[j])
-                    _multiply(v[i], step, e, n, times, D + b - first, b, product, out)
-                    out[b + 1] -= y * (x * size[j])
-                    _multiply(v[i], step, 1.0 / e, n, times, D + b + 1 - first, b + 1, product, out)
+                    out[b + 1] += (n - y) * (x * size[j])
                     b += 2
+                    f += 2
+            if times == 0:
+                for j in range(experts):
+                    out[here * D + j if j < D else first + j - D] -= n * log(factor[j])
+            else:
+                for j in range(experts):
+                    product[j] *= factor[j]
+                if times > 1:
+                    for j in range(experts):
+                        product[j] *= factor[j]
+                if times > 2:
+                    for j in range(experts):
+                        product[j] *= factor[j]
         if used > 0:
             _flush(product, here, D, first, out)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _multiply(
-    v: cython.double,
-    step: cython.double,
-    odds: cython.double,
-    n: cython.double,
-    times: cython.Py_ssize_t,
-    at: cython.Py_ssize_t,
-    into: cython.Py_ssize_t,
-    product: cython.double[::1],
-    out: cython.double[::1],
-) -> cython.void:
-    """Take n rows' factor 1 + v (odds - 1) into a product, or its logarithm off the sum."""
-    factor: cython.double
-    # What flooring may have taken from v counts against experts that gain by a small v.
-    if odds > 1.0:
-        factor = 1.0 + (v + step) * (odds - 1.0)
-    else:
-        factor = 1.0 + v * (odds - 1.0)
-    if times == 0:
-        out[into] -= n * log(factor)
-    else:
-        product[at] *= factor
-        if times > 1:
-            product[at] *= factor
-        if times > 2:
-            product[at] *= factor
 
 
 @cython.cfunc
@@ -197,41 +192,117 @@ def window_values(
     """
     sums: cython.double[::1] = doubles(leaves * D)
     value: cython.double[::1] = doubles(leaves)
+    power: cython.double[::1] = doubles(leaves * D)
     experts: cython.double[::1] = doubles(prior.shape[0])
     s: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    width: cython.Py_ssize_t
     base: cython.Py_ssize_t
     first: cython.Py_ssize_t = leaves * D
-    p: cython.double
-    stay: cython.double
-    split: cython.double
+    tree: cython.double
+    gains: cython.double
+    top: cython.double
     with cython.nogil:
         for s in range(out.shape[0] // 4):
             base = s * stride
-            for i in range(first):
-                sums[i] = total[i] - start[base + i]
+            gains = 0.0
             for i in range(leaves):
-                value[i] = _local(sums, i * D, D, idle)
-            width = leaves // 2
-            while width >= 1:
-                p = idle if width > 1 else root_idle
-                for i in range(width):
-                    for j in range(D):
-                        sums[i * D + j] = sums[2 * i * D + j] + sums[(2 * i + 1) * D + j]
-                    stay = log(stop) + _local(sums, i * D, D, p)
-                    split = log(1.0 - stop) + value[2 * i] + value[2 * i + 1]
-                    value[i] = _log_add(stay, split)
-                width //= 2
+                top = 0.0
+                for j in range(i * D, i * D + D):
+                    sums[j] = total[j] - start[base + j]
+                    top = max(top, sums[j])
+                gains += top
+            if gains < 600.0:
+                tree = log(_tree(sums, power, value, D, leaves, idle, root_idle, stop))
+            else:
+                tree = _log_tree(sums, power, value, D, leaves, idle, root_idle, stop)
             for j in range(levels):
-                experts[j] = prior[j] + sums[j]
+                top = 0.0
+                for i in range(leaves):
+                    top += sums[i * D + j]
+                experts[j] = prior[j] + top
             for j in range(prior.shape[0] - levels):
                 experts[levels + j] = prior[levels + j] + total[first + j] - start[base + first + j]
             out[4 * s] = _log_sum(experts, 0, levels)
             out[4 * s + 1] = _log_sum(experts, levels, levels + slopes)
             out[4 * s + 2] = _log_sum(experts, levels + slopes, prior.shape[0])
-            out[4 * s + 3] = log_tree + value[0]
+            out[4 * s + 3] = log_tree + tree
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _tree(
+    sums: cython.double[::1],
+    power: cython.double[::1],
+    value: cython.double[::1],
+    D: cython.Py_ssize_t,
+    leaves: cython.Py_ssize_t,
+    idle: cython.double,
+    root_idle: cython.double,
+    stop: cython.double,
+) -> cython.double:
+    """Return w(root), where no product of gains leaves the range of floats.
+
+    e^B of a node is the product of those of its children. What is below 1e-280 is taken for 0:
+    times e^600 it would still be nothing beside p.
+    """
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    width: cython.Py_ssize_t = leaves
+    p: cython.double
+    mean: cython.double
+    while width >= 1:
+        p = idle if width > 1 else root_idle
+        for i in range(width):
+            mean = 0.0
+            for j in range(i * D, i * D + D):
+                if width == leaves:
+                    power[j] = exp(sums[j]) if sums[j] > -640.0 else 0.0
+                else:
+                    power[j] = power[j + i * D] * power[j + i * D + D]
+                    if power[j] < 1e-280:
+                        power[j] = 0.0
+                mean += power[j]
+            mean = p + (1.0 - p) / D * mean
+            if width == leaves:
+                value[i] = mean
+            else:
+                value[i] = stop * mean + (1.0 - stop) * value[2 * i] * value[2 * i + 1]
+        width //= 2
+    return value[0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _log_tree(
+    sums: cython.double[::1],
+    node: cython.double[::1],
+    value: cython.double[::1],
+    D: cython.Py_ssize_t,
+    leaves: cython.Py_ssize_t,
+    idle: cython.double,
+    root_idle: cython.double,
+    stop: cython.double,
+) -> cython.double:
+    """Return log w(root), whatever the sums are."""
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    width: cython.Py_ssize_t = leaves
+    stay: cython.double
+    split: cython.double
+    while width >= 1:
+        for i in range(width):
+            for j in range(i * D, i * D + D):
+                node[j] = sums[j] if width == leaves else node[j + i * D] + node[j + i * D + D]
+            stay = _local(node, i * D, D, idle if width > 1 else root_idle)
+            if width < leaves:
+                split = log(1.0 - stop) + value[2 * i] + value[2 * i + 1]
+                stay = _log_add(log(stop) + stay, split)
+            value[i] = stay
+        width //= 2
+    return value[0]
 
 
 @cython.cfunc

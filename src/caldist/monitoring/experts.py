@@ -74,22 +74,30 @@ class Table:
         return np.minimum((LEAVES * scale_of(self.point)).astype(np.int64), LEAVES - 1)
 
     @cached_property
-    def tilt(self) -> Vector:
-        """What a slope without offset adds to the log-odds, exponent by exponent."""
+    def _bends(self) -> tuple[Vector, Vector]:
+        """What slopes without offset and waves of size 1 add to the log-odds: a line for each."""
         logit = np.log(self.point) - np.log1p(-self.point)
-        return np.ravel((EXPONENTS[:, None] - 1) * logit)
+        wave = np.cos(np.pi * FREQUENCIES[:, None] * scale_of(self.point))
+        return (EXPONENTS[:, None] - 1) * logit, wave
 
     @cached_property
-    def wave(self) -> Vector:
-        """What a wave of size 1 adds to the log-odds, frequency by frequency."""
-        return np.ravel(np.cos(np.pi * FREQUENCIES[:, None] * scale_of(self.point)))
+    def bend(self) -> Vector:
+        """The same, cell by cell."""
+        return np.ravel(np.concatenate(self._bends).T)
+
+    @cached_property
+    def odds(self) -> Vector:
+        """The factors of the odds, cell by cell: of slopes, then of waves of every size."""
+        tilt, wave = self._bends
+        every = (wave[:, None] * SIZES[:, None]).reshape(-1, self.point.size)
+        return np.ravel(np.exp(np.concatenate((tilt, every))).T)
 
     @cached_property
     def curves(self) -> Vector:
         """The frequency of label 1 that each expert, and nobody, claims: a line for each."""
         logit = np.log(self.point) - np.log1p(-self.point)
-        tilt = self.tilt.reshape(EXPONENTS.size, 1, -1) + OFFSETS[:, None]
-        wave = self.wave.reshape(FREQUENCIES.size, 1, 1, -1) * SIZES[:, None, None]
+        tilt = self._bends[0][:, None] + OFFSETS[:, None]
+        wave = self._bends[1][:, None, None] * SIZES[:, None, None]
         shift = np.concatenate(
             (
                 np.repeat(SHIFTS[:LEVELS, None], logit.size, axis=1),
@@ -121,8 +129,8 @@ def batch_sums(grid: Grid) -> Vector:
         np.asarray(grid.count1, np.float64),
         grid.resolution,
         experts.leaf,
-        experts.tilt,
-        experts.wave,
+        experts.bend,
+        experts.odds,
         SHIFTS,
         OFFSETS,
         SIZES,

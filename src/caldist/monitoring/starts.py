@@ -3,7 +3,8 @@ r"""Windows that begin at any batch: how much is bet on each, and which are kept
 Before any data the stake 1 is divided among the batches at which a change may begin: ω₀ = 0.4 on
 the first, ω_j ∝ (j + 1)^{−1.2} on the others. The share of a batch that has not come yet waits
 as cash. Each share grows as the window from its batch on does, so their sum is a martingale if
-each window's value is one. Old starts are thinned out: their shares are lost, which only lowers the sum.
+each window's value is one. Old starts are thinned out: their shares are lost, which only lowers
+the sum.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +145,7 @@ def _state(content: dict[str, NDArray[Any]]) -> tuple[Settings, State]:
     return settings, State(labels, floor, streams, tuple(peaks.tolist()), steps)
 
 
-def _fail(message: str) -> None:
+def _fail(message: str) -> NoReturn:
     raise ValueError(message)
 
 
@@ -191,7 +191,8 @@ def _stream(
         total=_vector(content, f"{number}.total", N_SUMS),
         start=start,
         starts=_vector(content, f"{number}.starts", start.size * N_SUMS).reshape(-1, N_SUMS),
-        joint=joint,
+        grid=joint.grid,
+        invalid=joint.invalid,
         recent=recent,
         scale=float(_vector(content, "scales", 1 + len(settings.by))[number]),
     )

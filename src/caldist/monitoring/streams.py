@@ -6,14 +6,16 @@ batch makes a new one, so that a batch that is refused changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.types import Integers, Vector
-from caldist.data.grid import Grid
+from caldist.data.grid import Grid, empty
 from caldist.data.joint import Joint
 from caldist.monitoring import experts, mixtures, potentials, starts
 
@@ -45,8 +47,8 @@ class Stream:
         of the bank, the (weighted) number of rows, Σ(y − v)², and sums of whole batches.
     start, starts
         The batches from which windows begin, and the sums before each of them.
-    joint
-        All rows, on a grid.
+    grid, invalid
+        All rows, on a grid, and what was left out of the tables that they came from.
     recent
         The rows of each cell of a coarse grid, old ones counted less.
     scale
@@ -57,7 +59,8 @@ class Stream:
     total: Vector
     start: Integers
     starts: NDArray[np.float64]
-    joint: Joint
+    grid: Grid
+    invalid: Mapping[str, int]
     recent: Vector
     scale: float = 0.0
 
@@ -69,7 +72,8 @@ class Stream:
             total=np.zeros(N_SUMS),
             start=np.zeros(0, np.int64),
             starts=np.zeros((0, N_SUMS)),
-            joint=Joint.empty(min(bits, POOLED_BITS)),
+            grid=empty(min(bits, POOLED_BITS)),
+            invalid={},
             recent=np.zeros(2 ** min(bits, RECENT_BITS) + 1),
         )
 
@@ -94,13 +98,13 @@ class Stream:
             coarse = grid.cell >> max(grid.bits - RECENT_BITS, 0)
             count = np.asarray(grid.count0 + grid.count1, np.float64)
             recent = recent + np.bincount(coarse, count, minlength=recent.size)
-        pooled = batch.coarsen(min(grid.bits, POOLED_BITS))
         return Stream(
             batches=self.batches + 1,
             total=total,
             start=start[keep],
             starts=lines[keep],
-            joint=self.joint + pooled,
+            grid=self.grid + grid.coarsen(self.grid.bits),
+            invalid=_added(self.invalid, batch.invalid),
             recent=recent,
             scale=scale,
         )
@@ -112,7 +116,8 @@ class Stream:
             total=self.total + other.total,
             start=self.start,
             starts=self.starts + other.starts,
-            joint=self.joint + other.joint,
+            grid=self.grid + other.grid,
+            invalid=_added(self.invalid, other.invalid),
             recent=self.recent + other.recent,
             scale=self.scale + other.scale,
         )
@@ -183,6 +188,15 @@ class Stream:
 
     # -- what the sums say ---------------------------------------------------------------------
 
+    @property
+    def _counts(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        return self.grid.count0, self.grid.count1
+
+    @cached_property
+    def joint(self) -> Joint:
+        """All rows, on a grid."""
+        return Joint._from_grid(self.grid, self.invalid)  # noqa: SLF001 -- sums of checked rows
+
     @cached_property
     def families(self) -> Vector:
         """The log values of the families of experts: a line for each window."""
@@ -219,12 +233,13 @@ class Stream:
 
         As close as a tenth of what chance leaves open.
         """
-        rows = self.joint.total
-        if rows == 0:
+        if self.grid.cell.size == 0:
             return None
+        count0, count1 = (np.asarray(part, np.float64) for part in self._counts)
+        rows = float(count0.sum() + count1.sum())
         open_ = mixtures.boundary(float(self.total[SPREAD]), 0.05) / rows
         tol = min(max(0.1 * open_, 1e-5), 1e-3)
-        return potentials.fit(self.joint.prediction, self.joint.mass0, self.joint.mass1, tol)
+        return potentials.fit(self.grid.centres(), count0, count1, tol)
 
     @cached_property
     def smooth(self) -> potentials.Potentials | None:
@@ -248,12 +263,18 @@ class Stream:
         """Return the upper end, which holds for independent rows of one law."""
         if self.fit is None:
             return 1.0
-        rows = self.joint.total
-        room = mixtures.boundary(float(self.total[SPREAD]), level) / rows
-        return min(1.0, self.fit.upper + self.joint.radius + room)
+        rows, moved = (float(a.sum() + b.sum()) for a, b in (self._counts, self.grid.moves))
+        room = mixtures.boundary(float(self.total[SPREAD]), level)
+        return min(1.0, self.fit.upper + (moved + room) / rows)
 
     def shares(self, window: int) -> tuple[int, ...]:
         """Return the posterior share of each family in a window, in hundredths."""
         logs = self.families[window]
         share = np.exp(logs - np.logaddexp.reduce(logs))
         return tuple(int(part) for part in np.rint(100 * share))
+
+
+def _added(first: Mapping[str, int], second: Mapping[str, int]) -> Mapping[str, int]:
+    if not (first and second):
+        return first or second
+    return {name: first.get(name, 0) + second.get(name, 0) for name in {*first, *second}}
