@@ -1,10 +1,11 @@
-"""From what users pass for a batch to joints on one grid, with weights of at most 1."""
+"""From what users pass for a batch to grids of one kind, with weights of at most 1."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +17,17 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
 
 
+class Batch(NamedTuple):
+    """Rows on a grid, and how many were left out of the table that they came from."""
+
+    grid: Grid
+    invalid: Mapping[str, int] = MappingProxyType({})
+
+
 def read_batch(
     y_true: Any, y_prob: Any, sample_weight: Any, by: Any, groups: Sequence[Any], bits: int
-) -> list[Joint]:
-    """Return the joint of all rows, then that of each declared sub-group.
+) -> list[Batch]:
+    """Return all rows, then those of each declared sub-group.
 
     Weights are divided by the largest of the batch, or by a bound of it where a joint does not tell
     single rows apart: so that it depends on no label.
@@ -36,8 +44,7 @@ def read_batch(
                 "sub-groups: pass a joint of each, {group: joint}."
             )
             raise ValueError(message)
-        [part] = _scaled([_on_grid(y_true, bits, "y_true")])
-        return [part]
+        return _scaled([_on_grid(y_true, bits, "y_true")])
     if by is None and groups:
         message = (
             "by is None, but sub-groups were declared: pass the sub-group of each row as by=…, or "
@@ -54,12 +61,12 @@ def read_batch(
         for name, values in (("sample_weight", sample_weight), ("by", by)):
             if values is not None and not _is_empty(values):
                 _validate.check_size(name, len(values), "y_prob", 0)
-        return [Joint.empty(bits) for _ in range(1 + len(groups))]
+        return [Batch(_grid.empty(bits)) for _ in range(1 + len(groups))]
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight)
     if rows.weight is not None:
         rows.weight = rows.weight / rows.weight.max()
     if not groups:
-        return [rows.on_grid(bits)]
+        return [Batch(_grid.from_rows(rows.label, rows.prediction, rows.weight, bits))]
     parts = _of_groups(rows, by, groups, bits)
     return [_total(parts, bits), *parts]
 
@@ -68,7 +75,7 @@ def _is_empty(values: Any) -> bool:
     return not isinstance(values, str) and hasattr(values, "__len__") and len(values) == 0
 
 
-def _of_groups(rows: Rows, by: Any, groups: Sequence[Any], bits: int) -> list[Joint]:
+def _of_groups(rows: Rows, by: Any, groups: Sequence[Any], bits: int) -> list[Batch]:
     names, code = number_labels(by, rows.label.size, "by")
     known = {name: at for at, name in enumerate(groups)}
     for first, name in enumerate(names):
@@ -80,12 +87,11 @@ def _of_groups(rows: Rows, by: Any, groups: Sequence[Any], bits: int) -> list[Jo
     for at in range(len(groups)):
         here = number == at
         weight = None if rows.weight is None else rows.weight[here]
-        found = _grid.from_rows(rows.label[here], rows.prediction[here], weight, bits)
-        parts.append(Joint._from_grid(found))  # noqa: SLF001 -- of rows that were checked
+        parts.append(Batch(_grid.from_rows(rows.label[here], rows.prediction[here], weight, bits)))
     return parts
 
 
-def _of_mapping(joints: Mapping[Any, Any], groups: Sequence[Any], bits: int) -> list[Joint]:
+def _of_mapping(joints: Mapping[Any, Any], groups: Sequence[Any], bits: int) -> list[Batch]:
     if not groups:
         message = (
             "y_true is a dict of joints, but no sub-groups were declared: pass one joint, or make "
@@ -137,35 +143,29 @@ def _on_grid(joint: Joint, bits: int, name: str) -> Joint:
     return joint.coarsen(bits)
 
 
-def _scaled(joints: list[Joint]) -> list[Joint]:
+def _scaled(joints: list[Joint]) -> list[Batch]:
     """Divide weights by a bound of the largest one that depends on no label."""
-    largest = 0.0
+    largest, batches = 0.0, []
     for joint in joints:
-        assert joint.grid is not None  # noqa: S101 -- they are on a grid
-        if joint.grid.cell.size == 0:
+        grid = joint.grid
+        assert grid is not None  # noqa: S101 -- they are on a grid
+        batches.append(Batch(grid, joint.invalid))
+        if grid.cell.size == 0:
             continue
-        if joint.grid.is_integer or joint.counts_rows:
+        if grid.is_integer or joint.counts_rows:
             largest = max(largest, 1.0)
-        elif joint.grid.weight_square0 is None or joint.grid.weight_square1 is None:
+        elif grid.weight_square0 is None or grid.weight_square1 is None:
             message = (
                 "the joint has weights, but not the sums of their squares: make it with "
                 "Joint.from_arrays, summarize or an Accumulator."
             )
             raise ValueError(message)
         else:
-            most = float((joint.grid.weight_square0 + joint.grid.weight_square1).max())
+            most = float((grid.weight_square0 + grid.weight_square1).max())
             largest = max(largest, float(np.sqrt(most)))
     if largest in {0.0, 1.0}:
-        return joints
-    return [
-        joint
-        if joint.grid is None or joint.grid.cell.size == 0
-        else replace(
-            Joint._from_grid(_divided(joint.grid, largest)),  # noqa: SLF001 -- sums of the same rows
-            invalid=joint.invalid,
-        )
-        for joint in joints
-    ]
+        return batches
+    return [Batch(_divided(grid, largest), invalid) for grid, invalid in batches]
 
 
 def _divided(grid: Grid, largest: float) -> Grid:
@@ -179,5 +179,9 @@ def _divided(grid: Grid, largest: float) -> Grid:
     return Grid(grid.bits, cell, **scaled, n_rows=grid.n_rows)
 
 
-def _total(parts: Sequence[Joint], bits: int) -> Joint:
-    return sum(parts, start=Joint.empty(bits))
+def _total(parts: Sequence[Batch], bits: int) -> Batch:
+    grid, invalid = _grid.empty(bits), Counter[str]()
+    for part in parts:
+        grid = grid + part.grid
+        invalid.update(part.invalid)
+    return Batch(grid, dict(invalid))

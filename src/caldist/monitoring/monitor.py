@@ -157,12 +157,12 @@ class Monitor:
             check_after(clean, state.labels[-1])
         elif state.floor is not None:
             check_after(clean, state.floor, allow_equal=True)
-        joints = read_batch(y_true, y_prob, sample_weight, by, self.by, self.bits)
+        batches = read_batch(y_true, y_prob, sample_weight, by, self.by, self.bits)
         streams = tuple(
-            stream.updated(joint, by_batch=self._settings.by_batch)
-            for stream, joint in zip(state.streams, joints, strict=True)
+            stream.updated(*batch, by_batch=self._settings.by_batch)
+            for stream, batch in zip(state.streams, batches, strict=True)
         )
-        rows = [joint.n_rows or 0 for joint in joints]
+        rows = [batch.grid.n_rows or 0 for batch in batches]
         alarmed = bool(state.steps) and state.steps[-1].alarm
         labels = [*state.labels, clean]
         step, peaks = self._step(labels, streams, state.peaks, rows, alarmed=alarmed)
