@@ -86,7 +86,7 @@ class MonitorDisplay(Display[MonitorCurve]):
     Parameters
     ----------
     models : list of MonitorCurve
-        All of the same batches. With several of them the ends of the upper sequence are left out.
+        All of the same batches. The confidence sequence is filled for the first.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class MonitorDisplay(Display[MonitorCurve]):
         bottom = self.figure_.add_subplot(grid[2])
         self.axes_ = (top, middle, bottom)
         self._draw_evidence(top)
-        self._draw_distance(middle, alone=alone)
+        self._draw_distance(middle)
         self._draw_errors(bottom, alone=alone)
         return self
 
@@ -202,7 +202,7 @@ class MonitorDisplay(Display[MonitorCurve]):
         _batches(ax, first)
         _style.legend(ax, others.values())
 
-    def _draw_distance(self, ax: Axes, *, alone: bool) -> None:
+    def _draw_distance(self, ax: Axes) -> None:
         """Draw the distance, its confidence sequence and the tolerance."""
         from matplotlib.ticker import MaxNLocator  # only drawing needs it
 
@@ -213,7 +213,7 @@ class MonitorDisplay(Display[MonitorCurve]):
         for at, model in enumerate(self.models):
             look = _style.model_style(at)
             keep = thin(x.astype(np.float64), model.lower)
-            if alone:
+            if at == 0:
                 upper = np.where(np.isnan(model.upper), model.lower, model.upper)
                 band = ax.fill_between(
                     x, model.lower, upper, color=look["color"], alpha=0.16, linewidth=0,
@@ -235,7 +235,7 @@ class MonitorDisplay(Display[MonitorCurve]):
             )  # fmt: skip
         shown = [first.tolerance or 0.0, 1e-6]
         for model in self.models:
-            ends = np.concatenate((model.value, model.lower, model.upper[-1:] if alone else []))
+            ends = np.concatenate((model.value, model.lower, model.upper[-1:]))
             shown += ends[~np.isnan(ends)].tolist()
         ax.set_ylim(0, 1.15 * max(shown))
         ax.yaxis.set_major_locator(MaxNLocator(5))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from caldist.monitoring import Monitor, Step
 from caldist.plots.monitor import MonitorDisplay, monitor_curves
 from caldist.reporting.figures import Figure
@@ -136,8 +134,7 @@ def _verdict(monitor: Monitor) -> str:
     found = [str(group) for group, step in last.by.items() if step.alarm]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     where = f" At fault: {', '.join(found[:_NAMED])}{more}." if found else ""
-    strength = last.log_e_value / math.log(10)
     return (
-        f"ALARM on {first.label}. {what}: false alarms are {sure}, and the e-value is now "
-        f"10^{strength:.1f}.{since}{where}"
+        f"ALARM on {first.label}. {what} (p = {probability(last.pvalue)}); false alarms are {sure}."
+        f"{since}{where}"
     )

@@ -43,7 +43,7 @@ _TERMS = {
     "gap": "Mean label minus mean prediction of the rows in this range.",
 }
 
-_STEPS = 60  # of a monitor that a page shows
+_STEPS = 30  # of a monitor that a page shows
 _MONITOR_TERMS = {
     "pvalue": (
         "One over the largest e-value so far. It may be looked at after every batch: the "
@@ -75,8 +75,8 @@ _LIMITS = (
         "batches that share a shock."
     ),
     (
-        "The guarantee is for the tolerance, the rate and the sub-groups that were chosen before the "
-        "first batch. Choosing again after a look is a new monitor."
+        "The guarantee is for the tolerance, the rate and the sub-groups that were chosen before "
+        "the first batch. Choosing again after a look is a new monitor."
     ),
     "After an alarm the e-value only says more of the same. After a repair reset the monitor.",
 )
