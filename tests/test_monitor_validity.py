@@ -125,7 +125,7 @@ def test_shares_and_cash_add_up_to_one():
         held = np.exp(starts.log_shares(np.arange(batches_))).sum()
         assert held + starts.cash(batches_) == pytest.approx(1, abs=1e-13)
     assert starts.cash(10**6) == pytest.approx(
-        0.6 * zeta(1.2, 10**6 + 1) / (zeta(1.2) - 1), rel=1e-12
+        0.2 * zeta(1.2, 10**6 + 1) / (zeta(1.2) - 1), rel=1e-12
     )
 
 
