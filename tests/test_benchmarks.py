@@ -112,3 +112,11 @@ def test_peers_that_are_absent_are_named(benchmarks, monkeypatch):
     table = peers.peer_table(100, None, benchmarks("timing").ONCE)
     assert [row[0] for row in table.rows] == ["dense kernel sum, NumPy"]
     assert "Not installed, so not measured: sklearn." in table.note
+
+
+def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
+    assert benchmarks("__main__").main(["--quick", "--monitor"]) == 0
+    text = capsys.readouterr().out
+    assert "a batch of 1e3 rows after 5 days" in text
+    assert "the file after 5 days" in text
+    assert "a batch of 1e4 rows" in text

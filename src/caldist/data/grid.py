@@ -191,7 +191,7 @@ class Grid:
         mine, others = self.arrays(), other.arrays()
         rows = None if self.n_rows is None or other.n_rows is None else self.n_rows + other.n_rows
         at = np.searchsorted(self.cell, other.cell)
-        if np.array_equal(self.cell.take(at, mode="clip") if self.cell.size else at, other.cell):
+        if self.cell.size and np.array_equal(self.cell.take(at, mode="clip"), other.cell):
             return self._with_more(at, mine, others, rows)
         sums = {
             name: np.concatenate((part, others[name]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ class Batch(NamedTuple):
     """Rows on a grid, and how many were left out of the table that they came from."""
 
     grid: Grid
-    invalid: Mapping[str, int] = MappingProxyType({})
+    invalid: Mapping[str, int]
 
 
 def read_batch(
@@ -61,12 +60,12 @@ def read_batch(
         for name, values in (("sample_weight", sample_weight), ("by", by)):
             if values is not None and not _is_empty(values):
                 _validate.check_size(name, len(values), "y_prob", 0)
-        return [Batch(_grid.empty(bits)) for _ in range(1 + len(groups))]
+        return [Batch(_grid.empty(bits), {}) for _ in range(1 + len(groups))]
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight)
     if rows.weight is not None:
         rows.weight = rows.weight / rows.weight.max()
     if not groups:
-        return [Batch(_grid.from_rows(rows.label, rows.prediction, rows.weight, bits))]
+        return [Batch(_grid.from_rows(rows.label, rows.prediction, rows.weight, bits), {})]
     parts = _of_groups(rows, by, groups, bits)
     return [_total(parts, bits), *parts]
 
@@ -87,7 +86,8 @@ def _of_groups(rows: Rows, by: Any, groups: Sequence[Any], bits: int) -> list[Ba
     for at in range(len(groups)):
         here = number == at
         weight = None if rows.weight is None else rows.weight[here]
-        parts.append(Batch(_grid.from_rows(rows.label[here], rows.prediction[here], weight, bits)))
+        grid = _grid.from_rows(rows.label[here], rows.prediction[here], weight, bits)
+        parts.append(Batch(grid, {}))
     return parts
 
 

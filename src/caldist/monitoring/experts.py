@@ -29,7 +29,7 @@ SIZES = np.array([0.1, 0.2, 0.4, 0.8])
 LARGEST = 6.0  # no expert moves log-odds further
 
 FAMILIES = ("level", "slope", "wave", "local")
-_SHARES = (0.25, 0.30, 0.15, 0.30)
+_SHARES = (0.32, 0.26, 0.14, 0.28)
 _SLOPES, _WAVES = EXPONENTS.size * OFFSETS.size, 2 * FREQUENCIES.size * SIZES.size
 N_SUMS = LEAVES * SHIFTS.size + _SLOPES + _WAVES
 

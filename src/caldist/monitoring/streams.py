@@ -283,5 +283,5 @@ def _moved(grid: Grid) -> float:
 
 def _added(first: Mapping[str, int], second: Mapping[str, int]) -> Mapping[str, int]:
     if not (first and second):
-        return first or second
+        return dict(first or second)
     return {name: first.get(name, 0) + second.get(name, 0) for name in {*first, *second}}
