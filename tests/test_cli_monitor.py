@@ -293,8 +293,11 @@ def test_coarse_summaries(place):
     for part in make_days(2):
         joint = caldist.Joint.from_arrays(part["y"], part["p"]).coarsen(10)
         joint.save(place / f"{part['day'][0]}.npz")
-    assert len(lines_of(run("monitor", "*.npz", "--state", "s.state.npz", "--format", "json"))) == 2
-    assert caldist.Monitor.load("s.state.npz").bits == 10
+    command = ("monitor", "*.npz", "--state", "s.npz")
+    assert len(lines_of(run(*command, "--format", "json"))) == 2
+    assert caldist.Monitor.load("s.npz").bits == 10
+    again = run(*command)  # though the pattern matches the state
+    assert (again.exit_code, again.stdout) == (0, "")
 
 
 def test_weights_and_rows_without_a_label(place):

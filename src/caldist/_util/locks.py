@@ -28,7 +28,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         try:
             _take(handle)
-        except OSError as error:
+        except (BlockingIOError, PermissionError) as error:  # as Unix and as Windows say it
             message = (
                 f"{str(path)!r} is in use by another run: wait until that has ended. Nothing was "
                 "read or changed."

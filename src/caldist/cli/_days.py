@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -68,8 +69,6 @@ class Days(Protocol):
         """The sub-groups that occur."""
         ...
 
-    def __len__(self) -> int: ...
-
     def read(self) -> Iterator[tuple[Label, Groups]]:
         """Give the joints of each day, in increasing order."""
         ...
@@ -81,15 +80,24 @@ class Days(Protocol):
 class SummaryDays:
     """Saved summaries, named by their days or in folders ``NAME=day``."""
 
-    def __init__(self, data: Data, paths: Sequence[str], date: str | None, wanted: Wanted) -> None:
+    def __init__(
+        self,
+        data: Data,
+        paths: Sequence[str],
+        date: str | None,
+        wanted: Wanted,
+        state: Path,
+    ) -> None:
         Data(data.files, data.label, data.scores, data.weight).refuse_columns()
         if "-" in data.files:
             message = "a summary from standard input has no name that says its date: pass its file."
             raise ValueError(message)
-        files = [path for name in paths for path in matches(name)]
-        twice = next((path for at, path in enumerate(files) if path in files[:at]), None)
-        if twice is not None:
-            message = f"{twice} is named twice: its rows would count twice."
+        # A pattern may well match the state, which is no day.
+        found = [path for name in paths for path in matches(name)]
+        files = [path for path in found if path.resolve() != state.resolve()]
+        twice = [path for path, times in Counter(files).items() if times > 1]
+        if twice:
+            message = f"{twice[0]} is named twice: its rows would count twice."
             raise ValueError(message)
         texts = [path.stem if date is None else _of_folder(path, date, "--date") for path in files]
         dates = [_date(text) for text in texts]
@@ -111,9 +119,6 @@ class SummaryDays:
     def groups(self) -> list[str]:
         found = {group for parts in self._days.values() for group in parts}
         return sorted(group for group in found if group is not None)
-
-    def __len__(self) -> int:
-        return len(self._days)
 
     def read(self) -> Iterator[tuple[Label, Groups]]:
         for label in sorted(self._days):
@@ -214,9 +219,6 @@ class TableDays:
     def groups(self) -> list[str]:
         found = {group for sizes in self._sizes.values() for group in sizes}
         return sorted(group for group in found if group is not None)
-
-    def __len__(self) -> int:
-        return len(self._sizes)
 
     def _parts(self) -> list[_Part]:
         """Divide the days among as few queries as memory allows."""

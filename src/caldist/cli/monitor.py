@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from caldist.cli._source import on_disk
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
-    from caldist.cli._days import Days, Groups
+    from caldist.cli._days import Days
     from caldist.monitoring import Monitor, Step
 
 _ALARM = 1
@@ -141,10 +140,11 @@ def monitor(
     with locked(path), on_disk(data.files) as paths:
         watched = _loaded(path, given, data)
         with working("reading"):
-            days = _days(data, paths, date, watched, until, invalid)
+            days = _days(data, paths, date, path, watched, until, invalid)
         if watched is None:
             watched = _made(given, days)
-        steps = list(_updated(watched, days, notes))
+        with working("monitoring"):
+            steps = list(_updated(watched, days, notes))
         if steps:
             watched.save(path)
         else:
@@ -221,6 +221,7 @@ def _days(
     data: Data,
     paths: list[str],
     date: str | None,
+    state: Path,
     watched: Monitor | None,
     until: dt.date | None,
     invalid: Literal["raise", "count"],
@@ -233,17 +234,15 @@ def _days(
         last = watched.last_label
         wanted = Wanted(reset if last is None else last, last is None, until)
     if are_summaries(paths):
-        return SummaryDays(data, paths, date, wanted)
+        return SummaryDays(data, paths, date, wanted, state)
     return TableDays(data, paths, date, wanted, invalid)
 
 
 def _updated(watched: Monitor, days: Days, notes: list[str]) -> Iterator[Step]:
     """Take the days, and say what was left out."""
-    from caldist._util.progress import counted
-
     left_out: Counter[str] = Counter()
     undeclared: Counter[str] = Counter()
-    for label, joints in _with_progress(days, counted):
+    for label, joints in days.read():
         for joint in joints.values():
             left_out.update(joint.invalid)
         if not watched.by:
@@ -262,15 +261,6 @@ def _updated(watched: Monitor, days: Days, notes: list[str]) -> Iterator[Step]:
         "run: watch it with a state of its own, or begin a new state."
         for group, rows in undeclared.items()
     ]
-
-
-def _with_progress(days: Days, counted: Any) -> Iterator[tuple[Any, Groups]]:
-    batches = days.read()
-    for _ in counted(range(len(days)), "monitoring", " dates", show=sys.stderr.isatty()):
-        found = next(batches, None)
-        if found is not None:
-            yield found
-    yield from batches  # dates that came in meanwhile
 
 
 def _nothing(watched: Monitor, until: dt.date | None) -> str:
