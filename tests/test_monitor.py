@@ -124,6 +124,25 @@ def test_a_run_length_has_a_threshold_of_its_own():
     assert watched(3, shift=2.0, run_length=1000.0).steps[-1].alarm
 
 
+def test_the_curve_shows_where_the_model_errs():
+    rng = np.random.default_rng(0)
+    monitor = Monitor(by=("x", "y"))
+    with pytest.raises(ValueError, match="no rows yet"):
+        monitor.curve()
+    for day in range(8):
+        p = rng.random(2000)
+        y = rng.random(2000) < np.where((p > 0.6) & (p < 0.75), p - 0.2, p)
+        monitor.update(y, p, label=day, by=np.repeat(["x", "y"], 1000))
+    point, frequency = monitor.curve()
+    inside = (point > 0.62) & (point < 0.73)
+    outside = (point < 0.5) | (point > 0.85)
+    assert frequency[inside] - point[inside] == pytest.approx(-0.2, abs=0.06)
+    assert frequency[outside] - point[outside] == pytest.approx(0, abs=0.03)
+    assert monitor.curve("y")[1].shape == point.shape
+    with pytest.raises(ValueError, match="group is 'z'; the monitor knows"):
+        monitor.curve("z")
+
+
 def test_steps_are_frozen_and_read_as_sentences_dicts_and_frames():
     monitor = watched(3, shift=1.5)
     step = monitor.steps[-1]

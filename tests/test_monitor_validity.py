@@ -183,6 +183,30 @@ def test_the_tree_is_the_sum_over_all_partitions(module, size):
     assert out[0] == pytest.approx(sums[:, 0].sum())
 
 
+def test_the_curve_of_the_tree_is_the_mean_over_all_partitions(monkeypatch):
+    rng = np.random.default_rng(1)
+    monkeypatch.setattr(experts, "LEAVES", 8)
+    sums = rng.normal(0, 2, (8, 10))
+    monkeypatch.setattr(experts, "table", experts.table.__wrapped__)
+    found = experts.tree_curve(np.append(sums.ravel(), np.zeros(62)), 5)
+    grid = experts.table(5)
+    total, mean = 0.0, np.zeros(grid.point.size)
+    for weight, pieces in partitions(0, 8):
+        value, claims = weight, np.zeros(grid.point.size)
+        for a, b in pieces:
+            p = 0.1 if b - a == 8 else 0.7
+            terms = np.append((1 - p) / 10 * np.exp(sums[a:b].sum(axis=0)), p)
+            value *= terms.sum()
+            here = (grid.leaf >= a) & (grid.leaf < b)
+            odds = grid.point[here] / (1 - grid.point[here])
+            factor = np.exp(np.append(experts.SHIFTS, 0.0))
+            claimed = odds[:, None] * factor / (1 + odds[:, None] * factor)
+            claims[here] = (claimed * terms / terms.sum()).sum(axis=1)
+        total += value
+        mean += value * claims
+    np.testing.assert_allclose(found, mean / total, rtol=1e-10)
+
+
 # -- sums of experts -----------------------------------------------------------------------------
 
 

@@ -174,3 +174,37 @@ def mean_curve(sums: Vector, bits: int) -> Vector:
     logs = np.append(logs, np.log(_UNMOVED))
     weight = np.exp(logs - logs.max())
     return np.asarray(np.einsum("i,ij->j", weight / weight.sum(), table(bits).curves))
+
+
+def tree_curve(sums: Vector, bits: int) -> Vector:
+    """Return the frequency of label 1 at each cell that the tree claims on average.
+
+    Down the tree goes the probability that a node is cut further; what stops at a node is divided
+    among its shifts, and none, by their wealth.
+    """
+    node = sums[: LEAVES * SHIFTS.size].reshape(LEAVES, -1)
+    below = np.zeros(LEAVES)
+    claims = []  # from the leaves to the root: how likely a node stops, and its shifts
+    while True:
+        count = node.shape[0]
+        idle = _ROOT_IDLE if count == 1 else _IDLE
+        none = np.full((count, 1), np.log(idle))
+        terms = np.concatenate((node + np.log((1 - idle) / SHIFTS.size), none), axis=1)
+        local = np.logaddexp.reduce(terms, axis=1)
+        stay = local if count == LEAVES else np.log(_STOP) + local
+        value = local if count == LEAVES else np.logaddexp(stay, np.log1p(-_STOP) + below)
+        claims.append((np.exp(stay - value), np.exp(terms - local[:, None])))
+        if count == 1:
+            break
+        below = value[0::2] + value[1::2]
+        node = node[0::2] + node[1::2]
+    here = np.ones(1)
+    shares = np.zeros((LEAVES, SHIFTS.size + 1))
+    for stops, shift in reversed(claims):
+        width = LEAVES // stops.size
+        shares += np.repeat((here * stops)[:, None] * shift, width, axis=0)
+        here = np.repeat(here * (1 - stops), 2)
+    point = table(bits).point
+    logit = np.log(point) - np.log1p(-point)
+    claimed = 1 / (1 + np.exp(-logit[:, None] - np.append(SHIFTS, 0.0)))
+    return np.asarray((shares[table(bits).leaf] * claimed).sum(axis=1))

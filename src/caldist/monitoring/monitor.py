@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.monitoring import state_files
 from caldist.monitoring.batches import read_batch
@@ -43,7 +44,7 @@ class Monitor:
     sub-groups after looking. Batches should be cross-sections in time of 100 rows or more.
 
     **Cost.** O(rows + cells) a batch, whatever came before, and a state below 1 MiB after ten
-    years of days.
+    years of days. One thread at a time may update a monitor; shards of a batch add up.
 
     Parameters
     ----------
@@ -387,6 +388,27 @@ class Monitor:
             name: stream.joint
             for name, stream in zip(self.by, self._state.streams[1:], strict=True)
         }
+
+    def curve(self, group: str | int | None = None) -> tuple[Vector, Vector]:
+        """Return predictions and the frequency of label 1 that is likely at each, since the onset.
+
+        The average of all experts, each counted by what it gained since the onset of the last
+        step: where the model errs, and how. A diagnosis without a guarantee.
+
+        Parameters
+        ----------
+        group : str or int, optional
+            A sub-group; all rows by default.
+        """
+        if group is not None and group not in self.by:
+            message = f"group is {_validate.show(group)}; the monitor knows {list(self.by)}."
+            raise ValueError(message)
+        number = 0 if group is None else 1 + self.by.index(group)
+        stream = self._state.streams[number]
+        if stream.fit is None:
+            message = "the monitor has seen no rows yet: there is no curve."
+            raise ValueError(message)
+        return stream.curve(self._evidence(stream).window)
 
     def __repr__(self) -> str:
         given = [

@@ -266,6 +266,18 @@ class Stream:
         room = mixtures.boundary(float(self.total[SPREAD]), level) / self._mass
         return min(1.0, self.fit.upper + _moved(self.grid) + room)
 
+    def curve(self, window: int) -> tuple[Vector, Vector]:
+        """Return predictions, and the frequency of label 1 that all experts claim in a window.
+
+        Each family counts by its posterior share.
+        """
+        logs = self.families[window]
+        share = np.exp(logs - np.logaddexp.reduce(logs))
+        sums = (self.total - self.starts[window])[EXPERTS]
+        bits = int(self.recent.size - 1).bit_length() - 1
+        smooth, local = experts.mean_curve(sums, bits), experts.tree_curve(sums, bits)
+        return experts.table(bits).point, (1 - share[3]) * smooth + share[3] * local
+
     def shares(self, window: int) -> tuple[int, ...]:
         """Return the posterior share of each family in a window, in hundredths."""
         logs = self.families[window]
