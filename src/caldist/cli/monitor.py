@@ -149,11 +149,11 @@ def monitor(
             watched.save(path)
         else:
             notes.append(_nothing(watched, until))
-        _show(watched, steps, style, path.stem, notes)
         if html is not None and watched.steps:
             from caldist.reporting import monitor_report
 
             monitor_report(watched, name=path.stem).to_html(html)
+        _show(watched, steps, style, path.stem, notes)
     alarmed = bool(watched.steps) and watched.steps[-1].alarm
     if alarmed:
         click.echo(_alarm(watched), err=True)

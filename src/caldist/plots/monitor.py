@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from caldist import _validate
 from caldist._util.types import Vector
 from caldist.monitoring import Monitor, Step
-from caldist.monitoring.curves import errors_since
 from caldist.plots import _style
 from caldist.plots._data import thin
 from caldist.plots._display import Columns, Display
@@ -50,8 +49,8 @@ class MonitorCurve:
         The number of the batch since which it is worst, counted from 0; None without rows, or where
         the batch is not among those that are shown.
     prediction, error, share
-        Since the onset: the frequency of label 1 less the prediction, as the experts see it, and
-        which share of the predictions is there.
+        The frequency of label 1 less the prediction, as :meth:`caldist.Monitor.curve` has it since
+        the onset, where there are predictions; and which share of all rows is there.
     """
 
     name: str
@@ -328,11 +327,16 @@ def _curve(
     monitor: Monitor, steps: Sequence[Step], name: str, group: str | int | None
 ) -> MonitorCurve:
     last, labels = steps[-1], [step.label for step in steps]
-    none = np.zeros(0)
-    prediction = error = share = none
+    nothing: Vector = np.zeros(0)
+    prediction, error, share = nothing, nothing, nothing
     if last.onset is not None:
-        found = errors_since(monitor, last.onset, group)
-        prediction, error, share = found.prediction, found.frequency - found.prediction, found.share
+        place, frequency = monitor.curve(group)
+        joint = monitor.joint if group is None else monitor.joints[group]
+        cell = (joint.prediction * (place.size - 1)).astype(np.intp)  # 1 has a cell of its own
+        mass = np.bincount(cell, np.add(*joint.normalized()), minlength=place.size)
+        there = mass > 0  # elsewhere the curve says nothing
+        prediction, share = place[there], mass[there]
+        error = frequency[there] - prediction
     columns = {
         key: np.array([np.nan if (x := getattr(step, key)) is None else x for step in steps])
         for key in ("log_e_value", "value", "lower", "upper")
