@@ -327,13 +327,14 @@ def _curve(
     monitor: Monitor, steps: Sequence[Step], name: str, group: str | int | None
 ) -> MonitorCurve:
     last, labels = steps[-1], [step.label for step in steps]
-    nothing: Vector = np.zeros(0)
-    prediction, error, share = nothing, nothing, nothing
+    prediction: Vector = np.zeros(0)
+    error, share = prediction, prediction
     if last.onset is not None:
         place, frequency = monitor.curve(group)
         joint = monitor.joint if group is None else monitor.joints[group]
         cell = (joint.prediction * (place.size - 1)).astype(np.intp)  # 1 has a cell of its own
-        mass = np.bincount(cell, np.add(*joint.normalized()), minlength=place.size)
+        mass: Vector = np.zeros(place.size)
+        np.add.at(mass, cell, np.add(*joint.normalized()))
         there = mass > 0  # elsewhere the curve says nothing
         prediction, share = place[there], mass[there]
         error = frequency[there] - prediction
