@@ -12,6 +12,7 @@ from benchmarks import peers
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import SIZES, interval_table
 from benchmarks.measures import MEASURES
+from benchmarks.monitor import DAYS, LARGE, monitor_table
 from benchmarks.ratios import cells, measure_cells, ratio_table
 from benchmarks.startup import startup_table
 from benchmarks.tables import Table, machine, page
@@ -48,6 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--intervals", action="store_true", help="only confidence intervals, at 1e4 and 1e5 rows"
     )
+    parser.add_argument(
+        "--monitor", action="store_true", help="only the monitor: batches, and ten years of days"
+    )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
     return parser
 
@@ -57,6 +61,9 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     sizes = options.sizes or (_QUICK_SIZES if options.quick else _SIZES)
     if options.intervals:
         return [interval_table(sizes if options.quick or options.sizes else SIZES, effort)]
+    if options.monitor:
+        days, large = ((3, 5), 10_000) if options.quick else (DAYS, LARGE)
+        return [monitor_table(days, large, effort)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
     families = [FAMILIES[name] for name in options.families or FAMILIES]
     wanted = cells(

@@ -28,6 +28,7 @@ from caldist._util.atomic_files import write_atomically
 from caldist.plots import (
     CumulativeDisplay,
     DistanceDisplay,
+    MonitorDisplay,
     ReliabilityDisplay,
     TransportDisplay,
     WitnessDisplay,
@@ -166,6 +167,20 @@ def cumulative_models(label: Labels, predictions: Models) -> Any:
     return CumulativeDisplay.from_predictions(label, {name: predictions[name] for name in names})
 
 
+def monitor(label: Labels, predictions: Models) -> Any:
+    """Monitor: a model that was replaced. The alarm, the distance, and what is wrong since when.
+
+    On day 31 naive Bayes takes the place of logistic regression. The e-value may be looked at every
+    day; the onset and the errors since then are estimates.
+    """
+    watched = caldist.Monitor(tolerance=0.02)
+    for day in range(60):
+        model = predictions["logistic regression" if day < 30 else "naive Bayes"]
+        rows = slice(day % 30, None, 30)
+        watched.update(label[rows], model[rows], label=day + 1)
+    return MonitorDisplay.from_monitor(watched)
+
+
 def panels(label: Labels, predictions: Models) -> Any:
     """Axes of your own. Two displays side by side; nothing outside of the axes is changed."""
     _, (left, right) = plt.subplots(1, 2, figsize=(8, 4.6), layout="constrained")
@@ -177,7 +192,8 @@ def panels(label: Labels, predictions: Models) -> Any:
 
 FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
     reliability, reliability_models, witness, witness_calibrated, witness_models, distance,
-    transport_map, transport_coupling, cumulative, cumulative_models, panels,
+    transport_map, transport_coupling, cumulative, cumulative_models, monitor,
+    panels,
 )  # fmt: skip
 
 

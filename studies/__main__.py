@@ -1,4 +1,4 @@
-"""Measure the coverage of intervals and the power of tests: ``python -m studies coverage``.
+"""Measure coverage, power, and what a monitor does: ``python -m studies coverage``.
 
 Run it from the root of the repository. Finished cells are kept in CSV files, so that a run that was
 stopped goes on where it was.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from studies import coverage, figures, pages, power
+from studies import coverage, figures, monitor, monitor_page, pages, power
 from studies.runs import run_cells, write_bytes
 
 _QUICK_COVERAGE = coverage.Plan(
@@ -23,10 +23,17 @@ _QUICK_POWER = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
-    parser.add_argument("study", choices=("coverage", "power"))
+    parser.add_argument("study", choices=("coverage", "power", "monitor"))
     parser.add_argument("--quick", action="store_true", help="a few data sets: does it run?")
     parser.add_argument("--fresh", action="store_true", help="compute all cells again")
-    parser.add_argument("--jobs", type=int, default=2, help="number of processes")
+    parser.add_argument(
+        "--sets",
+        type=int,
+        help="of the monitor: streams of each calibrated law, and a tenth as many of the others",
+    )
+    parser.add_argument(
+        "--workers", "--jobs", dest="jobs", type=int, default=2, help="number of processes"
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("docs/studies"), help="folder for pages and figures"
     )
@@ -50,6 +57,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )  # fmt: skip
         page = pages.coverage_page(rows, plan, command)
         figure = figures.coverage_figure(rows)
+    elif options.study == "monitor":
+        streams = monitor.QUICK if options.quick else monitor.FULL
+        if options.sets is not None:
+            streams = monitor.of_size(options.sets)
+            command += f" --sets {options.sets}"
+        rows = run_cells(
+            monitor.cells(streams), partial(monitor.monitor_cell, plan=streams), str(streams),
+            table, jobs=options.jobs, title="monitor",
+        )  # fmt: skip
+        page, figure = monitor_page.monitor_page(rows, streams, command), None
     else:
         tests = _QUICK_POWER if options.quick else power.FULL
         rows = run_cells(
@@ -58,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )  # fmt: skip
         page, figure = pages.power_page(rows, tests, command), figures.power_figure(rows)
     write_bytes(options.out / f"{options.study}.md", page.encode())
-    write_bytes(options.out / f"{options.study}.svg", figure)
+    if figure is not None:
+        write_bytes(options.out / f"{options.study}.svg", figure)
     return int(pages.FAIL in page)
 
 

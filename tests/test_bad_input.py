@@ -47,7 +47,7 @@ FUNCTIONS = {
 } | {
     f"{name}.from_predictions": getattr(plots, name).from_predictions
     for name in plots.__all__
-    if name.endswith("Display")
+    if hasattr(getattr(plots, name), "from_predictions")
 }
 FUNCTIONS |= {
     "Joint.from_arrays": caldist.Joint.from_arrays,

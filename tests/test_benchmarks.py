@@ -119,3 +119,11 @@ def test_the_kernel_of_chains_is_timed_on_every_spread_and_every_narrow_family(b
     names = {f.name for f in benchmarks("families").FAMILIES.values() if not f.only}
     assert {row[0] for row in table.rows} == names
     assert {len(row) for row in table.rows} == {len(table.header)}
+
+
+def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
+    assert benchmarks("__main__").main(["--quick", "--monitor"]) == 0
+    text = capsys.readouterr().out
+    assert "a batch of 1e3 rows after 5 days" in text
+    assert "the file after 5 days" in text
+    assert "a batch of 1e4 rows" in text

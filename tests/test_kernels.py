@@ -134,6 +134,35 @@ def test_support():
         assert results[0] == results[1]
 
 
+@compiled_only
+def test_experts_and_bets():
+    """Sums of a batch, values of windows with small and large sums, both ends of a sequence."""
+    from caldist.monitoring import experts, mixtures
+
+    found = []
+    for experts_kernel, bets in (
+        (_kernels.experts, _kernels.bets),
+        (_kernels.plain("experts"), _kernels.plain("bets")),
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(experts, "kernel", experts_kernel)
+            patch.setattr(mixtures, "kernel", bets)
+            values = []
+            for kind in FAMILIES:
+                y, p = family(kind, 150, np.random.default_rng(4))
+                sums = experts.batch_sums(Joint.from_arrays(y, p).coarsen(14).grid)
+                values.append(sums)
+                for times in (1.0, 40.0):
+                    starts = np.outer([0.0, 0.5, 1.0], times * sums)
+                    values.append(experts.window_values(times * sums, starts).ravel())
+            gain, square = np.array([30.0, -5.0, 20.0, 3.0]), np.array([90.0, 80.0, 1.0, 0.0])
+            values.append(mixtures.bank_values(gain, square, np.array([400.0]), 0.01))
+            ends = [mixtures.lower_end(gain, square, 400.0, level) for level in (0.2, 1e-9)]
+            ends += [mixtures.boundary(x, 0.05) for x in (0.0, 10.0, 1e6)]
+            found.append(np.concatenate([*values, ends]))
+    np.testing.assert_allclose(*found, rtol=1e-10, atol=1e-10)
+
+
 def test_unknown_kernels_are_attribute_errors():
     with pytest.raises(AttributeError, match="nonsense"):
         _ = _kernels.nonsense

@@ -38,6 +38,8 @@ from caldist.plots import (
     CumulativeDisplay,
     DistanceDisplay,
     DistanceInterval,
+    MonitorCurve,
+    MonitorDisplay,
     ReliabilityCurve,
     ReliabilityDisplay,
     TransportDisplay,
@@ -786,6 +788,137 @@ def test_importing_the_displays_needs_no_matplotlib():
     assert ended.stdout == "[]\n"
 
 
+# -- the monitor ---------------------------------------------------------------------------------
+
+
+def watched(days=20, drift=10, by=None, **settings):
+    rng = np.random.default_rng(0)
+    monitor = caldist.Monitor(by=by, **settings)
+    for day in range(days):
+        p = rng.beta(2, 3, 300)
+        moved = 0.2 if day >= drift else 0.0
+        groups = rng.choice(by, 300) if by else None
+        y = rng.random(300) < np.clip(p + moved, 0, 1)
+        monitor.update(y, p, label=f"day {day:02}", by=groups)
+    return monitor
+
+
+def test_the_monitor_shows_its_steps_and_what_errs_since_the_onset():
+    monitor = watched(tolerance=0.02)
+    display = draw(MonitorDisplay.from_monitor(monitor))
+    [shown] = display.models
+    assert shown.label == tuple(str(step.label) for step in monitor.steps)
+    for key in ("log_e_value", "value", "lower", "upper"):
+        assert getattr(shown, key).tolist() == [getattr(step, key) for step in monitor.steps]
+    assert shown.label[shown.onset] == monitor.steps[-1].onset
+    assert (shown.log_threshold, shown.tolerance) == (pytest.approx(np.log(20)), 0.02)
+    assert float(shown.error @ shown.share) == pytest.approx(0.2, abs=0.04)
+    top, middle, bottom = display.axes_
+    assert display.lines_[0].get_ydata()[-1] == pytest.approx(shown.log_e_value[-1] / np.log(10))
+    thresholds = [line.get_ydata()[0] for line in top.lines if len(set(line.get_ydata())) == 1]
+    assert pytest.approx(np.log10(20)) in thresholds
+    assert 0.02 in [line.get_ydata()[0] for line in middle.lines]
+    texts = [text.get_text() for ax in (top, middle, bottom) for text in ax.get_legend().texts]
+    assert "predicted too low" in texts
+    assert f"first alarm: {next(step.label for step in monitor.steps if step.alarm)}" in texts
+    assert "onset" in [text.get_text() for text in top.texts]
+
+
+def test_a_monitor_without_an_alarm_claims_nothing():
+    display = draw(MonitorDisplay.from_monitor(watched(drift=99, tolerance=0.05)))
+    bottom = display.axes_[2]
+    texts = [text.get_text() for text in bottom.get_legend().texts]
+    assert "no alarm: it may be chance" in texts
+    assert not display.axes_[0].texts
+
+
+def test_a_monitor_of_sub_groups():
+    monitor = watched(by=("a", "b", "c", "d", "e"), tolerance=0.02)
+    display = draw(MonitorDisplay.from_monitor(monitor))
+    assert [model.name for model in display.models] == ["all rows", "a", "b", "c"]
+    chosen = MonitorDisplay.from_monitor(monitor, groups=["e"], name="everybody")
+    assert [model.name for model in chosen.models] == ["everybody", "e"]
+    assert np.isnan(chosen.models[1].log_threshold)
+    with pytest.raises(ValueError, match=r"groups\[0\] is 'x'; the monitor has 'a', 'b'"):
+        MonitorDisplay.from_monitor(monitor, groups=["x"])
+
+
+@pytest.mark.parametrize("settings", [{"dependence": "batches"}, {"run_length": 50}])
+def test_monitors_of_other_settings(settings):
+    display = draw(MonitorDisplay.from_monitor(watched(**settings)))
+    [shown] = display.models
+    assert np.isnan(shown.upper).all() == ("dependence" in settings)
+    assert shown.log_threshold == pytest.approx(np.log(settings.get("run_length", 20)))
+
+
+def test_monitors_of_few_rows():
+    monitor = caldist.Monitor()
+    with pytest.raises(ValueError, match="no batches yet"):
+        MonitorDisplay.from_monitor(monitor)
+    monitor.update([], [], label=1)
+    [nothing] = draw(MonitorDisplay.from_monitor(monitor)).models
+    assert nothing.onset is None
+    assert nothing.prediction.size == 0
+    monitor.update([1], [0.3], label=2)
+    monitor.update([1, 1], [0.0, 1.0], label=3)
+    [some] = draw(MonitorDisplay.from_monitor(monitor)).models
+    assert np.isnan(some.value[0])
+    assert some.prediction.size == 3
+    added = caldist.Monitor().update([1], [0.3], label=1)
+    assert added.n_rows == 1
+
+
+def test_added_monitors_are_drawn_from_their_sum_on():
+    first, second = watched(days=4), watched(days=4)
+    both = first + second
+    [shown] = draw(MonitorDisplay.from_monitor(both)).models
+    assert shown.label == ("day 03",)
+    both.update([0, 1], [0.2, 0.6], label="day 04")
+    assert len(draw(MonitorDisplay.from_monitor(both)).models[0].label) == 2
+
+
+def test_hostile_labels_of_a_monitor():
+    monitor = caldist.Monitor(by=HOSTILE)
+    for at, name in enumerate(sorted(HOSTILE)):
+        monitor.update([0, 1], [0.2, 0.7], label=f"{name} {at}" if at else name, by=[name, "$"])
+    display = MonitorDisplay.from_monitor(monitor, groups=HOSTILE[:4], name=HOSTILE[1])
+    draw(display)
+    file = io.StringIO()
+    display.figure_.savefig(file, format="svg")
+    assert "<b>" not in file.getvalue()
+
+
+def test_the_monitor_on_given_axes():
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 8), layout="constrained")
+    display = MonitorDisplay.from_monitor(watched(days=3), ax=right)
+    draw(display)
+    assert display.figure_ is figure
+    assert left.axison
+    edge = right.get_position().x0 - 0.02
+    assert all(ax.get_position().x0 > edge for ax in display.axes_)
+    with pytest.raises(ValueError, match="not in a grid of subplots"):
+        MonitorDisplay.from_monitor(watched(days=3), ax=figure.add_axes((0, 0, 1, 1)))
+
+
+def test_monitors_of_different_batches_do_not_share_axes():
+    one, other = (MonitorDisplay.from_monitor(watched(days=n)).models[0] for n in (3, 4))
+    with pytest.raises(ValueError, match="different batches"):
+        MonitorDisplay([one, other])
+    with pytest.raises(TypeError, match="monitor is of type Joint"):
+        MonitorDisplay.from_monitor(caldist.Joint.empty(4))
+
+
+def test_the_frame_and_the_dict_of_a_monitor():
+    display = MonitorDisplay.from_monitor(watched(days=3))
+    found = display.to_frame("pandas")
+    steps, errors = found[found["part"] == "step"], found[found["part"] == "error"]
+    [shown] = display.models
+    assert steps["label"].tolist() == list(shown.label)
+    assert steps["lower"].tolist() == shown.lower.tolist()
+    assert errors["error"].tolist() == shown.error.tolist()
+    assert json.loads(json.dumps(display.to_dict()))["models"][0]["label"] == list(shown.label)
+
+
 # -- pictures ------------------------------------------------------------------------------------
 
 
@@ -825,6 +958,14 @@ def scene(name):
             "p", "coupling", side, source, target, np.full(8, 1 / 8), 0.1, exact=True
         )
         return TransportDisplay([plan]).plot()
+    if name == "monitor":
+        x = np.linspace(0, 1, 30)
+        days = tuple(f"2026-11-{day + 1:02}" for day in range(30))
+        shown = MonitorCurve(
+            "all rows", days, 40 * (x - 0.6).clip(0), np.log(20), 0.01 + 0.05 * x, 0.04 * x,
+            0.03 + 0.05 * x, x > 0.75, 0.02, 18, x, 0.1 * np.sin(6 * x), np.full(30, 1 / 30),
+        )  # fmt: skip
+        return MonitorDisplay([shown]).plot()
     if name == "cumulative":
         return CumulativeDisplay.from_predictions(label, forest, name="forest")
     return CumulativeDisplay.from_predictions(label, {"forest": forest, "tree": tree})
@@ -832,7 +973,7 @@ def scene(name):
 
 SCENES = (
     "reliability", "reliability_models", "witness", "witness_models", "distance", "transport",
-    "coupling", "cumulative", "cumulative_models",
+    "coupling", "cumulative", "cumulative_models", "monitor",
 )  # fmt: skip
 
 

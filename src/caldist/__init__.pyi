@@ -3,6 +3,7 @@
 from . import certificates as certificates
 from . import engines as engines
 from . import inference as inference
+from . import monitoring as monitoring
 from . import plots as plots
 from . import reporting as reporting
 from . import sklearn as sklearn
@@ -77,6 +78,8 @@ from .measures.true_distance import true_distance_bounds as true_distance_bounds
 from .measures.upper_distance import nearest_calibrated as nearest_calibrated
 from .measures.upper_distance import upper_distance as upper_distance
 from .measures.weighted_ce import weighted_ce as weighted_ce
+from .monitoring import Monitor as Monitor
+from .monitoring import Step as Step
 from .multiclass import one_vs_rest as one_vs_rest
 from .multiclass import top_label as top_label
 from .reporting import Report as Report

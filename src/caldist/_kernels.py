@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from caldist.kernels import (
+        bets,
         chain,
+        experts,
         gaussian,
         grouping,
         interior_point,
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPILED",
+    "bets",
     "chain",
+    "experts",
     "gaussian",
     "grouping",
     "interior_point",

@@ -16,6 +16,7 @@ from caldist._version import __version__
 from caldist.cli.demos import demo, paper
 from caldist.cli.inference import compare, test
 from caldist.cli.measure import measure
+from caldist.cli.monitor import monitor
 from caldist.cli.report import report
 from caldist.cli.summaries import merge, summarize
 from caldist.cli.verify import verify
@@ -28,7 +29,7 @@ _REFUSED = (ValueError, TypeError, OSError, ImportError, ArithmeticError)
 _EXIT_CODES = """\b
 Exit codes:
   0    done
-  1    a limit was exceeded, or a proof does not hold
+  1    a limit was exceeded, an alarm is on, or a proof does not hold
   2    wrong usage or bad input
   3    undecided: not enough rows to tell
   70   not enough memory, or an error in caldist itself
@@ -100,5 +101,7 @@ def main(*, debug: bool) -> None:
     """Measure how far probabilities are from calibrated."""
 
 
-for command in (measure, report, test, compare, summarize, merge, verify, demo, paper):
+for command in (
+    measure, report, test, compare, monitor, summarize, merge, verify, demo, paper,
+):  # fmt: skip
     main.add_command(command)

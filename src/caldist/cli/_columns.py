@@ -22,7 +22,7 @@ def read_table(data: Data, paths: Sequence[str]) -> Models:
     source = open_source(paths)
     others = [name for name in (data.weight, data.clusters, data.by) if name is not None]
     named = [name for name in (data.label, *data.scores, *others) if name is not None]
-    _check_names(source, named)
+    check_names(source.columns, named)
     label, scores = data.label, list(dict.fromkeys(data.scores))
     if label is None or not scores:
         label, scores = _guess(source, label, scores, others)
@@ -75,12 +75,13 @@ def _refuse_missing(name: str, values: NDArray[Any]) -> None:
         _validate.fail(f"column {name!r}", values, missing, "fill it, or leave those rows out.")
 
 
-def _check_names(source: Source, names: Sequence[str]) -> None:
+def check_names(columns: Sequence[str], names: Sequence[str]) -> None:
+    """Raise unless there are columns of these names."""
     for name in names:
-        if name not in source.columns:
-            near = get_close_matches(name, source.columns, n=1)
+        if name not in columns:
+            near = get_close_matches(name, columns, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            message = f"there is no column {name!r}.{hint} Columns: {', '.join(source.columns)}."
+            message = f"there is no column {name!r}.{hint} Columns: {', '.join(columns)}."
             raise ValueError(message)
 
 

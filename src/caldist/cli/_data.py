@@ -100,8 +100,8 @@ class Data:
     def opened(self) -> Iterator[dict[str, Joint] | list[str]]:
         """Give summaries by the names of their files, or else the paths of tables."""
         with on_disk(self.files) as paths:
-            if _are_summaries(paths):
-                self._refuse_columns()
+            if are_summaries(paths):
+                self.refuse_columns()
                 yield self._loaded(paths)
             else:
                 yield paths
@@ -118,7 +118,8 @@ class Data:
             found[name] = Joint.load(path)
         return found
 
-    def _refuse_columns(self) -> None:
+    def refuse_columns(self) -> None:
+        """Raise if an option speaks of columns, which summaries have not."""
         given = (self.label, self.scores, self.weight, self.clusters, self.by)
         for (option, reason), value in zip(_OF_TABLES.items(), given, strict=True):
             if value:
@@ -126,7 +127,8 @@ class Data:
                 raise ValueError(message)
 
 
-def _are_summaries(paths: Sequence[str]) -> bool:
+def are_summaries(paths: Sequence[str]) -> bool:
+    """Whether files are saved summaries, all of them or none."""
     kinds = {Path(path).suffix.lower() == ".npz": path for path in paths}
     if len(kinds) > 1:
         message = (

@@ -53,14 +53,14 @@ def out(**settings: Any) -> Callable[[Command], Command]:
     return click.option("-o", "--out", metavar="FILE", **settings)
 
 
-def check_out(path: str, suffixes: Sequence[str]) -> None:
+def check_out(path: str, suffixes: Sequence[str], option: str = "--out") -> None:
     """Refuse a file that cannot be written, before anything is computed."""
     if Path(path).suffix not in suffixes:
-        message = f"--out is {path!r}; its name must end in {', '.join(suffixes)}."
+        message = f"{option} is {path!r}; its name must end in {', '.join(suffixes)}."
         raise ValueError(message)
     folder = Path(path).parent
     if not folder.is_dir():
-        message = f"--out is {path!r}, but there is no folder {str(folder)!r}: make it first."
+        message = f"{option} is {path!r}, but there is no folder {str(folder)!r}: make it first."
         raise ValueError(message)
 
 

@@ -44,7 +44,7 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
     the notes go below a table, and to stderr where the output is for machines.
     """
     if style == "json":
-        results = [{name: _in_json(value) for name, value in row.items()} for row in rows]
+        results = [in_json(dict(row)) for row in rows]
         text = json.dumps({**head, "results": results, "notes": notes}, indent=2, allow_nan=False)
         click.echo(text)
         return
@@ -69,8 +69,10 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
         click.echo(("" if to_stderr else "\n") + "\n".join(notes), err=to_stderr)
 
 
-def _in_json(value: object) -> object:
-    """Return an infinite value, as of the log loss, as the text that JSON has no number for."""
+def in_json(value: object) -> object:
+    """Return infinite values, as of the log loss, as the text that JSON has no number for."""
+    if isinstance(value, dict):
+        return {name: in_json(item) for name, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return str(value).replace("inf", "Infinity").replace("nan", "NaN")
     return value

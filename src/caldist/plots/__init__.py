@@ -1,11 +1,13 @@
 """Figures that keep the numbers they show, in scikit-learn's convention for displays.
 
-Each display has ``from_predictions``, ``from_estimator``, ``plot(*, ax=None)``, ``to_frame()``
-and ``to_dict()``. They need matplotlib: ``pip install 'caldist[report]'``.
+Each display has ``from_predictions`` and ``from_estimator``, or ``from_monitor``; and
+``plot(*, ax=None)``, ``to_frame()`` and ``to_dict()``. They need matplotlib:
+``pip install 'caldist[report]'``.
 """
 
 from caldist.plots.cumulative import CumulativeCurve, CumulativeDisplay
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
+from caldist.plots.monitor import MonitorCurve, MonitorDisplay
 from caldist.plots.reliability import ReliabilityCurve, ReliabilityDisplay
 from caldist.plots.transport import TransportDisplay, TransportPlan
 from caldist.plots.witness import WitnessCurve, WitnessDisplay
@@ -15,6 +17,8 @@ __all__ = [
     "CumulativeDisplay",
     "DistanceDisplay",
     "DistanceInterval",
+    "MonitorCurve",
+    "MonitorDisplay",
     "ReliabilityCurve",
     "ReliabilityDisplay",
     "TransportDisplay",

@@ -64,6 +64,64 @@ class Display(ABC, Generic[Model]):
         names = ", ".join(repr(model.name) for model in self.models)
         return f"{type(self).__name__}({names})"
 
+    @abstractmethod
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        """Draw the display on the axes, or on new ones."""
+
+    def _begin(self, ax: Axes | None, width: float, height: float) -> tuple[Axes, int, bool]:
+        """Return axes, how many models are on them already, and whether one alone will be."""
+        ax = _style.axes_or_new(ax, width, height)
+        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
+        before = len(_style.drawn(ax))
+        return ax, before, before + len(self.models) == 1
+
+    @abstractmethod
+    def _columns(self, model: Model) -> Columns:
+        """Return what is shown of one model, as columns."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is shown of each model as plain Python values, ready for JSON.
+
+        Curves that are thinned for drawing have all their points; a gap in one is None.
+        """
+        return {
+            "models": [
+                {
+                    key: [None if item != item else item for item in value]  # noqa: PLR0124 -- NaN
+                    if isinstance(value, list)
+                    else value
+                    for key, value in plain(model).items()
+                }
+                for model in self.models
+            ]
+        }
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return the numbers that are shown, in long form, with a column ``model``.
+
+        Curves that are thinned for drawing are in it with all their points.
+
+        Parameters
+        ----------
+        library : "pandas", "polars" or "pyarrow", optional
+            By default that of the predictions, or else the first that is installed.
+        """
+        names: list[str] = []
+        pieces: dict[str, list[Any]] = {}
+        for model in self.models:
+            part = self._columns(model)
+            size = max(np.size(column) for column in part.values())
+            names += [model.name] * size
+            for key, column in part.items():
+                pieces.setdefault(key, []).append(np.broadcast_to(column, size))
+        columns = {key: np.concatenate(parts) for key, parts in pieces.items()}
+        texts = {key: part.tolist() for key, part in columns.items() if part.dtype.kind == "U"}
+        return frame({"model": names, **columns, **texts}, library or self._library)
+
+
+class PredictionDisplay(Display[Model]):
+    """A display that is made from labels and predictions."""
+
     @classmethod
     def _of(
         cls,
@@ -120,57 +178,3 @@ class Display(ABC, Generic[Model]):
         label0, score = _data.estimator_predictions(estimator, X, y)
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(label0, score, name=name, **options)
-
-    @abstractmethod
-    def plot(self, *, ax: Axes | None = None) -> Self:
-        """Draw the display on the axes, or on new ones."""
-
-    def _begin(self, ax: Axes | None, width: float, height: float) -> tuple[Axes, int, bool]:
-        """Return axes, how many models are on them already, and whether one alone will be."""
-        ax = _style.axes_or_new(ax, width, height)
-        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []  # type: ignore[assignment]
-        before = len(_style.drawn(ax))
-        return ax, before, before + len(self.models) == 1
-
-    @abstractmethod
-    def _columns(self, model: Model) -> Columns:
-        """Return what is shown of one model, as columns."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what is shown of each model as plain Python values, ready for JSON.
-
-        Curves that are thinned for drawing have all their points; a gap in one is None.
-        """
-        return {
-            "models": [
-                {
-                    key: [None if item != item else item for item in value]  # noqa: PLR0124 -- NaN
-                    if isinstance(value, list)
-                    else value
-                    for key, value in plain(model).items()
-                }
-                for model in self.models
-            ]
-        }
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return the numbers that are shown, in long form, with a column ``model``.
-
-        Curves that are thinned for drawing are in it with all their points.
-
-        Parameters
-        ----------
-        library : "pandas", "polars" or "pyarrow", optional
-            By default that of the predictions, or else the first that is installed.
-        """
-        names: list[str] = []
-        pieces: dict[str, list[Any]] = {}
-        for model in self.models:
-            part = self._columns(model)
-            size = max(np.size(column) for column in part.values())
-            names += [model.name] * size
-            for key, column in part.items():
-                pieces.setdefault(key, []).append(np.broadcast_to(column, size))
-        columns = {key: np.concatenate(parts) for key, parts in pieces.items()}
-        texts = {key: part.tolist() for key, part in columns.items() if part.dtype.kind == "U"}
-        return frame({"model": names, **columns, **texts}, library or self._library)

@@ -18,7 +18,7 @@ from caldist.data.units import LABELS
 from caldist.inference._resampling import Resampler, order_statistic
 from caldist.kernels._arrays import prefix_sums
 from caldist.plots import _data, _style
-from caldist.plots._display import Columns, Display, Labels, Scores
+from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ class CumulativeCurve:
     cell_width: float = 0.0
 
 
-class CumulativeDisplay(Display[CumulativeCurve]):
+class CumulativeDisplay(PredictionDisplay[CumulativeCurve]):
     r"""The cumulative residuals, over the share of the rows, in the order of their predictions.
 
     Where the curve rises, predictions are too low, where it falls too high, and the slope between

@@ -17,7 +17,7 @@ from caldist.inference.bracket import population_bracket
 from caldist.measures.certification import sample_bracket
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.plots import _style
-from caldist.plots._display import Columns, Display, Labels, Scores
+from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ class DistanceInterval:
     confidence_level: float | None = None
 
 
-class DistanceDisplay(Display[DistanceInterval]):
+class DistanceDisplay(PredictionDisplay[DistanceInterval]):
     """The distance to calibration of one or many models: what is certain, on one line each.
 
     The bar is :func:`caldist.distance_bracket`: whatever the domain, the least mean change of the

@@ -17,7 +17,7 @@ from caldist.measures import _reflected_gaussian
 from caldist.measures.corp import corp
 from caldist.plots import _data, _histograms, _style
 from caldist.plots._data import GRID, NEGLIGIBLE, Cells
-from caldist.plots._display import Columns, Display, Labels, Scores
+from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ class ReliabilityCurve:
     confidence_level: float | None = None
 
 
-class ReliabilityDisplay(Display[ReliabilityCurve]):
+class ReliabilityDisplay(PredictionDisplay[ReliabilityCurve]):
     r"""The frequency of label 1 over the prediction.
 
     **The smooth curve.** With weights :math:`K_\sigma(v, t)` of the reflected Gaussian about t, as

@@ -15,7 +15,7 @@ from caldist.data.rows import Rows
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.upper_distance import best_map
 from caldist.plots import _data, _histograms, _style
-from caldist.plots._display import Columns, Display, Labels, Scores
+from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ class TransportPlan:
     exact: bool
 
 
-class TransportDisplay(Display[TransportPlan]):
+class TransportDisplay(PredictionDisplay[TransportPlan]):
     r"""The calibrated predictions nearest to the given ones.
 
     Across, the prediction; upwards, where it goes. On the diagonal nothing moves, and the mean

@@ -19,7 +19,7 @@ from caldist.measures import _reflected_gaussian
 from caldist.measures.smooth_ce import certify_smooth, smooth_ce
 from caldist.plots import _data, _style
 from caldist.plots._data import GRID, Cells
-from caldist.plots._display import Columns, Display, Labels, Scores
+from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,7 @@ class WitnessCurve:
     rounding: float = 0.0
 
 
-class WitnessDisplay(Display[WitnessCurve]):
+class WitnessDisplay(PredictionDisplay[WitnessCurve]):
     r"""Where predictions are too high and where they are too low.
 
     Above, the residuals y - v, smoothed as in :class:`ReliabilityDisplay`: above 0 where the

@@ -7,9 +7,13 @@ from caldist.reporting.model import (
     GroupReport,
     MeasureReport,
     ModelReport,
+    MonitorGroupReport,
+    MonitorReport,
+    MonitorStepReport,
     PairReport,
     Report,
 )
+from caldist.reporting.monitoring import monitor_report
 
 __all__ = [
     "DataReport",
@@ -17,7 +21,11 @@ __all__ = [
     "GroupReport",
     "MeasureReport",
     "ModelReport",
+    "MonitorGroupReport",
+    "MonitorReport",
+    "MonitorStepReport",
     "PairReport",
     "Report",
+    "monitor_report",
     "report",
 ]

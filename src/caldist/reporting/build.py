@@ -31,6 +31,7 @@ from caldist.measures.certification import sample_bracket
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
+from caldist.monitoring import Monitor
 from caldist.reporting.figures import figures
 from caldist.reporting.model import (
     DataReport,
@@ -40,6 +41,7 @@ from caldist.reporting.model import (
     PairReport,
     Report,
 )
+from caldist.reporting.monitoring import monitor_report
 from caldist.reporting.verdict import verdict
 
 _MOST_RESAMPLES = 20_000  # for the comparison of many models
@@ -56,6 +58,7 @@ def report(
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     rng: _validate.Rng = 0,
+    monitor: Monitor | None = None,
     progress: bool = False,
 ) -> Report:
     """Report on the calibration of one or more models: a verdict, figures, intervals, tests.
@@ -78,6 +81,8 @@ def report(
     n_resamples : int
     rng : int, Generator or None
         Same seed, same report.
+    monitor : Monitor, optional
+        Adds a section on what it says of the model over time.
     progress : bool
         Show progress bars for what lasts longer than two seconds.
 
@@ -101,6 +106,7 @@ def report(
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     drawn = int(generator.integers(2**63)) if seed is None else seed
     resampler = Resampler.of(drawn, n_resamples=n_resamples, progress=progress)
+    watched = None if monitor is None else monitor_report(monitor)
     models = models_of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
     first = next(iter(models.values()))
     if first.is_summary:
@@ -129,6 +135,7 @@ def report(
         n_resamples=resampler.n_resamples,
         seed=seed,
         versions=_versions(),
+        monitor=watched,
         figures=figures(models, found, level, resampler, drawn),
         library=first.library,
     )

@@ -105,6 +105,75 @@ class DataReport(Result):
 
 
 @dataclass(frozen=True)
+class MonitorStepReport(Result):
+    """A batch of a monitor: its label as text, and where the monitor stood after it."""
+
+    label: str
+    n_rows: int
+    alarm: bool
+    pvalue: float
+    log_e_value: float
+    value: float | None
+    lower: float
+    upper: float | None
+
+
+@dataclass(frozen=True)
+class MonitorGroupReport(Result):
+    """A sub-group of a monitor after the last batch; ``alarm`` says that it is at fault (e-BH)."""
+
+    group: str
+    alarm: bool
+    pvalue: float
+    value: float | None
+    lower: float
+    onset: str | None
+    kind: str | None
+
+
+@dataclass(frozen=True)
+class MonitorReport(Result):
+    """Where a monitor stands. Make one with :func:`caldist.reporting.monitor_report`.
+
+    The fields are those of :class:`caldist.Step` after the last batch and the settings of
+    :class:`caldist.Monitor`; ``steps`` are all batches since it was made or reset, ``groups`` the
+    sub-groups, ``n_rows`` all rows. ``to_frame`` has a line for each batch.
+    """
+
+    name: str
+    verdict: str
+    alarm: bool
+    pvalue: float
+    log_e_value: float
+    log_threshold: float
+    value: float | None
+    lower: float
+    upper: float | None
+    onset: str | None
+    kind: str | None
+    tolerance: float | None
+    false_alarm_rate: float
+    run_length: float | None
+    dependence: str
+    n_rows: int
+    steps: tuple[MonitorStepReport, ...]
+    groups: tuple[MonitorGroupReport, ...]
+    figures: tuple[Figure, ...] = field(default=(), compare=False, repr=False)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        return [step.to_dict() for step in self.steps]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.verdict}"
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return one self-contained page; also write it if a path is given."""
+        from caldist.reporting.page import monitor_page  # needs jinja2 and matplotlib
+
+        return _written(monitor_page(self), path)
+
+
+@dataclass(frozen=True)
 class Report(Result):
     """The calibration of one or more models. Make one with :func:`caldist.report`.
 
@@ -120,6 +189,7 @@ class Report(Result):
     n_resamples: int
     seed: int | None
     versions: Mapping[str, str]
+    monitor: MonitorReport | None = None
     figures: tuple[Figure, ...] = field(default=(), compare=False, repr=False)
     library: str | None = field(default=None, compare=False, repr=False)
 
@@ -203,6 +273,7 @@ def _renamed(item: dict[str, Any]) -> dict[str, Any]:
 
 def _report(content: dict[str, Any]) -> Report:
     data = content.pop("data")
+    monitor = content.pop("monitor", None)
     models = []
     for model in content.pop("models"):
         regions = tuple(Region(**region) for region in model.pop("regions"))
@@ -214,8 +285,15 @@ def _report(content: dict[str, Any]) -> Report:
         pairs=tuple(PairReport(**pair) for pair in content.pop("pairs")),
         groups=tuple(GroupReport(**group) for group in content.pop("groups")),
         data=DataReport(**data | {"notes": tuple(data["notes"])}),
+        monitor=None if monitor is None else _monitor(monitor),
         **content,
     )
+
+
+def _monitor(content: dict[str, Any]) -> MonitorReport:
+    steps = tuple(MonitorStepReport(**step) for step in content.pop("steps"))
+    groups = tuple(MonitorGroupReport(**group) for group in content.pop("groups"))
+    return MonitorReport(**content, steps=steps, groups=groups)
 
 
 def _written(text: str, path: str | os.PathLike[str] | None) -> str:

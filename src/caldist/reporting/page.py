@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from importlib.resources import files
+from typing import Any
 
 from caldist._util.optional import require
-from caldist.reporting.model import Report
+from caldist._version import __version__
+from caldist.reporting.figures import Figure
+from caldist.reporting.model import MonitorReport, Report
 from caldist.reporting.text import ROWS_OF_A_PAGE, interval, number, rows_in_words, shortened
 from caldist.reporting.verdict import down, percent, probability, up
 
@@ -39,25 +43,55 @@ _TERMS = {
     "gap": "Mean label minus mean prediction of the rows in this range.",
 }
 
+_STEPS = 30  # of a monitor that a page shows
+_MONITOR_TERMS = {
+    "pvalue": (
+        "One over the largest e-value so far. It may be looked at after every batch: the "
+        "probability that it ever falls below a level is at most that level, as long as nothing "
+        "is wrong."
+    ),
+    "distance": (
+        "The least average change of the predictions that makes them calibrated, on all rows so "
+        "far. With the confidence of the monitor the lower end is below the mean distance of the "
+        "batches at every look; the upper end is above the distance only if rows are independent "
+        "and nothing changed since the start."
+    ),
+    "onset": (
+        "The batch since which the evidence is largest, and the shape that explains it best. Both "
+        "are estimates, to be read after an alarm, and have no guarantee."
+    ),
+    "groups": (
+        "At fault are those that e-BH finds: in the mean at most the false alarm rate of the found "
+        "ones are wrong."
+    ),
+}
+_LIMITS = (
+    (
+        "It is valid if rows enter at a fixed age, whatever their label. Where positives are known "
+        "first and counted first, every monitor alarms."
+    ),
+    (
+        "Rows of a batch are taken for independent given the past, unless the monitor was made for "
+        "batches that share a shock."
+    ),
+    (
+        "The guarantee is for the tolerance, the rate and the sub-groups that were chosen before "
+        "the first batch. Choosing again after a look is a new monitor."
+    ),
+    "After an alarm the e-value only says more of the same. After a repair reset the monitor.",
+)
+
 
 def page(report: Report) -> str:
     """Render the page. Everything that comes from the data is escaped."""
-    jinja2 = require("jinja2", extra="report")
-    source = files("caldist.reporting").joinpath("report.html.jinja").read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {
-        "down": down, "up": up, "percent": percent, "probability": probability,
-        "interval": interval, "number": number,
-    }  # fmt: skip
-    figures = _drawn(report)
+    figures = _drawn(report.figures)
     pairs, pairs_omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
     groups, groups_omitted = shortened(report.groups, ROWS_OF_A_PAGE)
     scale = max((model.population_upper for model in report.models), default=1.0)
     return str(
-        environment.from_string(source).render(
+        _template("report.html.jinja").render(
             report=report,
+            **_of_monitor(report.monitor),
             rows=rows_in_words(report.data),
             figures=figures,
             undrawn=len(report.figures) - len(figures),
@@ -78,11 +112,52 @@ def page(report: Report) -> str:
     )
 
 
-def _drawn(report: Report) -> list[dict[str, str]]:
+def monitor_page(monitor: MonitorReport) -> str:
+    """Render a page about a monitor alone. Everything that comes from the data is escaped."""
+    template = _template("monitor.html.jinja")
+    return str(template.render(**_of_monitor(monitor), limits=_LIMITS, version=__version__))
+
+
+def _template(name: str) -> Any:
+    """Return a template, which escapes whatever is put into it."""
+    jinja2 = require("jinja2", extra="report")
+    folder = files("caldist.reporting")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(
+            lambda part: folder.joinpath(part).read_text(encoding="utf-8")
+        ),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "down": down, "up": up, "percent": percent, "probability": probability,
+        "interval": interval, "number": number,
+    }  # fmt: skip
+    return environment.get_template(name)
+
+
+def _of_monitor(monitor: MonitorReport | None) -> dict[str, Any]:
+    """Return what the section about a monitor needs."""
+    if monitor is None:
+        return {"monitor": None}
+    at_fault = [group for group in monitor.groups if group.alarm]
+    others = [group for group in monitor.groups if not group.alarm]
+    return {
+        "monitor": monitor,
+        "monitor_figures": _drawn(monitor.figures),
+        "monitor_steps": monitor.steps[-_STEPS:][::-1],
+        "monitor_groups": (at_fault + others)[:ROWS_OF_A_PAGE],
+        "monitor_terms": _MONITOR_TERMS,
+    }
+
+
+def _drawn(wanted: Sequence[Figure]) -> list[dict[str, str]]:
     """Draw figures as long as the page stays small; those of all models come first."""
     figures: list[dict[str, str]] = []
     size = 0
-    for figure in report.figures:
+    for figure in wanted:
         source = _as_data(figure.svg())
         size += len(source)
         if size > _FIGURES:

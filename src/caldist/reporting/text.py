@@ -9,7 +9,14 @@ from caldist._util.text_tables import aligned, escaped
 from caldist._util.text_tables import markdown as table
 from caldist.measures.brier_score import brier_score
 from caldist.measures.smooth_ce import smooth_ce
-from caldist.reporting.model import DataReport, GroupReport, MeasureReport, PairReport, Report
+from caldist.reporting.model import (
+    DataReport,
+    GroupReport,
+    MeasureReport,
+    MonitorGroupReport,
+    PairReport,
+    Report,
+)
 from caldist.reporting.verdict import down, percent, probability, up
 
 Table = list[list[str]]
@@ -26,6 +33,8 @@ def plain(report: Report) -> str:
     level = percent(report.confidence_level)
     blocks = ["\n".join(_aligned(_summary(report)))]
     blocks += [f"{model.name}: {model.verdict}" for model in report.models]
+    if report.monitor is not None:
+        blocks.append(str(report.monitor))
     if report.pairs:
         pairs, omitted = shortened(report.pairs, _ROWS_PRINTED)
         blocks.append(f"Differences in smCE, {level} confidence for all pairs together{omitted}")
@@ -54,6 +63,10 @@ def markdown(report: Report) -> str:
             ]
         )
         lines.append("")
+    if report.monitor is not None:
+        lines += ["## Over time", "", escaped(report.monitor.verdict), ""]
+        if report.monitor.groups:
+            lines += [*_markdown(_monitor_groups(report.monitor.groups)), ""]
     if report.pairs:
         pairs, omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
         lines += ["## Differences in smCE", ""]
@@ -157,6 +170,20 @@ def _groups(groups: Sequence[GroupReport], level: str) -> Table:
     if any(group.note for group in groups):
         return [names, *rows]
     return [row[:-1] for row in (names, *rows)]
+
+
+def _monitor_groups(groups: Sequence[MonitorGroupReport]) -> Table:
+    rows = [["group", "at fault", "p-value", "distance", "at least"]]
+    return rows + [
+        [
+            group.group,
+            "yes" if group.alarm else "no",
+            probability(group.pvalue),
+            number(group.value),
+            down(group.lower),
+        ]
+        for group in groups[:ROWS_OF_A_PAGE]
+    ]
 
 
 def _text_columns(rows: Table) -> list[int]:

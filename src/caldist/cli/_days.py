@@ -1,0 +1,311 @@
+"""Tables and summaries as days: which are to be taken, and the joints of each."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from caldist import _validate
+from caldist.cli._columns import check_names
+from caldist.cli._data import Data
+from caldist.cli._source import matches
+from caldist.data.joint import Joint
+from caldist.engines import open_files, summarize
+from caldist.engines._collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
+from caldist.engines._files import reading
+from caldist.monitoring.labels import DATE, NUMBER, TEXT, Label, kind_of
+
+BITS = 14  # of the grid of a new monitor
+_MEMORY = 2**30  # bytes that the days of one query may take
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+_TOLD = {TEXT: "texts", NUMBER: "numbers", DATE: "dates"}
+
+Groups = dict["str | None", Joint]  # the only key is None without sub-groups
+
+
+class Wanted(NamedTuple):
+    """Which days are wanted: those after a label, or from it on, that are old enough."""
+
+    after: Label | None = None
+    inclusive: bool = False
+    until: dt.date | None = None
+
+    def check(self, kind: str, found: str) -> None:
+        """Raise if days of that kind cannot be compared with what is wanted."""
+        if self.until is not None and kind != DATE:
+            message = (
+                f"--maturity counts days, but {found} {_TOLD[kind]}: name a column of dates, or "
+                "leave it out."
+            )
+            raise ValueError(message)
+        if self.after is not None and kind_of(self.after) != kind:
+            message = (
+                f"{found} {_TOLD[kind]}, but the last date of the state is "
+                f"{_validate.show(self.after)}: the dates of a state are all of one kind."
+            )
+            raise ValueError(message)
+
+    def has(self, label: Any) -> bool:
+        """Whether a label is among them."""
+        if self.until is not None and label > self.until:
+            return False
+        if self.after is None:
+            return True
+        return bool(label >= self.after if self.inclusive else label > self.after)
+
+
+class Days(Protocol):
+    """Days that can be counted and read."""
+
+    bits: int
+
+    @property
+    def groups(self) -> list[str]:
+        """The sub-groups that occur."""
+        ...
+
+    def read(self) -> Iterator[tuple[Label, Groups]]:
+        """Give the joints of each day, in increasing order."""
+        ...
+
+
+# -- summaries -----------------------------------------------------------------------------------
+
+
+class SummaryDays:
+    """Saved summaries, named by their days or in folders ``NAME=day``."""
+
+    def __init__(
+        self,
+        data: Data,
+        paths: Sequence[str],
+        date: str | None,
+        wanted: Wanted,
+        state: Path,
+    ) -> None:
+        Data(data.files, data.label, data.scores, data.weight).refuse_columns()
+        if "-" in data.files:
+            message = "a summary from standard input has no name that says its date: pass its file."
+            raise ValueError(message)
+        # A pattern may well match the state, which is no day.
+        found = [path for name in paths for path in matches(name)]
+        files = [path for path in found if path.resolve() != state.resolve()]
+        twice = [path for path, times in Counter(files).items() if times > 1]
+        if twice:
+            message = f"{twice[0]} is named twice: its rows would count twice."
+            raise ValueError(message)
+        texts = [path.stem if date is None else _of_folder(path, date, "--date") for path in files]
+        dates = [_date(text) for text in texts]
+        labels: list[Any] = texts if None in dates else dates
+        wanted.check(TEXT if None in dates else DATE, "the names of the summaries are")
+        self._days: dict[Any, dict[str | None, Joint]] = {}
+        chosen = [
+            (label, path) for label, path in zip(labels, files, strict=True) if wanted.has(label)
+        ]
+        joints = [Joint.load(path) for _, path in chosen]
+        self.bits = min([BITS, *(joint.grid.bits for joint in joints if joint.grid is not None)])
+        for (label, path), joint in zip(chosen, joints, strict=True):
+            group = None if data.by is None else _of_folder(path, data.by, "--by")
+            parts = self._days.setdefault(label, {})
+            gridded = joint.coarsen(self.bits)
+            parts[group] = parts[group] + gridded if group in parts else gridded
+
+    @property
+    def groups(self) -> list[str]:
+        found = {group for parts in self._days.values() for group in parts}
+        return sorted(group for group in found if group is not None)
+
+    def read(self) -> Iterator[tuple[Label, Groups]]:
+        for label in sorted(self._days):
+            yield label, self._days[label]
+
+
+def _of_folder(path: Path, name: str, option: str) -> str:
+    """Return the value of the folder ``name=value`` that a file lies in."""
+    for folder in path.parent.parts:
+        key, is_key, value = folder.partition("=")
+        if is_key and key == name:
+            return value
+    message = (
+        f"{option} is {name!r}, but {path} does not lie in a folder {name}=…: a summary has no "
+        "columns" + ("; without --date its name is its date." if option == "--date" else ".")
+    )
+    raise ValueError(message)
+
+
+def _date(text: str) -> dt.date | None:
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+# -- tables --------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Part:
+    """Days that are read by one query, and how much memory that takes at most."""
+
+    first: Label
+    last: Label
+    size: int
+
+
+class TableDays:
+    """Rows of tables, with a column of dates; DuckDB groups them."""
+
+    bits = BITS
+
+    def __init__(
+        self,
+        data: Data,
+        paths: Sequence[str],
+        date: str | None,
+        wanted: Wanted,
+        invalid: Literal["raise", "count"],
+    ) -> None:
+        if data.label is None or len(data.scores) != 1 or date is None:
+            message = (
+                "a monitor has one label, one prediction and one date for each row: name their "
+                "columns with --label, --score and --date."
+            )
+            raise ValueError(message)
+        self._paths, self._label, self._invalid = list(paths), data.label, invalid
+        self._score, self._weight = data.scores[0], data.weight
+        numbers = [name for name in (data.label, self._score, data.weight) if name is not None]
+        table = open_files(self._paths, numbers=numbers)
+        others = [name for name in (date, data.by) if name is not None]
+        check_names(table.columns, [*numbers, *others])
+        types = dict(zip(table.columns, map(str, table.types), strict=True))
+        with self._reading():
+            self.kind, day = _day(table, date, types[date])
+        wanted.check(self.kind, f"column {date!r} holds")
+        columns = [*map(_quoted, dict.fromkeys(numbers)), f"{day} AS {_quoted(_DAY)}"]
+        self._keys = [_DAY]
+        if data.by is not None:
+            _refuse_measurements(data.by, types[data.by])
+            columns.append(f"CAST({_quoted(data.by)} AS VARCHAR) AS {_quoted(_GROUP)}")
+            self._keys.append(_GROUP)
+        clash = next((name for name in numbers if name.casefold() in {_DAY, _GROUP}), None)
+        if clash is not None:
+            message = f"a column is called {clash!r}, which is taken: rename it."
+            raise ValueError(message)
+        with self._reading():
+            self._table = table.project(", ".join(columns)).filter(_condition(wanted))
+            keys = ", ".join(map(_quoted, self._keys))
+            counted = self._table.aggregate(f"{keys}, count(*)", keys).fetchall()
+        self._sizes: dict[Any, dict[str | None, int]] = {}
+        for key, *group, rows in counted:
+            name = group[0] if group else None
+            for column, value in ((date, key), *(((data.by, name),) if group else ())):
+                if value is None:
+                    message = (
+                        f"column {column!r} is missing in {rows:,} rows: fill it, or leave those "
+                        "rows out."
+                    )
+                    raise ValueError(message)
+            self._sizes.setdefault(key, {})[name] = rows
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return reading(self._paths)
+
+    @property
+    def groups(self) -> list[str]:
+        found = {group for sizes in self._sizes.values() for group in sizes}
+        return sorted(group for group in found if group is not None)
+
+    def _parts(self) -> list[_Part]:
+        """Divide the days among as few queries as memory allows."""
+        each = BYTES_PER_ROW + (0 if self._weight is None else BYTES_OF_WEIGHTS)
+        parts: list[_Part] = []
+        for label in sorted(self._sizes):
+            cells = sum(min(rows, 2 << self.bits) for rows in self._sizes[label].values())
+            if parts and parts[-1].size + cells * each <= _MEMORY:
+                parts[-1].last = label
+                parts[-1].size += cells * each
+            else:
+                parts.append(_Part(label, label, cells * each))
+        return parts
+
+    def read(self) -> Iterator[tuple[Label, Groups]]:
+        day = _quoted(_DAY)
+        for part in self._parts():
+            with self._reading():
+                joints = summarize(
+                    self._table.filter(
+                        f"{day} BETWEEN {_literal(part.first)} AND {_literal(part.last)}"
+                    ),
+                    y_true=self._label,
+                    y_prob=self._score,
+                    sample_weight=self._weight,
+                    by=self._keys,
+                    bits=self.bits,
+                    invalid=self._invalid,
+                    memory_limit=None,
+                )
+            days: dict[Any, Groups] = {}
+            for (label, *group), joint in joints.items():
+                days.setdefault(label, {})[group[0] if group else None] = joint
+            for label in sorted(days):
+                yield label, days[label]
+
+
+_DAY, _GROUP = "caldist day", "caldist group"  # columns of queries
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(label: Label) -> str:
+    if isinstance(label, dt.date):
+        return f"DATE '{label.isoformat()}'"
+    return "'" + label.replace("'", "''") + "'" if isinstance(label, str) else repr(label)
+
+
+def _condition(wanted: Wanted) -> str:
+    """Return what holds for the days that are wanted, and for rows without a day."""
+    day, parts = _quoted(_DAY), ["true"]
+    if wanted.after is not None:
+        parts.append(f"{day} {'>=' if wanted.inclusive else '>'} {_literal(wanted.after)}")
+    if wanted.until is not None:
+        parts.append(f"{day} <= {_literal(wanted.until)}")
+    return f"{day} IS NULL OR ({' AND '.join(parts)})"
+
+
+def _day(table: Any, name: str, kind: str) -> tuple[str, str]:
+    """Return what kind of labels a column of dates gives, and the expression for them."""
+    column = _quoted(name)
+    if kind == "DATE":
+        return DATE, column
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return DATE, f"CAST({column} AT TIME ZONE 'UTC' AS DATE)"
+    if kind.startswith("TIMESTAMP"):
+        return DATE, f"CAST({column} AS DATE)"
+    if kind.removeprefix("U") in _WHOLE:
+        return NUMBER, column
+    if kind == "VARCHAR" or kind.startswith("ENUM"):
+        text = f"CAST({column} AS VARCHAR)"
+        date = f"CAST(TRY_CAST({text} AS TIMESTAMP) AS DATE)"
+        others = table.filter(f"{column} IS NOT NULL AND {date} IS NULL").limit(1).fetchall()
+        return (TEXT, text) if others else (DATE, date)
+    message = (
+        f"column {name!r} holds {kind}, which names no days: --date takes a column of dates, "
+        "times, whole numbers or texts."
+    )
+    raise ValueError(message)
+
+
+def _refuse_measurements(name: str, kind: str) -> None:
+    if kind in {"FLOAT", "DOUBLE"} or kind.startswith("DECIMAL"):
+        message = (
+            f"column {name!r} holds {kind}: sub-groups need a name for each, not a measurement. "
+            "Cut it into ranges first."
+        )
+        raise TypeError(message)

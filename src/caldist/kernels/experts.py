@@ -1,0 +1,351 @@
+r"""Likelihood ratios of fixed experts against calibration: sums of a batch, values of windows.
+
+An expert moves the log-odds of cell k by delta(k), fixed in advance. A row with prediction v and
+label y multiplies its wealth by e^{delta y}/(1 + v (e^delta - 1)), which has mean 1 if y has
+probability v. So the logarithm of the wealth is a sum over rows. In a cell log(1 + v c) is concave
+in v, and rows may be replaced by their mean prediction: the sum only becomes smaller.
+
+Notation. A batch has, for each of its increasing cells, the reference number ``cell``, the mean
+prediction v, floored by at most ``step``, the rows ``count`` and the ``ones``. The sums are laid
+out as leaf by leaf the D shifts, then the slopes (one for each exponent and offset), then the waves
+(for each frequency the sizes b, each with its sign + and -).
+
+Factors of few rows are multiplied and their logarithm taken once for FACTORS of them: each lies
+between e^-6 and e^6, so that the product stays in the range of floats.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:  # plain Python on a machine without Cython
+    from caldist.kernels import _shim as cython
+
+from caldist.kernels._arrays import doubles
+
+if cython.compiled:
+    from cython.cimports.libc.math import exp, log
+else:
+    from math import exp, log
+
+
+def expert_sums(
+    cell: cython.const[cython.longlong][::1],
+    v: cython.const[cython.double][::1],
+    count: cython.const[cython.double][::1],
+    ones: cython.const[cython.double][::1],
+    step: cython.double,
+    leaf: cython.const[cython.longlong][::1],
+    bend: cython.const[cython.double][::1],
+    odds: cython.const[cython.double][::1],
+    shift: cython.const[cython.double][::1],
+    offset: cython.const[cython.double][::1],
+    size: cython.const[cython.double][::1],
+    most: cython.double,
+    out: cython.double[::1],
+) -> None:
+    """Add the sums of a batch to ``out``.
+
+    For each reference cell ``leaf`` is its leaf, and ``bend`` holds what slopes without offset and
+    waves of size 1 add to its log-odds, exponent by exponent and then frequency by frequency.
+    ``odds`` holds the factors of the odds: of slopes without offset, then of the waves of each
+    frequency with the sign +, size by size. No expert adds more than ``most``.
+    """
+    D: cython.Py_ssize_t = shift.shape[0]
+    O: cython.Py_ssize_t = offset.shape[0]
+    B: cython.Py_ssize_t = size.shape[0]
+    K: cython.Py_ssize_t = leaf.shape[0]
+    # bend has T + W numbers for each cell, odds T + W B.
+    W: cython.Py_ssize_t = (odds.shape[0] - bend.shape[0]) // (K * (B - 1))
+    T: cython.Py_ssize_t = bend.shape[0] // K - W
+    first: cython.Py_ssize_t = out.shape[0] - T * O - 2 * W * B
+    experts: cython.Py_ssize_t = D + T * O + 2 * W * B
+    product: cython.double[::1] = doubles(experts)
+    factor: cython.double[::1] = doubles(experts)
+    fixed: cython.double[::1] = doubles(D + O)
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    a: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    c: cython.Py_ssize_t
+    f: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    times: cython.Py_ssize_t
+    used: cython.Py_ssize_t = 0
+    here: cython.Py_ssize_t = 0
+    n: cython.double
+    y: cython.double
+    x: cython.double
+    e: cython.double
+    g: cython.double
+    p: cython.double
+    q: cython.double
+    low: cython.double = exp(-most)
+    high: cython.double = exp(most)
+    with cython.nogil:
+        for j in range(D):
+            fixed[j] = exp(shift[j])
+        for j in range(O):
+            fixed[D + j] = exp(offset[j])
+        for j in range(experts):
+            product[j] = 1.0
+        for i in range(cell.shape[0]):
+            k = cell[i]
+            n = count[i]
+            y = ones[i]
+            # What flooring may have taken from v counts against experts that gain by a small v.
+            p = v[i]
+            q = p + step
+            times = 0
+            if n == 1.0 or n == 2.0 or n == 3.0:
+                times = 1 if n == 1.0 else 2 if n == 2.0 else 3
+            if used + times > 100 or (used > 0 and leaf[k] != here):
+                _flush(product, here, D, first, out)
+                used = 0
+            here = leaf[k]
+            used += times
+            for j in range(D):
+                out[here * D + j] += shift[j] * y
+                e = fixed[j]
+                factor[j] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
+            b = first
+            f = D
+            for a in range(T):
+                x = bend[k * (T + W) + a]
+                g = odds[k * (T + W * B) + a]
+                for j in range(O):
+                    out[b] += y * min(max(x + offset[j], -most), most)
+                    e = min(max(g * fixed[D + j], low), high)
+                    factor[f] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
+                    b += 1
+                    f += 1
+            for a in range(W):
+                x = bend[k * (T + W) + T + a]
+                c = k * (T + W * B) + T + a * B
+                for j in range(B):
+                    e = odds[c + j]
+                    factor[f] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
+                    # The expert of the sign - has the factor of this over e.
+                    factor[f + 1] = e + (q if e < 1.0 else p) * (1.0 - e)
+                    out[b] += y * (x * size[j])
+                    out[b + 1] += (n - y) * (x * size[j])
+                    b += 2
+                    f += 2
+            if times == 0:
+                for j in range(experts):
+                    out[here * D + j if j < D else first + j - D] -= n * log(factor[j])
+            else:
+                for j in range(experts):
+                    product[j] *= factor[j]
+                if times > 1:
+                    for j in range(experts):
+                        product[j] *= factor[j]
+                if times > 2:
+                    for j in range(experts):
+                        product[j] *= factor[j]
+        if used > 0:
+            _flush(product, here, D, first, out)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _flush(
+    product: cython.double[::1],
+    here: cython.Py_ssize_t,
+    D: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+    out: cython.double[::1],
+) -> cython.void:
+    """Take the logarithms of the products off their sums."""
+    j: cython.Py_ssize_t
+    for j in range(product.shape[0]):
+        out[here * D + j if j < D else first + j - D] -= log(product[j])
+        product[j] = 1.0
+
+
+def window_values(
+    total: cython.const[cython.double][::1],
+    start: cython.const[cython.double][::1],
+    stride: cython.Py_ssize_t,
+    D: cython.Py_ssize_t,
+    leaves: cython.Py_ssize_t,
+    levels: cython.Py_ssize_t,
+    slopes: cython.Py_ssize_t,
+    prior: cython.const[cython.double][::1],
+    log_tree: cython.double,
+    idle: cython.double,
+    root_idle: cython.double,
+    stop: cython.double,
+    out: cython.double[::1],
+) -> None:
+    r"""Write, for each window from a start, the log values of the four families.
+
+    ``start`` holds ``stride`` sums for each start, of which the first are laid out as ``total``.
+    ``prior`` has the log weights of the experts: of the first ``levels`` shifts on all leaves, of
+    the ``slopes`` and of the waves; ``log_tree`` is that of the tree. With B the sums of a node
+    over its leaves,
+
+        local = p + (1 - p) mean_d e^{B_d},  w = stop local + (1 - stop) w_left w_right,
+
+    p = ``idle`` but ``root_idle`` at the root; w = local at a leaf. The tree's value is w(root).
+    """
+    sums: cython.double[::1] = doubles(leaves * D)
+    value: cython.double[::1] = doubles(leaves)
+    power: cython.double[::1] = doubles(leaves * D)
+    experts: cython.double[::1] = doubles(prior.shape[0])
+    s: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    base: cython.Py_ssize_t
+    first: cython.Py_ssize_t = leaves * D
+    tree: cython.double
+    gains: cython.double
+    top: cython.double
+    with cython.nogil:
+        for s in range(out.shape[0] // 4):
+            base = s * stride
+            gains = 0.0
+            for i in range(leaves):
+                top = 0.0
+                for j in range(i * D, i * D + D):
+                    sums[j] = total[j] - start[base + j]
+                    top = max(top, sums[j])
+                gains += top
+            if gains < 600.0:
+                tree = log(_tree(sums, power, value, D, leaves, idle, root_idle, stop))
+            else:
+                tree = _log_tree(sums, power, value, D, leaves, idle, root_idle, stop)
+            for j in range(levels):
+                top = 0.0
+                for i in range(leaves):
+                    top += sums[i * D + j]
+                experts[j] = prior[j] + top
+            for j in range(prior.shape[0] - levels):
+                experts[levels + j] = prior[levels + j] + total[first + j] - start[base + first + j]
+            out[4 * s] = _log_sum(experts, 0, levels)
+            out[4 * s + 1] = _log_sum(experts, levels, levels + slopes)
+            out[4 * s + 2] = _log_sum(experts, levels + slopes, prior.shape[0])
+            out[4 * s + 3] = log_tree + tree
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _tree(
+    sums: cython.double[::1],
+    power: cython.double[::1],
+    value: cython.double[::1],
+    D: cython.Py_ssize_t,
+    leaves: cython.Py_ssize_t,
+    idle: cython.double,
+    root_idle: cython.double,
+    stop: cython.double,
+) -> cython.double:
+    """Return w(root), where no product of gains leaves the range of floats.
+
+    e^B of a node is the product of those of its children. What is below 1e-280 is taken for 0:
+    times e^600 it would still be nothing beside p.
+    """
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    width: cython.Py_ssize_t = leaves
+    p: cython.double
+    mean: cython.double
+    while width >= 1:
+        p = idle if width > 1 else root_idle
+        for i in range(width):
+            mean = 0.0
+            for j in range(i * D, i * D + D):
+                if width == leaves:
+                    power[j] = exp(sums[j]) if sums[j] > -640.0 else 0.0
+                else:
+                    power[j] = power[j + i * D] * power[j + i * D + D]
+                    if power[j] < 1e-280:
+                        power[j] = 0.0
+                mean += power[j]
+            mean = p + (1.0 - p) / D * mean
+            if width == leaves:
+                value[i] = mean
+            else:
+                value[i] = stop * mean + (1.0 - stop) * value[2 * i] * value[2 * i + 1]
+        width //= 2
+    return value[0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _log_tree(
+    sums: cython.double[::1],
+    node: cython.double[::1],
+    value: cython.double[::1],
+    D: cython.Py_ssize_t,
+    leaves: cython.Py_ssize_t,
+    idle: cython.double,
+    root_idle: cython.double,
+    stop: cython.double,
+) -> cython.double:
+    """Return log w(root), whatever the sums are."""
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    width: cython.Py_ssize_t = leaves
+    stay: cython.double
+    split: cython.double
+    while width >= 1:
+        for i in range(width):
+            for j in range(i * D, i * D + D):
+                node[j] = sums[j] if width == leaves else node[j + i * D] + node[j + i * D + D]
+            stay = _local(node, i * D, D, idle if width > 1 else root_idle)
+            if width < leaves:
+                split = log(1.0 - stop) + value[2 * i] + value[2 * i + 1]
+                stay = _log_add(log(stop) + stay, split)
+            value[i] = stay
+        width //= 2
+    return value[0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _local(
+    sums: cython.double[::1], at: cython.Py_ssize_t, D: cython.Py_ssize_t, p: cython.double
+) -> cython.double:
+    """Return log(p + (1 - p) mean_d e^{B_d})."""
+    j: cython.Py_ssize_t
+    top: cython.double = 0.0
+    total: cython.double = 0.0
+    for j in range(D):
+        top = max(top, sums[at + j])
+    for j in range(D):
+        if sums[at + j] - top > -45.0:
+            total += exp(sums[at + j] - top)
+    return top + log(p * exp(-top) + (1.0 - p) / D * total)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _log_sum(
+    terms: cython.double[::1], first: cython.Py_ssize_t, last: cython.Py_ssize_t
+) -> cython.double:
+    """Return the logarithm of the sum of e^term."""
+    j: cython.Py_ssize_t
+    top: cython.double = terms[first]
+    total: cython.double = 0.0
+    for j in range(first, last):
+        top = max(top, terms[j])
+    for j in range(first, last):
+        if terms[j] - top > -45.0:
+            total += exp(terms[j] - top)
+    return top + log(total)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _log_add(a: cython.double, b: cython.double) -> cython.double:
+    """Return log(e^a + e^b)."""
+    if a < b:
+        return b + log(1.0 + exp(a - b))
+    return a + log(1.0 + exp(b - a))

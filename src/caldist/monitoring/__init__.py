@@ -1,0 +1,6 @@
+"""Monitoring: is a model in use still calibrated, and if not, since when."""
+
+from caldist.monitoring.monitor import Monitor
+from caldist.monitoring.steps import Step, Steps
+
+__all__ = ["Monitor", "Step", "Steps"]

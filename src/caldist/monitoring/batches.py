@@ -1,0 +1,187 @@
+"""From what users pass for a batch to grids of one kind, with weights of at most 1."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from caldist import _validate
+from caldist.data import grid as _grid
+from caldist.data.categories import number_labels
+from caldist.data.grid import Grid
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows, refuse_beside_joint
+
+
+class Batch(NamedTuple):
+    """Rows on a grid, and how many were left out of the table that they came from."""
+
+    grid: Grid
+    invalid: Mapping[str, int]
+
+
+def read_batch(
+    y_true: Any, y_prob: Any, sample_weight: Any, by: Any, groups: Sequence[Any], bits: int
+) -> list[Batch]:
+    """Return all rows, then those of each declared sub-group.
+
+    Weights are divided by the largest of the batch, or by a bound of it where a joint does not tell
+    single rows apart: so that it depends on no label.
+    """
+    if isinstance(y_true, Mapping):
+        refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, by=by)
+        parts = _of_mapping(y_true, groups, bits)
+        return [_total(parts, bits), *parts]
+    if isinstance(y_true, Joint):
+        refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, by=by)
+        if groups:
+            message = (
+                "y_true is a Joint, which does not say which rows belong to which of the declared "
+                "sub-groups: pass a joint of each, {group: joint}."
+            )
+            raise ValueError(message)
+        return _scaled([_on_grid(y_true, bits, "y_true")])
+    if by is None and groups:
+        message = (
+            "by is None, but sub-groups were declared: pass the sub-group of each row as by=…, or "
+            "a joint of each, {group: joint}."
+        )
+        raise ValueError(message)
+    if by is not None and not groups:
+        message = (
+            "by was given, but no sub-groups were declared: make the monitor with "
+            "Monitor(by=(…)), since shares of the false alarm rate cannot be handed out later."
+        )
+        raise ValueError(message)
+    if _is_empty(y_true) and _is_empty(y_prob):
+        for name, values in (("sample_weight", sample_weight), ("by", by)):
+            if values is not None and not _is_empty(values):
+                _validate.check_size(name, len(values), "y_prob", 0)
+        return [Batch(_grid.empty(bits), {}) for _ in range(1 + len(groups))]
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight)
+    if rows.weight is not None:
+        rows.weight = rows.weight / rows.weight.max()
+    if not groups:
+        return [Batch(_grid.from_rows(rows.label, rows.prediction, rows.weight, bits), {})]
+    parts = _of_groups(rows, by, groups, bits)
+    return [_total(parts, bits), *parts]
+
+
+def _is_empty(values: Any) -> bool:
+    return not isinstance(values, str) and hasattr(values, "__len__") and len(values) == 0
+
+
+def _of_groups(rows: Rows, by: Any, groups: Sequence[Any], bits: int) -> list[Batch]:
+    names, code = number_labels(by, rows.label.size, "by")
+    known = {name: at for at, name in enumerate(groups)}
+    for first, name in enumerate(names):
+        if name not in known:
+            at = _validate.first(code == first)
+            raise ValueError(_undeclared(f"by[{at}]", name, groups))
+    number = np.array([known[name] for name in names])[code]
+    parts = []
+    for at in range(len(groups)):
+        here = number == at
+        weight = None if rows.weight is None else rows.weight[here]
+        grid = _grid.from_rows(rows.label[here], rows.prediction[here], weight, bits)
+        parts.append(Batch(grid, {}))
+    return parts
+
+
+def _of_mapping(joints: Mapping[Any, Any], groups: Sequence[Any], bits: int) -> list[Batch]:
+    if not groups:
+        message = (
+            "y_true is a dict of joints, but no sub-groups were declared: pass one joint, or make "
+            "the monitor with Monitor(by=(…))."
+        )
+        raise ValueError(message)
+    for name, joint in joints.items():
+        if name not in groups:
+            raise ValueError(_undeclared("y_true", name, groups))
+        if not isinstance(joint, Joint):
+            message = (
+                f"y_true[{name!r}] is of type {type(joint).__name__}; a dict in place of the rows "
+                "holds a caldist.Joint for each sub-group."
+            )
+            raise TypeError(message)
+    return _scaled(
+        [
+            _on_grid(joints[name], bits, f"y_true[{name!r}]")
+            if name in joints
+            else Joint.empty(bits)
+            for name in groups
+        ]
+    )
+
+
+def _undeclared(where: str, name: object, groups: Sequence[Any]) -> str:
+    listed = ", ".join(_validate.show(group) for group in groups[:5])
+    more = f", … ({len(groups)} in all)" if len(groups) > 5 else ""
+    return (
+        f"{where} has the sub-group {_validate.show(name)}, which was not declared: the monitor "
+        f"knows {listed}{more}. Leave its rows out and look at them elsewhere, or begin a new "
+        "monitor with it."
+    )
+
+
+def _on_grid(joint: Joint, bits: int, name: str) -> Joint:
+    if joint.n_rows is None:
+        message = (
+            f"{name} does not say how many rows it was made of, so nothing can be said of the "
+            "population: make it with Joint.from_arrays, summarize or an Accumulator."
+        )
+        raise ValueError(message)
+    if joint.grid is not None and joint.grid.bits < bits:
+        message = (
+            f"{name} has cells of {joint.grid.bits} bits and the monitor of {bits}: make the "
+            f"monitor with bits={joint.grid.bits}, or summarise with more bits."
+        )
+        raise ValueError(message)
+    return joint.coarsen(bits)
+
+
+def _scaled(joints: list[Joint]) -> list[Batch]:
+    """Divide weights by a bound of the largest one that depends on no label."""
+    largest, batches = 0.0, []
+    for joint in joints:
+        grid = joint.grid
+        assert grid is not None  # noqa: S101 -- they are on a grid
+        batches.append(Batch(grid, joint.invalid))
+        if grid.cell.size == 0:
+            continue
+        if grid.is_integer or joint.counts_rows:
+            largest = max(largest, 1.0)
+        elif grid.weight_square0 is None or grid.weight_square1 is None:
+            message = (
+                "the joint has weights, but not the sums of their squares: make it with "
+                "Joint.from_arrays, summarize or an Accumulator."
+            )
+            raise ValueError(message)
+        else:
+            most = float((grid.weight_square0 + grid.weight_square1).max())
+            largest = max(largest, float(np.sqrt(most)))
+    if largest in {0.0, 1.0}:
+        return batches
+    return [Batch(_divided(grid, largest), invalid) for grid, invalid in batches]
+
+
+def _divided(grid: Grid, largest: float) -> Grid:
+    grid = grid._weighted()  # noqa: SLF001 -- rows without weights have weight 1
+    sums = grid.arrays()
+    cell = sums.pop("cell")
+    scaled = {
+        name: part / (largest * largest if name.startswith("weight_square") else largest)
+        for name, part in sums.items()
+    }
+    return Grid(grid.bits, cell, **scaled, n_rows=grid.n_rows)
+
+
+def _total(parts: Sequence[Batch], bits: int) -> Batch:
+    grid, invalid = _grid.empty(bits), Counter[str]()
+    for part in parts:
+        grid = grid + part.grid
+        invalid.update(part.invalid)
+    return Batch(grid, dict(invalid))

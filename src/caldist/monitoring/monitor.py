@@ -1,0 +1,491 @@
+"""``Monitor``: an alarm for calibration that may be looked at after every batch."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caldist import _validate
+from caldist._util.types import Vector
+from caldist.data.joint import Joint
+from caldist.monitoring import state_files
+from caldist.monitoring.batches import read_batch
+from caldist.monitoring.labels import Label, check_after, clean_label
+from caldist.monitoring.mixtures import log_sum
+from caldist.monitoring.state import Dependence, Settings, State
+from caldist.monitoring.steps import Step, Steps, rejected, shares_by_name
+from caldist.monitoring.streams import Stream
+
+
+class Monitor:
+    r"""Watch the calibration of a model batch by batch, with an alarm that is right at every look.
+
+    It keeps sums, not rows. Under one of two hypotheses an e-value is a wealth that grows in the
+    mean by nothing, at any batch, so it ever reaches 1/α with probability α at most:
+
+    - **calibrated** (``tolerance=None``): E[y \| F, v] = v for every row, F being all that was
+      known before it. Predictions may drift, depend on past labels and be tied.
+    - **within tolerance**: from every batch on, the mean over rows of the batches' distances to
+      calibration (ldCE of the law of their rows, given the past) stays at most ``tolerance``: in
+      particular if that of each batch does. Rows of a batch are independent given the past.
+
+    **What it means.** Without ``run_length`` the probability that it *ever* gives a false alarm is
+    at most ``false_alarm_rate``; with it, ``run_length`` is the least mean number of batches until
+    a false alarm, which finds changes sooner. An alarm stays until :meth:`reset`.
+
+    **What is not valid.** Labels that enter as they arrive, positives first: let a row enter at a
+    fixed age. Rows that share a shock: pass ``dependence="batches"``. Choosing tolerance, rate or
+    sub-groups after looking. Batches should be cross-sections in time of 100 rows or more.
+
+    **Cost.** O(rows + cells) a batch, whatever came before, and a state below 1 MiB after ten
+    years of days. One thread at a time may update a monitor; shards of a batch add up.
+
+    Parameters
+    ----------
+    tolerance : float, optional
+        The distance to calibration that is acceptable. A model that is used is never calibrated
+        perfectly, so without a tolerance it alarms in the end.
+    false_alarm_rate : float
+        α, and the error of each end of the confidence sequence.
+    run_length : float, optional
+        The mean number of batches until a false alarm, instead of α for the alarm.
+    by : sequence of str or int, optional
+        The names of sub-groups. The alarm follows half the e-value of all rows and half the mean of
+        those of the sub-groups; which of them are at fault is found by e-BH.
+    dependence : "rows" or "batches"
+        "batches" if the rows of a batch share a shock: then sums of whole batches are bet on, which
+        is valid if these are symmetric about 0, given the past, for a calibrated model. With a
+        tolerance the mean payoff of a batch is one bounded number, which needs no assumption and
+        many batches.
+    bits : int
+        Batches are put on a grid of 2^bits cells; all rows together on at most 2^12.
+
+    Attributes
+    ----------
+    tolerance, false_alarm_rate, run_length, by, dependence, bits
+        As they were given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import caldist
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = caldist.Monitor(tolerance=0.02)
+    >>> for day in range(1, 41):
+    ...     p = rng.random(500)
+    ...     drift = 0.15 if day > 20 else 0.0
+    ...     step = monitor.update(rng.random(500) < np.clip(p + drift, 0, 1), p, label=day)
+    ...     if step.alarm:
+    ...         break
+    >>> step.label, step.onset, next(iter(step.kind))
+    (22, 21, 'level')
+    """
+
+    def __init__(
+        self,
+        *,
+        tolerance: float | None = None,
+        false_alarm_rate: float = 0.05,
+        run_length: float | None = None,
+        by: Sequence[str | int] | None = None,
+        dependence: Dependence = "rows",
+        bits: int = 14,
+    ) -> None:
+        if tolerance is not None:
+            tolerance = _validate.check_fraction("tolerance", tolerance)
+        false_alarm_rate = _validate.check_fraction("false_alarm_rate", false_alarm_rate)
+        if run_length is not None:
+            run_length = _validate.check_positive("run_length", run_length)
+            if run_length < 1:
+                message = f"run_length is {run_length}; it is a number of batches, at least 1."
+                raise ValueError(message)
+        _validate.check_choice("dependence", dependence, ("rows", "batches"))
+        Joint.empty(bits)  # checks it
+        self._settings = Settings(
+            tolerance, false_alarm_rate, run_length, _group_names(by), dependence, int(bits)
+        )
+        self._state = self._fresh(None)
+
+    def _fresh(self, floor: Label | None) -> State:
+        count = 1 + len(self.by)
+        streams = tuple(Stream.empty(self.bits) for _ in range(count))
+        return State([], floor, streams, (0.0,) * count, [])
+
+    # -- taking batches ------------------------------------------------------------------------
+
+    def update(
+        self,
+        y_true: ArrayLike | Joint | Mapping[Any, Joint],
+        y_prob: ArrayLike | None = None,
+        *,
+        label: object,
+        by: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Step:
+        """Take a batch and say where the monitor stands.
+
+        A batch that is refused leaves the monitor as it was. Batches without rows, or with one
+        label only, are legal.
+
+        Parameters
+        ----------
+        y_true : array-like of 0 and 1, Joint, or mapping from sub-group to Joint
+            A joint stands for the rows of a batch; with sub-groups a joint of each, those without
+            rows left out.
+        y_prob : array-like in [0, 1]
+            The predicted probability of label 1; left out with joints.
+        label : str, number or date
+            What the batch is called: all of one kind, each larger than the one before.
+        by : array-like, optional
+            The sub-group of each row, where sub-groups were declared.
+        sample_weight : array-like, optional
+            Weights that were fixed before the labels were known. They count relative to the largest
+            of the batch; from a joint relative to a bound of it, which costs evidence.
+
+        Returns
+        -------
+        Step
+        """
+        clean = clean_label(label)
+        state = self._state
+        if state.labels:
+            check_after(clean, state.labels[-1])
+        elif state.floor is not None:
+            check_after(clean, state.floor, allow_equal=True)
+        batches = read_batch(y_true, y_prob, sample_weight, by, self.by, self.bits)
+        streams = tuple(
+            stream.updated(*batch, by_batch=self._settings.by_batch)
+            for stream, batch in zip(state.streams, batches, strict=True)
+        )
+        rows = [batch.grid.n_rows or 0 for batch in batches]
+        alarmed = bool(state.steps) and state.steps[-1].alarm
+        labels = [*state.labels, clean]
+        step, peaks = self._step(labels, streams, state.peaks, rows, alarmed=alarmed)
+        self._state = State(labels, state.floor, streams, peaks, [*state.steps, step])
+        return step
+
+    def _step(
+        self,
+        labels: Sequence[Label],
+        streams: Sequence[Stream],
+        peaks: Sequence[float],
+        rows: Sequence[int],
+        *,
+        alarmed: bool,
+    ) -> tuple[Step, tuple[float, ...]]:
+        """Return the step after a batch and the largest log e-values so far."""
+        evidence = [self._evidence(stream) for stream in streams]
+        logs = [found.ever for found in evidence]
+        followed, calibrated = (
+            [found.followed for found in evidence],
+            [found.calibrated for found in evidence],
+        )
+        overall = _averaged(logs)
+        highest = tuple(map(max, peaks, (overall, *logs[1:])))
+        follows = _averaged(followed)
+        parts = [
+            self._part(labels, stream, found, count)
+            for stream, found, count in zip(streams, evidence, rows, strict=True)
+        ]
+        found = rejected(logs[1:], self.false_alarm_rate) if self.by else []
+        by = {
+            name: Step(
+                alarm=is_found,
+                pvalue=_pvalue(peak),
+                log_e_value=log,
+                log_e_calibrated=other,
+                **part,
+            )
+            for name, is_found, peak, log, other, part in zip(
+                self.by, found, highest[1:], followed[1:], calibrated[1:], parts[1:], strict=True
+            )
+        }
+        reached = follows if self.run_length is not None else highest[0]
+        step = Step(
+            alarm=alarmed or reached >= self.log_threshold,
+            pvalue=_pvalue(highest[0]),
+            log_e_value=follows,
+            log_e_calibrated=_averaged(calibrated),
+            by=by,
+            **parts[0],
+        )
+        return step, highest
+
+    def _evidence(self, stream: Stream) -> _Evidence:
+        windows = stream.calibrated_values(by_batch=self._settings.by_batch)
+        ever = calibrated = stream.value_of(windows)
+        if self.tolerance is not None:
+            windows = stream.distance_values(self.tolerance)
+            ever = stream.value_of(windows)
+        followed = ever if self.run_length is None else log_sum(windows)
+        return _Evidence(ever, followed, calibrated, int(windows.argmax()))
+
+    def _part(
+        self, labels: Sequence[Label], stream: Stream, evidence: _Evidence, rows: int
+    ) -> dict[str, Any]:
+        """Return the fields of a step that follow from one stream."""
+        fit = stream.fit
+        rate = self.false_alarm_rate
+        return {
+            "label": labels[-1],
+            "value": None if fit is None else fit.lower,
+            "lower": stream.lower(rate),
+            "upper": None if self._settings.by_batch else stream.upper(rate),
+            "onset": None if fit is None else labels[int(stream.start[evidence.window])],
+            "kind": {} if fit is None else shares_by_name(stream.shares(evidence.window)),
+            "n_rows": rows,
+        }
+
+    def reset(self, label: object) -> Self:
+        """Forget all batches, after a repair: from ``label`` on the model is watched anew.
+
+        Settings stay, and with them a new guarantee begins. Batches before ``label`` are refused
+        from now on.
+
+        Parameters
+        ----------
+        label : str, number or date
+            The first label of the new time; larger than that of the last batch.
+        """
+        clean = clean_label(label)
+        if self._state.labels:
+            check_after(clean, self._state.labels[-1])
+        elif self._state.floor is not None:
+            check_after(clean, self._state.floor, allow_equal=True)
+        self._state = self._fresh(clean)
+        return self
+
+    def __add__(self, other: object) -> Monitor:
+        """Return the monitor of the rows of both: shards that saw parts of the same batches.
+
+        Settings and labels must be the same. Evidence against calibration is what one monitor of
+        all rows would have. Payoffs for the distance were fitted by each shard to its own past:
+        their sums speak of the mean distance of all parts of batches, which for parts that were
+        dealt at random is that of the batches. The largest e-value so far, and the steps, begin
+        with the sum.
+        """
+        if not isinstance(other, Monitor):
+            return NotImplemented
+        self._check_addable(other)
+        result = Monitor.__new__(Monitor)
+        result._settings = self._settings
+        mine, others = self._state, other._state
+        streams = tuple(a + b for a, b in zip(mine.streams, others.streams, strict=True))
+        count = len(streams)
+        steps: list[Step] = []
+        peaks: tuple[float, ...] = (0.0,) * count
+        if mine.labels:
+            last = [[state.steps[-1], *state.steps[-1].by.values()] for state in (mine, others)]
+            rows = [a.n_rows + b.n_rows for a, b in zip(*last, strict=True)]
+            step, peaks = result._step(mine.labels, streams, peaks, rows, alarmed=False)
+            steps = [step]
+        result._state = State(mine.labels, mine.floor, streams, peaks, steps)
+        return result
+
+    def __radd__(self, other: object) -> Monitor:
+        """Add to 0, where ``sum`` starts."""
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
+
+    def _check_addable(self, other: Monitor) -> None:
+        for name, mine in vars(self._settings).items():
+            others = getattr(other._settings, name)
+            if mine != others:
+                message = (
+                    f"monitors of different settings do not add up: {name} is {mine!r} and "
+                    f"{others!r}."
+                )
+                raise ValueError(message)
+        if self._settings.by_batch:
+            message = (
+                'monitors with dependence="batches" do not add up, because what rows of a batch '
+                "share goes across shards: add up the joints of the shards, and update one monitor."
+            )
+            raise ValueError(message)
+        mine_labels, other_labels = self._state.labels, other._state.labels
+        if (mine_labels, self._state.floor) == (other_labels, other._state.floor):
+            return
+        for at, pair in enumerate(zip(mine_labels, other_labels, strict=False)):
+            if pair[0] != pair[1]:
+                found = f"batch {at} is {pair[0]!r} in one and {pair[1]!r} in the other"
+                break
+        else:
+            found = (
+                f"one has {len(mine_labels)} batches and the other {len(other_labels)}"
+                if len(mine_labels) != len(other_labels)
+                else f"one was reset at {self._state.floor!r} and the other at "
+                f"{other._state.floor!r}"
+            )
+        message = (
+            f"monitors add up if they saw the same batches, but {found}: update a shard without "
+            "rows of a batch with an empty one."
+        )
+        raise ValueError(message)
+
+    # -- reading it ----------------------------------------------------------------------------
+
+    @property
+    def tolerance(self) -> float | None:
+        """The distance to calibration that is acceptable."""
+        return self._settings.tolerance
+
+    @property
+    def false_alarm_rate(self) -> float:
+        """The probability of ever a false alarm."""
+        return self._settings.false_alarm_rate
+
+    @property
+    def run_length(self) -> float | None:
+        """The mean number of batches until a false alarm, if that is what was asked for."""
+        return self._settings.run_length
+
+    @property
+    def by(self) -> tuple[str | int, ...]:
+        """The sub-groups."""
+        return self._settings.by
+
+    @property
+    def dependence(self) -> Dependence:
+        """What of a batch may depend on each other."""
+        return self._settings.dependence
+
+    @property
+    def bits(self) -> int:
+        """The number of bits of the grid that batches are put on."""
+        return self._settings.bits
+
+    @property
+    def log_threshold(self) -> float:
+        """What ``log_e_value`` must reach for an alarm."""
+        return math.log(self.run_length or 1 / self.false_alarm_rate)
+
+    @property
+    def steps(self) -> Steps:
+        """The steps since the monitor was made, reset or added up."""
+        return Steps(self._state.steps)
+
+    @property
+    def last_label(self) -> Label | None:
+        """The label of the last batch; None before the first."""
+        return self._state.labels[-1] if self._state.labels else None
+
+    @property
+    def joint(self) -> Joint:
+        """All rows since the monitor was made or reset, on a grid: weights as they were counted."""
+        return self._state.streams[0].joint
+
+    @property
+    def joints(self) -> dict[str | int, Joint]:
+        """All rows of each sub-group."""
+        return {
+            name: stream.joint
+            for name, stream in zip(self.by, self._state.streams[1:], strict=True)
+        }
+
+    def curve(self, group: str | int | None = None) -> tuple[Vector, Vector]:
+        """Return predictions and the frequency of label 1 that is likely at each, since the onset.
+
+        The average of all experts, each counted by what it gained since the onset of the last
+        step: where the model errs, and how. A diagnosis without a guarantee.
+
+        Parameters
+        ----------
+        group : str or int, optional
+            A sub-group; all rows by default.
+        """
+        if group is not None and group not in self.by:
+            message = f"group is {_validate.show(group)}; the monitor knows {list(self.by)}."
+            raise ValueError(message)
+        number = 0 if group is None else 1 + self.by.index(group)
+        stream = self._state.streams[number]
+        if stream.fit is None:
+            message = "the monitor has seen no rows yet: there is no curve."
+            raise ValueError(message)
+        return stream.curve(self._evidence(stream).window)
+
+    def __repr__(self) -> str:
+        given = [
+            f"{name}={value!r}"
+            for name, value in vars(self._settings).items()
+            if value not in {None, ()} and (name, value) not in _DEFAULTS
+        ]
+        last = "" if self.last_label is None else f", last {self.last_label!r}"
+        batches = len(self._state.labels)
+        return f"Monitor({', '.join(given)}): {batches} batches{last}"
+
+    # -- keeping it ----------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a ``.npz`` file, whole or not at all."""
+        state_files.save(path, self._settings, self._state)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Monitor:
+        """Read what :meth:`save` wrote: the monitor goes on to the bit as the saved one would.
+
+        A damaged or foreign file is a ``ValueError``.
+        """
+        return cls._of(*state_files.load(path))
+
+    @classmethod
+    def _of(cls, settings: Settings, state: State) -> Monitor:
+        result = cls.__new__(cls)
+        result._settings, result._state = settings, state  # noqa: SLF001 -- its own
+        return result
+
+
+_DEFAULTS = (("false_alarm_rate", 0.05), ("dependence", "rows"), ("bits", 14))
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """Log e-values of a stream, and the window that they owe most to."""
+
+    ever: float
+    followed: float
+    calibrated: float
+    window: int
+
+
+def _averaged(logs: Sequence[float]) -> float:
+    """Return the log of half of all rows' value and half the mean of the sub-groups' values."""
+    if len(logs) == 1:
+        return logs[0]
+    groups = np.asarray(logs[1:]) - math.log(len(logs) - 1)
+    return float(np.logaddexp(logs[0], log_sum(groups)) - math.log(2))
+
+
+def _pvalue(peak: float) -> float:
+    return math.exp(-peak) if peak > 0 else 1.0
+
+
+def _group_names(by: object) -> tuple[str | int, ...]:
+    if by is None:
+        return ()
+    if isinstance(by, str | bytes | Mapping) or not hasattr(by, "__iter__"):
+        message = (
+            f"by is {_validate.show(by)}; it must be a sequence of the names of all sub-groups, "
+            "for example by=('north', 'south')."
+        )
+        raise TypeError(message)
+    names = [name.item() if hasattr(name, "item") else name for name in by]
+    for at, name in enumerate(names):
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            message = (
+                f"by[{at}] is {_validate.show(name)}; a sub-group is named by a text or integer."
+            )
+            raise TypeError(message)
+        if name in names[:at]:
+            message = f"by[{at}] is {name!r}, which was listed before: name each sub-group once."
+            raise ValueError(message)
+    if not names:
+        message = "by is empty: leave it out, or name the sub-groups."
+        raise ValueError(message)
+    return tuple(names)

@@ -1,0 +1,218 @@
+"""Monitors as files: sums, labels and steps, and nothing that runs."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caldist import _validate
+from caldist.data.files import JOINT, JOINT_FORMATS, read, write
+from caldist.data.joint import Joint
+from caldist.monitoring import starts
+from caldist.monitoring.experts import FAMILIES
+from caldist.monitoring.labels import Label, check_after, from_plain, kind_of, to_plain
+from caldist.monitoring.state import Settings, State
+from caldist.monitoring.steps import Step, shares_by_name
+from caldist.monitoring.streams import N_SUMS, POOLED_BITS, RECENT_BITS, Stream
+
+_FORMAT = "caldist-monitor-1"
+_SINGLE = ("settings", "labels", "start", "peaks", "scales")
+_STREAM = ("total", "starts", "recent")
+_NUMBERS = ("pvalue", "log_e_value", "log_e_calibrated", "value", "lower", "upper")
+_STEP = ("alarm", *_NUMBERS, "onset", "kind", "n_rows")
+
+
+class _Names(Collection[str]):
+    """The arrays that may be in a file: some once, the others for each stream."""
+
+    _numbered = re.compile(r"(\d+)\.(?:(joint)\.(\w+)|(step)\.(\w+)|(\w+))")
+
+    def __contains__(self, name: object) -> bool:
+        if name in _SINGLE:
+            return True
+        found = self._numbered.fullmatch(name) if isinstance(name, str) else None
+        if found is None:
+            return False
+        _, _, joint, _, step, stream = found.groups()
+        return joint in JOINT_FORMATS[JOINT] or step in _STEP or stream in _STREAM
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_SINGLE)
+
+    def __len__(self) -> int:
+        return len(_SINGLE)
+
+
+def save(path: str | os.PathLike[str], settings: Settings, state: State) -> None:
+    """Write a monitor to a ``.npz`` file, whole or not at all."""
+    place = {label: at for at, label in enumerate(state.labels)}
+    content: dict[str, Any] = {
+        "settings": _text(vars(settings)),
+        "labels": _text(_labels_content(state)),
+        "start": state.streams[0].start,
+        "peaks": np.array(state.peaks),
+        "scales": np.array([stream.scale for stream in state.streams]),
+    }
+    for number, stream in enumerate(state.streams):
+        content[f"{number}.total"] = stream.total
+        content[f"{number}.starts"] = stream.starts.ravel()
+        content[f"{number}.recent"] = stream.recent
+        joint = stream.joint._content()  # noqa: SLF001 -- the same arrays as in its own file
+        content |= {f"{number}.joint.{name}": array for name, array in joint.items()}
+        steps = [step if number == 0 else step.by[settings.by[number - 1]] for step in state.steps]
+        content |= {f"{number}.step.{name}": part for name, part in _columns(steps, place).items()}
+    write(path, content, format_name=_FORMAT)
+
+
+def _text(value: Any) -> NDArray[np.uint8]:
+    """Return JSON as bytes: an array of text would take four for each letter."""
+    return np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
+
+
+def _labels_content(state: State) -> dict[str, Any]:
+    known = [*state.labels, *([] if state.floor is None else [state.floor])]
+    return {
+        "kind": kind_of(known[0]) if known else None,
+        "floor": None if state.floor is None else to_plain(state.floor),
+        "labels": [to_plain(label) for label in state.labels],
+    }
+
+
+def _columns(steps: Sequence[Step], place: Mapping[Label, int]) -> dict[str, NDArray[Any]]:
+    columns: dict[str, NDArray[Any]] = {
+        name: np.array(
+            [math.nan if (x := getattr(step, name)) is None else x for step in steps], np.float64
+        )
+        for name in _NUMBERS
+    }
+    columns["alarm"] = np.array([step.alarm for step in steps], bool)
+    onsets = [-1 if step.onset is None else place[step.onset] for step in steps]
+    columns["onset"] = np.array(onsets, np.int32)
+    shares = [[round(100 * step.kind.get(name, 0)) for name in FAMILIES] for step in steps]
+    columns["kind"] = np.array(shares, np.uint8).ravel()
+    columns["n_rows"] = np.array([step.n_rows for step in steps], np.int64)
+    return columns
+
+
+def load(path: str | os.PathLike[str]) -> tuple[Settings, State]:
+    """Read what :func:`save` wrote; a damaged or foreign file is a ``ValueError``."""
+    content = read(path, formats={_FORMAT: _Names()}, what="a saved monitor")
+    try:
+        return _state(content)
+    except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError) as error:
+        message = f"{os.fspath(path)!r} is not a valid monitor: {error}"
+        raise ValueError(message) from error
+
+
+def _state(content: dict[str, NDArray[Any]]) -> tuple[Settings, State]:
+    from caldist.monitoring.monitor import Monitor  # which checks settings
+
+    given = json.loads(content["settings"].tobytes())
+    given["by"] = given["by"] or None
+    settings = Monitor(**given)._settings  # noqa: SLF001
+    labels, floor = _labels(json.loads(content["labels"].tobytes()))
+    count = 1 + len(settings.by)
+    start = content["start"].astype(np.int64)
+    expected = np.arange(len(labels))
+    if not np.array_equal(start, expected[starts.kept(expected, len(labels))]):
+        _fail("the starts are not those that are kept after so many batches.")
+    streams = tuple(
+        _stream(content, number, start, len(labels), settings) for number in range(count)
+    )
+    peaks = _vector(content, "peaks", count)
+    parts = [_steps(content, number, labels) for number in range(count)]
+    if len({len(part) for part in parts}) > 1 or (labels and not parts[0]):
+        _fail("the steps of sub-groups and of all rows are not as many.")
+    steps = [
+        Step(
+            **parts[0][at],
+            by={name: Step(**parts[1 + k][at]) for k, name in enumerate(settings.by)},
+        )
+        for at in range(len(parts[0]))
+    ]
+    known = {f"{number}." for number in range(count)}
+    for name in content:
+        if name not in _SINGLE and f"{name.partition('.')[0]}." not in known:
+            _fail(f"{name!r} belongs to no sub-group.")
+    return settings, State(labels, floor, streams, tuple(peaks.tolist()), steps)
+
+
+def _fail(message: str) -> NoReturn:
+    raise ValueError(message)
+
+
+def _labels(content: Mapping[str, Any]) -> tuple[list[Label], Label | None]:
+    labels = [from_plain(value, content["kind"]) for value in content["labels"]]
+    for before, after in pairwise(labels):
+        check_after(after, before)
+    floor = None if content["floor"] is None else from_plain(content["floor"], content["kind"])
+    if floor is not None and labels:
+        check_after(labels[0], floor, allow_equal=True)
+    return labels, floor
+
+
+def _vector(content: Mapping[str, NDArray[Any]], name: str, size: int) -> NDArray[np.float64]:
+    """Return finite numbers of which there must be so many."""
+    array = content[name]
+    if array.shape != (size,) or array.dtype != np.float64:
+        _fail(f"{name!r} should hold {size} numbers.")
+    if not np.isfinite(array).all():
+        _validate.fail(name, array, ~np.isfinite(array), "it must be a finite number.")
+    return array
+
+
+def _stream(
+    content: Mapping[str, NDArray[Any]],
+    number: int,
+    start: NDArray[np.int64],
+    batches: int,
+    settings: Settings,
+) -> Stream:
+    head = f"{number}.joint."
+    arrays = {
+        name.removeprefix(head): array for name, array in content.items() if name.startswith(head)
+    }
+    joint = Joint._from_content(arrays)  # noqa: SLF001 -- the same arrays as in its own file
+    if joint.grid is None or joint.grid.bits != min(settings.bits, POOLED_BITS):
+        _fail("the rows are on another grid than the monitor's.")
+    recent = _vector(content, f"{number}.recent", 2 ** min(settings.bits, RECENT_BITS) + 1)
+    if recent.min() < 0:
+        _validate.fail(f"{number}.recent", recent, recent < 0, "it must not be negative.")
+    return Stream(
+        batches=batches,
+        total=_vector(content, f"{number}.total", N_SUMS),
+        start=start,
+        starts=_vector(content, f"{number}.starts", start.size * N_SUMS).reshape(-1, N_SUMS),
+        grid=joint.grid,
+        invalid=joint.invalid,
+        recent=recent,
+        scale=float(_vector(content, "scales", 1 + len(settings.by))[number]),
+    )
+
+
+def _steps(
+    content: Mapping[str, NDArray[Any]], number: int, labels: Sequence[Label]
+) -> list[dict[str, Any]]:
+    columns = {name: content[f"{number}.step.{name}"] for name in _STEP}
+    count = columns["alarm"].size
+    columns["kind"] = columns["kind"].reshape(-1, len(FAMILIES))
+    if any(len(column) != count for column in columns.values()) or count > len(labels):
+        _fail("the columns of the steps are not as long as each other.")
+    result = []
+    for at, label in enumerate(labels[len(labels) - count :]):
+        step: dict[str, Any] = {name: columns[name][at].item() for name in _STEP if name != "kind"}
+        for name in ("value", "upper"):
+            step[name] = None if math.isnan(step[name]) else step[name]
+        onset = step["onset"]
+        step["onset"] = None if onset < 0 else labels[onset]
+        step["kind"] = {} if onset < 0 else shares_by_name(columns["kind"][at].tolist())
+        result.append({"label": label, **step})
+    return result

@@ -1,0 +1,511 @@
+"""``caldist monitor``: each date once, whatever happens to the run."""
+
+import csv
+import datetime as dt
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import caldist
+from caldist._util.locks import locked
+from caldist.cli import _days
+from caldist.cli.monitor import _until
+from command_lines import run, write_csv
+
+pytest.importorskip("duckdb")
+
+FIRST = dt.date(2026, 1, 1)
+COLUMNS = ("--label", "y", "--score", "p", "--date", "day")
+
+
+def make_days(count, size=120, drift=None, seed=0, groups=()):
+    """Rows of many days; from the day ``drift`` on predictions are too low."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for at in range(count):
+        p = rng.beta(2, 3, size)
+        moved = 0.2 if drift is not None and at >= drift else 0.0
+        part = {
+            "day": [FIRST + dt.timedelta(at)] * size,
+            "y": (rng.random(size) < np.clip(p + moved, 0, 1)).astype(int),
+            "p": p,
+            "week": [at // 7] * size,
+        }
+        if groups:
+            part["site"] = [groups[k % len(groups)] for k in range(size)]
+        parts.append(part)
+    return parts
+
+
+def together(parts):
+    return {name: [x for part in parts for x in part[name]] for name in parts[0]}
+
+
+def expected(parts, **settings):
+    monitor = caldist.Monitor(**settings)
+    for part in parts:
+        by = part.get("site") if settings.get("by") else None
+        monitor.update(part["y"], part["p"], label=part["day"][0], by=by)
+    return monitor
+
+
+def lines_of(result):
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_line_a_date_with_what_the_monitor_says(place):
+    parts = make_days(12, drift=6)
+    write_csv(place / "rows.csv", together(parts))
+    result = run("monitor", "rows.csv", *COLUMNS, "--tolerance", 0.02, "--state", "s.npz",
+                 "--format", "json")  # fmt: skip
+    steps = expected(parts, tolerance=0.02).steps
+    assert lines_of(result) == [step.to_dict() for step in steps]
+    assert steps[-1].alarm
+    assert "alarm on 2026-01-0" in result.stderr
+    assert caldist.Monitor.load("s.npz").steps == steps
+
+
+def test_only_dates_after_the_last_one_are_taken(place):
+    parts = make_days(9, drift=4)
+    command = ("monitor", "day*.csv", *COLUMNS, "--tolerance", 0.02, "--state", "s.npz",
+               "--format", "json")  # fmt: skip
+    for at, part in enumerate(parts[:5]):
+        write_csv(place / f"day{at}.csv", part)
+    assert len(lines_of(run(*command))) == 5
+    before = (place / "s.npz").read_bytes()
+    again = run(*command)
+    assert (again.exit_code, again.stdout) == (0, "")
+    assert "no new dates after 2026-01-05" in again.stderr
+    assert (place / "s.npz").read_bytes() == before
+    for at, part in enumerate(parts[5:], start=5):
+        write_csv(place / f"day{at}.csv", part)
+    assert [line["label"] for line in lines_of(run(*command))] == [
+        str(FIRST + dt.timedelta(at)) for at in range(5, 9)
+    ]
+    assert caldist.Monitor.load("s.npz").steps == expected(parts, tolerance=0.02).steps
+    for style in ("table", "csv"):
+        nothing = run(*command[:-1], style)
+        assert (nothing.exit_code, nothing.stdout) == (0, "")
+
+
+def test_what_was_read_before_is_not_read_again(place):
+    parts = make_days(3)
+    write_csv(place / "rows.csv", together(parts))
+    command = ("monitor", "rows.csv", *COLUMNS, "--state", "s.npz", "--format", "json")
+    lines_of(run(*command))
+    parts[0]["y"] = [7] * len(parts[0]["y"])  # long past
+    parts += make_days(4)[3:]
+    write_csv(place / "rows.csv", together(parts))
+    assert [line["label"] for line in lines_of(run(*command))] == ["2026-01-04"]
+
+
+def test_an_alarm_ends_with_exit_code_1_until_there_is_a_new_state(place):
+    write_csv(place / "rows.csv", together(make_days(12, drift=3)))
+    command = ("monitor", "rows.csv", *COLUMNS, "--tolerance", 0.02, "--state", "s.npz")
+    assert run(*command).exit_code == 0
+    again = run(*command, "--fail-on-alarm")
+    assert again.exit_code == 1
+    assert "the distance to calibration exceeds 0.02; probably since 2026-01-04" in again.stderr
+    caldist.Monitor.load("s.npz").reset(dt.date(2026, 2, 1)).save("s.npz")
+    assert run(*command, "--fail-on-alarm").exit_code == 0
+    later = make_days(33)[31:]
+    write_csv(place / "rows.csv", together(later))
+    found = lines_of(run(*command, "--fail-on-alarm", "--format", "json"))
+    assert [line["label"] for line in found] == ["2026-02-01", "2026-02-02"]
+
+
+def test_dates_are_taken_at_a_fixed_age(place):
+    write_csv(place / "rows.csv", together(make_days(10)))
+    command = ("monitor", "rows.csv", *COLUMNS, "--state", "s.npz", "--format", "json")
+    mature = ("--maturity", "30d", "--today")
+    early = run(*command, *mature, "2026-01-30")
+    assert (early.exit_code, early.stdout) == (0, "")
+    assert "no new dates up to 2025-12-31" in early.stderr
+    assert not (place / "s.npz").exists()
+    taken = lines_of(run(*command, *mature, "2026-02-03"))
+    assert [line["label"] for line in taken] == [f"2026-01-0{day}" for day in (1, 2, 3, 4)]
+    taken = lines_of(run(*command, "--maturity", "4w", "--today", "2026-02-03"))
+    assert [line["label"] for line in taken] == ["2026-01-05", "2026-01-06"]
+
+
+def test_age_is_counted_from_the_clock():
+    today = dt.datetime.now(dt.UTC).date()
+    assert _until("30d", None) in {today - dt.timedelta(30), today - dt.timedelta(29)}
+    assert _until(None, None) is None
+
+
+def test_killed_at_any_moment_the_state_is_whole_or_unchanged(place):
+    parts = make_days(6)
+    write_csv(place / "rows.csv", together(parts[:3]))
+    command = ["monitor", "rows.csv", *COLUMNS, "--state", "s.npz", "--format", "json"]
+    lines_of(run(*command))
+    before = (place / "s.npz").read_bytes()
+    write_csv(place / "rows.csv", together(parts))
+    kill = "os.kill(os.getpid(), signal.SIGKILL)"
+    moments = {  # what is done first, then the end
+        "caldist.monitoring.Monitor.update": f"lambda *a, **k: {kill}",
+        "os.fsync": f"lambda *a: {kill}",
+        "pathlib.Path.replace": f"lambda *a: {kill}",
+        "caldist.cli.monitor._show": f"lambda *a: {kill}",
+    }
+    for moment, end in moments.items():
+        module, _, name = moment.rpartition(".")
+        code = (
+            "import os, signal, pathlib, sys, caldist.monitoring, caldist.cli\n"
+            f"owner = sys.modules.get({module!r}) or {module}\n"
+            f"setattr(owner, {name!r}, {end})\n"
+            f"caldist.cli.main({command!r})\n"
+        )
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+        assert ended.returncode == -signal.SIGKILL, (moment, ended.stderr)
+        assert ended.stdout == b""
+        if "_show" not in moment:
+            assert (place / "s.npz").read_bytes() == before
+    assert caldist.Monitor.load("s.npz").steps == expected(parts).steps
+    assert run(*command).stdout == ""
+
+
+def test_killed_at_random_moments(place):
+    parts = make_days(40, size=60)
+    write_csv(place / "rows.csv", together(parts))
+    command = [sys.executable, "-m", "caldist", "monitor", "rows.csv", *COLUMNS]
+    command += ["--state", "s.npz", "--format", "json"]
+    whole = expected(parts).steps
+    rng = np.random.default_rng(1)
+    for wait in rng.uniform(0.1, 2.5, 4):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+            try:
+                job.wait(wait)
+            except subprocess.TimeoutExpired:
+                job.kill()
+        if (place / "s.npz").exists():
+            assert caldist.Monitor.load("s.npz").steps == whole
+    run(*command[3:])
+    assert caldist.Monitor.load("s.npz").steps == whole
+
+
+def test_two_at_once(place):
+    write_csv(place / "rows.csv", together(make_days(2)))
+    command = ("monitor", "rows.csv", *COLUMNS, "--state", "s.npz")
+    with locked(place / "s.npz"):
+        refused = run(*command)
+        child = subprocess.run(
+            [sys.executable, "-m", "caldist", *command], capture_output=True, text=True, check=False
+        )
+    for code, words in ((refused.exit_code, refused.stderr), (child.returncode, child.stderr)):
+        assert code == 2
+        assert "'s.npz' is in use by another run" in words
+        assert "Traceback" not in words
+    assert not (place / "s.npz").exists()
+    assert run(*command).exit_code == 0
+
+
+def test_many_sub_groups(place):
+    names = [f"site {at:02}" for at in range(20)]
+    parts = make_days(8, size=2_000, groups=names)
+    bad = set(names[:3])
+    rng = np.random.default_rng(3)
+    for part in parts:
+        off = np.array([0.3 if site in bad else 0.0 for site in part["site"]])
+        part["y"] = (rng.random(2_000) < np.clip(part["p"] + off, 0, 1)).astype(int)
+    write_csv(place / "rows.csv", together(parts))
+    command = ("monitor", "rows.csv", *COLUMNS, "--tolerance", 0.02, "--by", "site")
+    found = lines_of(run(*command, "--state", "s.npz", "--format", "json"))
+    monitor = expected(parts, tolerance=0.02, by=names)
+    assert found == [step.to_dict() for step in monitor.steps]
+    assert {name for name, part in found[-1]["by"].items() if part["alarm"]} == bad
+    table = run(*command, "--state", "t.npz")
+    assert table.stdout.splitlines()[8].endswith("site 00, site 01, site 02")
+    metrics = run(*command, "--state", "t.npz", "--format", "prometheus").stdout
+    assert 'caldist_monitor_group_alarm{monitor="t",group="site 01"} 1' in metrics
+    assert metrics.count("\ncaldist_monitor_group_alarm{") == 20
+
+
+def test_a_new_sub_group_is_said_and_left_out(place):
+    parts = make_days(4, groups=("north", "south"))
+    write_csv(place / "rows.csv", together(parts[:3]))
+    command = ("monitor", "rows.csv", *COLUMNS, "--by", "site", "--state", "s.npz",
+               "--format", "json")  # fmt: skip
+    lines_of(run(*command))
+    parts[3]["site"] = ["west" if site == "south" else site for site in parts[3]["site"]]
+    write_csv(place / "rows.csv", together(parts))
+    result = run(*command)
+    [line] = lines_of(result)
+    assert line["n_rows"] == 60
+    assert line["by"]["south"]["n_rows"] == 0
+    assert "60 rows of the sub-group 'west' are left out" in result.stderr
+
+
+def test_days_of_one_label_and_days_without_rows(place):
+    parts = make_days(3)
+    parts[1]["y"] = np.zeros(120, int)
+    for part in parts:
+        joint = caldist.Joint.from_arrays(part["y"], part["p"]).coarsen(14)
+        joint.save(place / f"{part['day'][0]}.npz")
+    caldist.Joint.empty(14).save(place / "2026-01-04.npz")
+    found = lines_of(run("monitor", "2026*.npz", "--state", "s.npz", "--format", "json"))
+    assert [line["n_rows"] for line in found] == [120, 120, 120, 0]
+    state = caldist.Monitor.load("s.npz")
+    assert state.last_label == dt.date(2026, 1, 4)
+    assert state.steps[:3] == expected(parts).steps
+    assert "no new dates" in run("monitor", "2026*.npz", "--state", "s.npz").stderr
+
+
+def test_the_first_day_may_have_no_rows(place):
+    caldist.Joint.empty(14).save(place / "2026-01-04.npz")
+    first = run("monitor", "2026-01-04.npz", "--state", "s.npz", "--format", "json")
+    assert lines_of(first)[0]["value"] is None
+
+
+def test_summaries_in_folders_and_in_several_files(place):
+    parts = make_days(2, groups=("north", "south"))
+    for part in parts:
+        for site in ("north", "south"):
+            folder = place / f"day={part['day'][0]}" / f"site={site}"
+            folder.mkdir(parents=True)
+            inside = np.array(part["site"]) == site
+            for half in (0, 1):
+                here = np.flatnonzero(inside)[half::2]
+                joint = caldist.Joint.from_arrays(np.array(part["y"])[here], part["p"][here])
+                joint.coarsen(16).save(folder / f"{half}.npz")
+    options = ("--date", "day", "--by", "site", "--state", "s.npz", "--format", "json")
+    found = lines_of(run("monitor", "day=*/*/*.npz", *options))
+    steps = expected(parts, by=("north", "south")).steps
+    for line, step in zip(found, steps, strict=True):
+        assert line["log_e_value"] == pytest.approx(step.log_e_value, abs=1e-9)
+        assert line["by"]["south"]["n_rows"] == 60
+
+
+def test_coarse_summaries(place):
+    for part in make_days(2):
+        joint = caldist.Joint.from_arrays(part["y"], part["p"]).coarsen(10)
+        joint.save(place / f"{part['day'][0]}.npz")
+    command = ("monitor", "*.npz", "--state", "s.npz")
+    assert len(lines_of(run(*command, "--format", "json"))) == 2
+    assert caldist.Monitor.load("s.npz").bits == 10
+    again = run(*command)  # though the pattern matches the state
+    assert (again.exit_code, again.stdout) == (0, "")
+
+
+def test_weights_and_rows_without_a_label(place):
+    parts = make_days(3)
+    rng = np.random.default_rng(2)
+    rows = together(parts)
+    rows["w"] = rng.integers(1, 4, len(rows["y"]))
+    rows["y"] = ["" if at == 5 else y for at, y in enumerate(rows["y"])]
+    write_csv(place / "rows.csv", rows)
+    command = ("monitor", "rows.csv", *COLUMNS, "--weight", "w", "--state", "s.npz")
+    refused = run(*command)
+    assert refused.exit_code == 2
+    assert "1 with a missing label" in refused.stderr
+    assert not (place / "s.npz").exists()
+    counted = run(*command, "--invalid", "count", "--format", "json")
+    assert [line["n_rows"] for line in lines_of(counted)] == [119, 120, 120]
+    assert "1 rows were left out: 1 with a missing label" in counted.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([1, 1, 2, 10], [1, 2, 10]),
+        (["2026-W01", "2026-W01", "2026-W02", "2026-W10"], ["2026-W01", "2026-W02", "2026-W10"]),
+        (
+            ["2026-01-01T01:00:00", "2026-01-01T23:00:00", "2026-01-02T00:00:00", "2026-01-05"],
+            ["2026-01-01", "2026-01-02", "2026-01-05"],
+        ),
+        (["it's", "it's", 'so "so"', "zé"], ["it's", 'so "so"', "zé"]),
+    ],
+)
+def test_kinds_of_dates(place, values, labels):
+    rows = {'the "day"': values, "y": [0, 1, 0, 1], "p": [0.1, 0.5, 0.3, 0.7]}
+    for at in (3, 4):
+        part = {name: column[:at] for name, column in rows.items()}
+        write_csv(place / "rows.csv", part)
+        options = ("--label", "y", "--score", "p", "--date", 'the "day"')
+        found = run("monitor", "rows.csv", *options, "--state", "s.npz", "--format", "json")
+        assert [line["label"] for line in lines_of(found)] == (labels[:2], labels[2:])[at - 3]
+
+
+def test_folders_and_times_of_day_in_parquet(place):
+    pandas = pytest.importorskip("pandas")
+    parts = make_days(4)
+    for part in parts:
+        folder = place / f"day={part['day'][0]}"
+        folder.mkdir()
+        times = pandas.to_datetime(part["day"]) + pandas.to_timedelta(np.arange(120), "min")
+        content = {"y": part["y"], "p": part["p"], "at": times, "zoned": times.tz_localize("UTC")}
+        pandas.DataFrame(content).to_parquet(folder / "rows.parquet")
+    steps = [step.to_dict() for step in expected(parts).steps]
+    for column in ("day", "at", "zoned"):
+        found = run("monitor", "day=*/*.parquet", *COLUMNS[:-1], column, "--state",
+                    f"{column}.npz", "--format", "json")  # fmt: skip
+        assert lines_of(found) == steps
+
+
+def test_days_are_read_in_pieces_that_fit_in_memory(place, monkeypatch):
+    parts = make_days(7, groups=("north", "south"))
+    write_csv(place / "rows.csv", together(parts))
+    monkeypatch.setattr(_days, "_MEMORY", 250 * 448)
+    command = ("monitor", "rows.csv", *COLUMNS, "--by", "site", "--state", "s.npz")
+    found = lines_of(run(*command, "--format", "json"))
+    assert found == [step.to_dict() for step in expected(parts, by=("north", "south")).steps]
+
+
+HOSTILE = ('a"b\\c\nd', "<script>alert('x')</script>", "=1+1", "{x}", "-", "a, b")
+
+
+def test_hostile_names(place):
+    parts = make_days(4, size=600, groups=HOSTILE, drift=0)
+    write_csv(place / "rows.csv", together(parts))
+    command = ("monitor", "rows.csv", *COLUMNS, "--by", "site", "--tolerance", 0.01)
+    for style in ("table", "json", "csv", "prometheus"):
+        result = run(*command, "--state", f"{style}.npz", "--format", style)
+        assert result.exit_code == 0, result.output
+        assert len(result.stderr.splitlines()) <= 1
+        if style == "table":
+            assert len(result.stdout.splitlines()) == 5
+        elif style == "json":
+            assert set(lines_of(result)[-1]["by"]) == set(HOSTILE)
+        elif style == "csv":
+            lines = list(csv.DictReader(io.StringIO(result.stdout)))
+            assert [line["date"] for line in lines][-1] == "2026-01-04"
+            assert HOSTILE[0] in lines[-1]["groups"]
+        else:
+            assert 'group="a\\"b\\\\c\\nd"}' in result.stdout
+            for line in result.stdout.splitlines():
+                assert line.startswith(("# HELP caldist_", "# TYPE caldist_", "caldist_monitor_"))
+
+
+def test_prometheus_says_where_the_monitor_stands_without_new_dates(place):
+    write_csv(place / "rows.csv", together(make_days(3)))
+    command = ("monitor", "rows.csv", *COLUMNS, "--state", "s.npz", "--format", "prometheus")
+    first, second = run(*command), run(*command)
+    assert first.stdout == second.stdout
+    assert 'caldist_monitor_alarm{monitor="s"} 0\n' in first.stdout
+    assert "caldist_monitor_tolerance" not in first.stdout
+    seconds = int(dt.datetime(2026, 1, 3, tzinfo=dt.UTC).timestamp())
+    assert (
+        f'caldist_monitor_last_batch_timestamp_seconds{{monitor="s"}} {seconds}\n' in second.stdout
+    )
+    empty = run(*command[:2], *COLUMNS, "--state", "t.npz", "--format", "prometheus",
+                "--maturity", "1d", "--today", "2025-01-01")  # fmt: skip
+    assert (empty.exit_code, empty.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--tolerance", "0.03"], "--tolerance is 0.03, but the monitor in 's.npz' was made with"),
+        (["--false-alarm-rate", "0.1"], "made with 0.05"),
+        (["--run-length", "100"], "--run-length is 100.0"),
+        (["--clusters-by-date"], "--clusters-by-date is batches"),
+        (["--by", "p"], "was made without sub-groups"),
+        (["--maturity", "30"], "--maturity is '30'; it must be a number of days or weeks"),
+        (["--maturity", "999999w"], "before the first date"),
+        (["--maturity", "1d", "--today", "now"], "--today is 'now'; it must be a date"),
+        (["--today", "2026-01-01"], "give both, or neither"),
+        (["--date", "when"], "there is no column 'when'"),
+        (["--date", "p"], "column 'p' holds DOUBLE, which names no days"),
+        (["--date", "week"], "column 'week' holds numbers, but the last date of the state"),
+        (["--label", "p", "--score", "y"], "not valid"),
+        (["--score", "y"], "--label, --score and --date"),
+        (["--state", "s.json"], "--state is 's.json'; its name must end in .npz"),
+        (["--state", "away/s.npz"], "there is no folder 'away'"),
+        (["--state", "rows.npz"], "'rows.npz' is not a saved monitor"),
+        (["--html", "page.pdf"], "--html is 'page.pdf'"),
+    ],
+)
+def test_what_is_refused_leaves_the_state_as_it_was(place, options, message):
+    parts = make_days(3)
+    write_csv(place / "rows.csv", together(parts[:2]))
+    caldist.Joint.from_arrays([0, 1], [0.5, 0.5]).save("rows.npz")
+    command = ["monitor", "rows.csv", *COLUMNS, "--state", "s.npz"]
+    assert run(*command, "--tolerance", 0.02).exit_code == 0
+    before = (place / "s.npz").read_bytes()
+    write_csv(place / "rows.csv", together(parts))
+    if options[0] == "--label":
+        command = [part for part in command if part not in {"--label", "--score", "y", "p"}]
+    refused = run(*command, *options)
+    assert refused.exit_code == 2, refused.output
+    assert message in refused.stderr
+    assert refused.stdout == ""
+    assert len(refused.stderr.splitlines()) == 1
+    assert (place / "s.npz").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rows.csv", "--label", "y", "--score", "p"], "--label, --score and --date"),
+        (["2026-01-01.npz", "--label", "y"], "--label was given with a summary"),
+        (["2026-01-01.npz", "--date", "day"], "does not lie in a folder day=…"),
+        (["2026-01-01.npz", "--by", "site"], "does not lie in a folder site=…"),
+        (["2026-01-01.npz", "2026-01-01.npz"], "is named twice"),
+        (["week.npz", "--maturity", "1d"], "the names of the summaries are texts"),
+        (["absent.csv", *COLUMNS], "there is no such file"),
+        (["gaps.csv", *COLUMNS], "column 'day' is missing in 1 rows"),
+        (["gaps.csv", *COLUMNS[:-1], "week", "--by", "day"], "column 'day' is missing in 1 rows"),
+        (["gaps.csv", *COLUMNS[:-1], "week", "--by", "p"], "column 'p' holds DOUBLE"),
+        (["rows.csv", *COLUMNS, "--tolerance", "2"], "tolerance is 2"),
+        (["rows.csv", *COLUMNS, "--run-length", "0.5"], "run_length is 0.5"),
+    ],
+)
+def test_bad_input_makes_no_state(place, arguments, message):
+    rows = together(make_days(2))
+    write_csv(place / "rows.csv", rows)
+    write_csv(place / "gaps.csv", rows | {"day": ["", *rows["day"][1:]]})
+    joint = caldist.Joint.from_arrays(rows["y"], rows["p"])
+    for name in ("2026-01-01", "week"):
+        joint.coarsen(14).save(f"{name}.npz")
+    refused = run("monitor", *arguments, "--state", "s.npz")
+    assert refused.exit_code == 2, refused.output
+    assert message in refused.stderr
+    assert "Traceback" not in refused.output
+    assert not (place / "s.npz").exists()
+
+
+def test_a_damaged_state_is_not_overwritten(place):
+    write_csv(place / "rows.csv", together(make_days(2)))
+    (place / "s.npz").write_bytes(b"PK\x03\x04 not a state")
+    refused = run("monitor", "rows.csv", *COLUMNS, "--state", "s.npz")
+    assert refused.exit_code == 2
+    assert (place / "s.npz").read_bytes() == b"PK\x03\x04 not a state"
+
+
+def test_common_shocks_and_run_lengths_reach_the_monitor(place):
+    parts = make_days(3)
+    write_csv(place / "rows.csv", together(parts))
+    options = ("--clusters-by-date", "--run-length", 500, "--false-alarm-rate", 0.1)
+    result = run("monitor", "rows.csv", *COLUMNS, *options, "--state", "s.npz", "--format", "json")
+    settings = {"dependence": "batches", "run_length": 500, "false_alarm_rate": 0.1}
+    assert lines_of(result) == [step.to_dict() for step in expected(parts, **settings).steps]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks of Windows are the system's own")
+def test_a_lock_ends_with_its_holder(tmp_path):
+    code = (
+        "import os, signal, sys, pathlib\n"
+        "from caldist._util.locks import locked\n"
+        "with locked(pathlib.Path(sys.argv[1])):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    path = tmp_path / "s.npz"
+    ended = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    with locked(path), pytest.raises(BlockingIOError, match="in use"), locked(path):
+        pass
+    with pytest.raises(FileNotFoundError, match="make it first"), locked(tmp_path / "a" / "b"):
+        pass

@@ -1,0 +1,186 @@
+"""The page about a monitor and the section of a report: what they say, also in a real browser."""
+
+import datetime as dt
+import json
+import re
+from html import escape, unescape
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pytest
+
+import caldist
+from caldist.reporting import MonitorReport, Report, monitor_report
+from command_lines import HAS_DUCKDB, run, write_csv
+from test_report import PROBE, browse, browser  # noqa: F401 -- a fixture
+
+HOSTILE = ("<script>alert('x')</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}")
+
+
+def watched(days=20, drift=10, by=None, size=300, **settings):
+    rng = np.random.default_rng(0)
+    monitor = caldist.Monitor(by=by, **settings)
+    for day in range(days):
+        p = rng.beta(2, 3, size)
+        moved = 0.2 if day >= drift else 0.0
+        groups = rng.choice(by, size) if by else None
+        y = rng.random(size) < np.clip(p + moved, 0, 1)
+        monitor.update(y, p, label=dt.date(2026, 1, 1) + dt.timedelta(day), by=groups)
+    return monitor
+
+
+@pytest.fixture(scope="module")
+def alarmed():
+    return monitor_report(
+        watched(by=[f"site {at:02}" for at in range(20)], size=2_000, tolerance=0.02),
+        name="churn model",
+    )
+
+
+def text_of(page):
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def test_an_alarm_is_said_with_since_when_and_where(alarmed):
+    assert alarmed.alarm
+    assert alarmed.verdict.startswith("ALARM on 2026-01-1")
+    assert "The distance to calibration exceeds 0.02" in alarmed.verdict
+    assert "Probably since 2026-01-11" in alarmed.verdict
+    assert "At fault: site 00, site 01, site 02, site 03, site 04 and 15 more." in alarmed.verdict
+    assert str(alarmed) == f"churn model: {alarmed.verdict}"
+    found = text_of(alarmed.to_html())
+    assert alarmed.verdict in found
+    assert "20 batches, 40,000 rows in all." in found
+    assert "if nothing changed ." not in found  # something did
+
+
+def test_no_alarm_is_said_with_what_is_known():
+    found = monitor_report(watched(drift=99, tolerance=0.05))
+    assert found.verdict.startswith("No alarm after 20 batches: the data are compatible with a")
+    assert "if nothing changed" in text_of(found.to_html())
+    perfect = monitor_report(watched(drift=99, days=1))
+    assert perfect.verdict.startswith("No alarm after 1 batch: the data are compatible with calib")
+
+
+def test_settings_are_said():
+    long = monitor_report(watched(run_length=200)).verdict
+    assert "false alarms are one in 200 batches or more, on average" in long
+    shared = monitor_report(watched(dependence="batches"))
+    assert shared.upper is None
+    assert "—" in shared.to_html()
+
+
+def test_a_monitor_without_rows_has_a_page():
+    monitor = caldist.Monitor()
+    monitor.update([], [], label="first")
+    assert "no rows yet" in text_of(monitor_report(monitor).to_html())
+    with pytest.raises(ValueError, match="no batches yet"):
+        monitor_report(caldist.Monitor())
+
+
+def test_a_page_of_many_batches_and_sub_groups_stays_small():
+    monitor = watched(days=200, by=[f"g{at}" for at in range(40)], size=200)
+    page = monitor_report(monitor).to_html()
+    assert len(page.encode()) < 500_000
+    assert "the last 30 are shown" in page
+    assert "2026-07-19" in page
+
+
+def test_the_page_stands_alone(alarmed):
+    page = alarmed.to_html()
+    assert "<script" not in page
+    assert not re.search(r"(src|href)=\"(?!data:)", page)
+
+
+def test_frames_have_a_line_for_each_batch(alarmed):
+    assert len(alarmed.to_frame("pandas")) == 20
+
+
+@pytest.fixture(scope="module")
+def with_section():
+    monitor = watched(by=("north", "south"), tolerance=0.02)
+    return caldist.report(monitor.joint, monitor=monitor, n_resamples=99)
+
+
+def test_a_report_has_a_section(with_section):
+    assert isinstance(with_section.monitor, MonitorReport)
+    words = with_section.monitor.verdict
+    assert "Over time" in with_section.to_html()
+    assert words in text_of(with_section.to_html())
+    assert words in str(with_section)
+    assert "## Over time" in with_section.to_markdown()
+    assert "| north | yes |" in with_section.to_markdown()
+    assert Report.from_json(with_section.to_json()) == with_section
+
+
+def test_the_section_follows_the_schema(with_section):
+    schema = json.loads(
+        files("caldist.reporting").joinpath("report.schema.json").read_text(encoding="utf-8")
+    )
+    jsonschema.validate(json.loads(with_section.to_json()), schema)
+    empty = caldist.Monitor()
+    empty.update([], [], label=1)
+    plain = caldist.report([0, 1], [0.2, 0.7], monitor=empty, n_resamples=99)
+    jsonschema.validate(json.loads(plain.to_json()), schema)
+
+
+def test_a_report_without_a_monitor_has_none(with_section):
+    plain = caldist.report([0, 1] * 20, np.linspace(0, 1, 40), n_resamples=99)
+    assert plain.monitor is None
+    assert "Over time" not in plain.to_html()
+    old = json.loads(plain.to_json())
+    del old["monitor"]
+    assert Report.from_json(json.dumps(old)) == plain
+    with pytest.raises(TypeError, match="monitor is of type dict"):
+        caldist.report([0, 1], [0.2, 0.7], monitor={})
+
+
+def test_hostile_names_are_escaped():
+    monitor = caldist.Monitor(by=HOSTILE, tolerance=0.01)
+    rng = np.random.default_rng(0)
+    for at in range(6):
+        p = rng.random(900)
+        y = rng.random(900) < np.clip(p + 0.3, 0, 1)
+        monitor.update(y, p, label=f"{HOSTILE[0]} {at}", by=rng.choice(HOSTILE, 900))
+    page = monitor_report(monitor, name=HOSTILE[1]).to_html()
+    assert "<script" not in page
+    assert "<img src=x" not in page
+    assert escape(HOSTILE[0]).replace("&#x27;", "&#39;") in page
+    assert "{{ 7 * 7 }}" in page
+
+
+@pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
+def test_the_command_writes_the_page_on_every_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    write_csv(tmp_path / "rows.csv", {"day": [1, 2] * 100, "y": (p > 0.5).astype(int), "p": p})
+    command = ("monitor", "rows.csv", "--label", "y", "--score", "p", "--date", "day")
+    command += ("--state", "churn.npz", "--html", "page.html")
+    for _ in range(2):
+        assert run(*command).exit_code == 0
+        assert "churn" in text_of((tmp_path / "page.html").read_text("utf-8"))
+        (tmp_path / "page.html").unlink()
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_a_browser(browser, alarmed, tmp_path, width, scheme):  # noqa: F811
+    flags = ["--force-dark-mode"] if scheme == "dark" else []
+    page = alarmed.to_html().replace("</body>", PROBE + "</body>")
+    if scheme == "dark":  # headless Chromium follows no desktop's preference
+        page = page.replace("(prefers-color-scheme: dark)", "all")
+    frame = f'<iframe srcdoc="{escape(page)}" style="width:{width}px;border:0"></iframe>'
+    outside = f"<!DOCTYPE html><title>frame</title><body>{frame}</body>"  # windows are 500 at least
+    done = browse(outside, tmp_path, 1300, "--dump-dom", *flags)
+    assert "CONSOLE" not in done.stderr
+    [found] = re.findall(r'<pre id="probe">(.*?)</pre>', done.stdout)
+    probe = json.loads(found)
+    assert len(probe["images"]) == 1
+    assert min(probe["images"]) > 100
+    assert probe["width"] == width
+    assert max(probe["overflow"], probe["beyond"]) <= 0
+    assert probe["contrast"] >= 4.5
+    assert probe["tip"] == "block"
+    assert probe["focusable"] >= 4
