@@ -4,6 +4,7 @@ from . import certificates as certificates
 from . import engines as engines
 from . import inference as inference
 from . import plots as plots
+from . import repairing as repairing
 from . import reporting as reporting
 from . import sklearn as sklearn
 from . import torch as torch
@@ -78,5 +79,9 @@ from .measures.upper_distance import upper_distance as upper_distance
 from .measures.weighted_ce import weighted_ce as weighted_ce
 from .multiclass import one_vs_rest as one_vs_rest
 from .multiclass import top_label as top_label
+from .repairing import CalibrationMap as CalibrationMap
+from .repairing import Repair as Repair
+from .repairing import certify_map as certify_map
+from .repairing import repair as repair
 from .reporting import Report as Report
 from .reporting import report as report
