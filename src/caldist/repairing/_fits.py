@@ -325,6 +325,7 @@ def _newton(columns: Sequence[Vector], counts: Counts) -> list[float]:
         hessian += 1e-12 * float(np.trace(hessian)) * np.eye(size.size)
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
         if gradient @ step <= _PRECISION * rows.sum():
+            factor = factor + step  # a last one doubles the digits
             break
         length = 1.0
         while length > 1e-9 and likelihood(x @ (factor + length * step), counts) < best:
@@ -357,7 +358,7 @@ def fit_window(counts: Counts, node: Vector, slack: float, start: Vector) -> Vec
         change = fitted - value
         gain = float(gradient @ change)
         if gain <= _PRECISION * rows.sum():
-            break
+            return fitted  # a last step doubles the digits
         length = 1.0
         while length > 1e-9:
             found = likelihood(value + length * change, counts)

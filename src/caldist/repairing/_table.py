@@ -73,9 +73,10 @@ def _fan(x: Vector, value: Vector, tolerance: Vector) -> np.ndarray[tuple[int], 
             width = x[at + 1 : end + 1] - x[at]
             rise = value[at + 1 : end + 1] - value[at]
             allowed = tolerance[at + 1 : end + 1]
-            low = np.maximum.accumulate((rise - allowed) / width)
-            high = np.minimum.accumulate((rise + allowed) / width)
-            slope = rise / width
+            with np.errstate(over="ignore"):  # the least numbers are closer than slopes can say
+                low = np.maximum.accumulate((rise - allowed) / width)
+                high = np.minimum.accumulate((rise + allowed) / width)
+                slope = rise / width
             good = np.flatnonzero((low <= slope) & (slope <= high))
             if good.size:
                 best = at + 1 + int(good[-1])
