@@ -67,9 +67,11 @@ def _losses(found: Repair) -> list[str]:
             f"{called[name]} {change.before:.4f} -> {change.after:.4f} (change "
             f"{change.change:+.4f}, {level} {change.lower:+.4f} to {change.upper:+.4f}, {how})."
         )
-    changes = found.loss.values()
-    if changes and found.method != "identity" and all(c.lower <= 0 <= c.upper for c in changes):
+    changes = found.loss.values() if found.method != "identity" else ()
+    if changes and all(change.lower <= 0 <= change.upper for change in changes):
         lines.append("These rows do not show that the repair makes predictions better or worse.")
+    if any(change.lower > 0 for change in changes):
+        lines.append("The repair makes predictions worse: leave them as they are.")
     return lines
 
 
