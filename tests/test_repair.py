@@ -652,13 +652,12 @@ def test_the_words():
     text = " ".join(str(found).split())
     for part in (
         f"Repaired by a temperature, as a table of {found.map.x.size} points.",
-        f"With 95% confidence the smooth calibration error was at least {before:.4f} before and "
-        f"is at most {after:.4f} after, for rows drawn like these 5,000",
+        f"With 95% confidence the smooth calibration error was at least {before:.4f} before",
+        f"and is at most {after:.4f} after, for rows drawn like these 5,000",
         "Brier score ",
         "cross-validated).",
         f"The ranking is unchanged (AUC {found.auc_before:.3f}).",
-        "not miscalibration: no monotone map takes off more than "
-        f"{found.resolution.miscalibration:.4f} on these rows.",
+        f"no monotone map takes off more than {found.resolution.miscalibration:.4f} on these rows.",
         "Other features or another model may; recalibration cannot.",
     ):
         assert part in text

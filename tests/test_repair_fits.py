@@ -1,4 +1,4 @@
-"""Fits of monotone maps against SciPy, scikit-learn and the conditions of optimality; their tables."""
+"""Fits of monotone maps against SciPy, scikit-learn and conditions of optimality; their tables."""
 
 import math
 

@@ -16,6 +16,7 @@ from caldist._version import __version__
 from caldist.cli.demos import demo, paper
 from caldist.cli.inference import compare, test
 from caldist.cli.measure import measure
+from caldist.cli.repair import apply, repair
 from caldist.cli.report import report
 from caldist.cli.summaries import merge, summarize
 from caldist.cli.verify import verify
@@ -100,5 +101,7 @@ def main(*, debug: bool) -> None:
     """Measure how far probabilities are from calibrated."""
 
 
-for command in (measure, report, test, compare, summarize, merge, verify, demo, paper):
+for command in (
+    measure, report, test, compare, repair, apply, summarize, merge, verify, demo, paper,
+):  # fmt: skip
     main.add_command(command)
