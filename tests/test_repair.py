@@ -1,6 +1,8 @@
 """repair and certify_map: the statement, what it is made from, and what is refused."""
 
+import copy
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -690,3 +692,13 @@ def test_results_as_dicts_and_frames(library):
         found.method = "other"
     with pytest.raises(TypeError):
         found.after["smooth_ce"] = 1
+
+
+def test_a_repair_is_pickled_and_copied():
+    rng = np.random.default_rng(0)
+    u = rng.random(300)
+    found = caldist.repair(rng.random(300) < u, u**2, n_resamples=99, rng=0)
+    for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert again == found
+        with pytest.raises(TypeError):
+            again.after["smooth_ce"] = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -100,6 +100,12 @@ class Repair(Result):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and unpickle by way of dicts, as read-only mappings cannot be pickled."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        dicts = {key: dict(v) if isinstance(v, Mapping) else v for key, v in values.items()}
+        return _unpickled, (dicts,)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python values; the map as what its file holds."""
         content = super().to_dict()
@@ -125,6 +131,11 @@ class Repair(Result):
         from caldist.repairing._words import sentences
 
         return sentences(self)
+
+
+def _unpickled(values: dict[str, Any]) -> Repair:
+    read_only = {key: MappingProxyType(v) for key, v in values.items() if isinstance(v, dict)}
+    return Repair(**values | read_only)
 
 
 def repair(
