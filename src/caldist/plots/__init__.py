@@ -6,6 +6,7 @@ and ``to_dict()``. They need matplotlib: ``pip install 'caldist[report]'``.
 
 from caldist.plots.cumulative import CumulativeCurve, CumulativeDisplay
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
+from caldist.plots.map import MapCurve, MapDisplay
 from caldist.plots.reliability import ReliabilityCurve, ReliabilityDisplay
 from caldist.plots.transport import TransportDisplay, TransportPlan
 from caldist.plots.witness import WitnessCurve, WitnessDisplay
@@ -15,6 +16,8 @@ __all__ = [
     "CumulativeDisplay",
     "DistanceDisplay",
     "DistanceInterval",
+    "MapCurve",
+    "MapDisplay",
     "ReliabilityCurve",
     "ReliabilityDisplay",
     "TransportDisplay",
