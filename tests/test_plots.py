@@ -832,8 +832,8 @@ def scene(name):
         )
         return TransportDisplay([plan]).plot()
     if name == "map":
-        u = (np.arange(2000) + 0.5) / 2000
-        y, p = np.arange(2000) * 7 % 2000 < 2000 * u, u**2 / (u**2 + (1 - u) ** 2)
+        u = (np.arange(4000) + 0.5) / 4000
+        y, p = np.random.default_rng(0).random(4000) < u, u**2 / (u**2 + (1 - u) ** 2)
         bounds = caldist.repairing.RepairBounds
         stated = replace(
             caldist.certify_map(y, p, CalibrationMap(p[::40], u[::40]), confidence_level=None),

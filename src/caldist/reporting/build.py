@@ -31,6 +31,7 @@ from caldist.measures.certification import sample_bracket
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
+from caldist.repairing.repair import Repair
 from caldist.reporting.figures import figures
 from caldist.reporting.model import (
     DataReport,
@@ -40,6 +41,7 @@ from caldist.reporting.model import (
     PairReport,
     Report,
 )
+from caldist.reporting.repairs import repair_of, repair_report
 from caldist.reporting.verdict import verdict
 
 _MOST_RESAMPLES = 20_000  # for the comparison of many models
@@ -59,6 +61,9 @@ def report(
     progress: bool = False,
 ) -> Report:
     """Report on the calibration of one or more models: a verdict, figures, intervals, tests.
+
+    It also says what :func:`caldist.repair` would do to each model, with what is proved of that, if
+    the rows did not train it.
 
     Parameters
     ----------
@@ -114,8 +119,10 @@ def report(
     with warnings.catch_warnings():
         for words in notes:  # said already
             warnings.filterwarnings("ignore", re.escape(words), UserWarning)
+        repairs = {name: repair_of(rows, level, resampler, drawn) for name, rows in models.items()}
         found = tuple(
-            _model(name, rows, level, resampler, options) for name, rows in models.items()
+            _model(name, rows, level, resampler, options, repairs[name])
+            for name, rows in models.items()
         )
         pairs = _pairs(models, level, resampler, notes)
         options |= {"confidence_level": level, "progress": resampler.progress}
@@ -129,13 +136,18 @@ def report(
         n_resamples=resampler.n_resamples,
         seed=seed,
         versions=_versions(),
-        figures=figures(models, found, level, resampler, drawn),
+        figures=figures(models, found, repairs, level, resampler, drawn),
         library=first.library,
     )
 
 
 def _model(
-    name: str, rows: Any, level: float, resampler: Resampler, options: dict[str, Any]
+    name: str,
+    rows: Any,
+    level: float,
+    resampler: Resampler,
+    options: dict[str, Any],
+    repaired: Repair,
 ) -> ModelReport:
     joint = rows.joint
     sample = sample_bracket(joint, tol=TOLERANCE)
@@ -154,6 +166,7 @@ def _model(
         mean_label=float(joint.mass1.sum()) / joint.total,
         regions=regions,
         measures=tuple(_measure(one, rows, level, resampler) for one in shown_in("report")),
+        repair=repair_report(repaired),
     )
 
 
