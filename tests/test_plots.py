@@ -935,6 +935,21 @@ def test_a_map_with_its_rows():
     np.testing.assert_allclose(again.mass_after, model.mass_after)
 
 
+def test_a_map_of_rare_events_fills_the_axes():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 200, 3000)
+    drawn = draw(MapDisplay.from_predictions(rng.random(3000) < 0.4 * p, p, method="shift"))
+    [model] = drawn.models
+    assert model.largest == 0.05
+    assert drawn.ax_.get_xlim() == (0, 0.05)
+    assert drawn.lines_[0].get_xdata().max() == 0.05
+    assert model.mass_before.sum() == pytest.approx(1)
+    assert (model.mass_before > 0).sum() > 10
+    assert [text.get_text() for text in drawn.ax_.get_xticklabels()][-1] == "0.05"
+    other = draw(MapDisplay.from_map(CalibrationMap([0, 1], [0, 0.5])).plot(ax=drawn.ax_))
+    assert other.ax_.get_xlim() == (0, 0.05)
+
+
 def test_a_map_alone():
     table = CalibrationMap([0.2, 0.8], [0.1, 0.5])
     drawn = draw(MapDisplay.from_map(table, name="m"))

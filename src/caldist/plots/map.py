@@ -24,7 +24,7 @@ from caldist.repairing.repair import Method, Repair, repair
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ENDS = np.array([0.0, 1.0])
+_LARGEST = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +37,11 @@ class MapCurve:
         The model's name.
     x, y
         The table of the map.
+    largest
+        To where predictions go at most, before and after, as a round number.
     mass_before, mass_after
-        The share of the rows whose prediction is in each of some equal bins from 0 to 1, as it is
-        and mapped; None where no rows are known.
+        The share of the rows whose prediction is in each of some equal bins from 0 to ``largest``,
+        as it is and mapped; None where no rows are known.
     deciles
         The places of markers: the deciles 5%, 15%, …, 95% of the predictions; None for no markers.
     before_prediction, before_frequency
@@ -56,6 +58,7 @@ class MapCurve:
     name: str
     x: Vector
     y: Vector
+    largest: float = 1.0
     mass_before: Vector | None = None
     mass_after: Vector | None = None
     deciles: Vector | None = None
@@ -81,6 +84,7 @@ class MapDisplay(Display[MapCurve]):
     map flatter it: what is proved stands in the legend.
 
     **Beneath**, histograms of the predictions before (upwards) and after (downwards), in 40 bins.
+    Where all predictions are small, as those of rare events are, the axes end where they do.
 
     **Cost.** That of :func:`caldist.repair`, where a map has to be found, and a pass over the rows.
 
@@ -227,12 +231,15 @@ class MapDisplay(Display[MapCurve]):
         known = alone and self.models[0].before_prediction is not None
         if before == 0:
             up = "mapped prediction, frequency of label 1" if known else "mapped prediction"
-            _style.unit_square(ax, "prediction", up)
+            length = max(model.largest for model in self.models)
+            _style.unit_square(ax, "prediction", up, length)
+        length = ax.get_xlim()[1]
         others: dict[str, Any] = {}
         for at, model in enumerate(self.models, start=before):
             if known:
                 others = _draw_reliability(ax, model)
-            x = np.unique(np.concatenate((model.x, _ENDS, *_given(model.deciles))))
+            x = np.unique(np.concatenate((model.x, (0.0, length), *_given(model.deciles))))
+            x = x[x <= length]
             y = np.interp(x, model.x, model.y)
             marked = [] if model.deciles is None else np.searchsorted(x, model.deciles).tolist()
             self.lines_ += ax.plot(
@@ -241,7 +248,9 @@ class MapDisplay(Display[MapCurve]):
             )  # fmt: skip
             if model.mass_before is not None and model.mass_after is not None:
                 masses = model.mass_before, model.mass_after
-                _histograms.draw(ax, at, *masses, ("before", "after"))
+                _histograms.draw(
+                    ax, at, *masses, ("before", "after"), largest=model.largest, side_length=length
+                )
         _style.legend(ax, others.values())
         return self
 
@@ -299,7 +308,7 @@ def _draw_reliability(ax: Axes, model: MapCurve) -> dict[str, Any]:
     for when, x, y, colour, dash in looks:
         if x is not None and y is not None:
             (others[when],) = ax.plot(
-                x, y, color=colour, linestyle=dash, linewidth=1.4, zorder=2, clip_on=False,
+                x, y, color=colour, linestyle=dash, linewidth=1.4, zorder=2,
                 label=f"frequency of label 1 {when}",
             )  # fmt: skip
     return others
@@ -311,14 +320,16 @@ def map_curve(name: str, table: CalibrationMap, rows: Rows | None) -> MapCurve:
         return MapCurve(name, table.x, table.y)
     v, (mass0, mass1) = rows.joint.prediction, rows.joint.normalized()
     mass, mapped = mass0 + mass1, table(v)
+    largest = next(end for end in _LARGEST if max(v[-1], mapped[-1]) <= end)
     before = smooth_curve(v, mass0, mass1, Cells.of(rows).chance_width())
     after = smooth_curve(mapped, mass0, mass1, Cells.of(rows, mapped).chance_width())
     return MapCurve(
         name,
         table.x,
         table.y,
-        mass_before=_histograms.histogram(v, mass),
-        mass_after=_histograms.histogram(mapped, mass),
+        largest=largest,
+        mass_before=_histograms.histogram(v / largest, mass),
+        mass_after=_histograms.histogram(mapped / largest, mass),
         deciles=v[_data.quantile_places(mass)],
         before_prediction=before[0],
         before_frequency=before[1],
