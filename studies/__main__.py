@@ -1,4 +1,4 @@
-"""Measure the coverage of intervals and the power of tests: ``python -m studies coverage``.
+"""Measure the coverage of intervals and repairs, the power of tests: ``python -m studies NAME``.
 
 Run it from the root of the repository. Finished cells are kept in CSV files, so that a run that was
 stopped goes on where it was.
@@ -13,25 +13,30 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from studies import coverage, figures, pages, power
+from studies import coverage, figures, pages, power, repair, repair_page
 from studies.runs import Row, run_cells, write_bytes
 
 _QUICK_COVERAGE = coverage.Plan(
     data_sets=(2, 2, 2), n_resamples=59, longest=1, means=1, bootstrap_sets=1, distance_sets=1,
     bootstrap_resamples=5,
 )  # fmt: skip
+_QUICK_REPAIR = repair.Plan(data_sets=(2, 2, 2), bound_sets=2, quality_sets=1, real_splits=1)
 _QUICK_POWER = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
-    parser.add_argument("study", choices=("coverage", "power"))
+    parser.add_argument("study", choices=("coverage", "power", "repair"))
     parser.add_argument("--quick", action="store_true", help="a few data sets: does it run?")
     parser.add_argument("--fresh", action="store_true", help="compute all cells again")
     parser.add_argument(
-        "--sets", type=int, help="data sets in each cell of limits by splitting, whatever they show"
+        "--sets",
+        type=int,
+        help="data sets in each cell of limits by splitting, or of coverage of repair",
     )
-    parser.add_argument("--jobs", type=int, default=2, help="number of processes")
+    parser.add_argument(
+        "--jobs", "--workers", dest="jobs", type=int, default=2, help="number of processes"
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("docs/studies"), help="folder for pages and figures"
     )
@@ -67,6 +72,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )  # fmt: skip
         page = pages.coverage_page(rows, plan, splitting, command)
         figure = figures.coverage_figure(rows)
+    elif options.study == "repair":
+        maps = _QUICK_REPAIR if options.quick else repair.FULL
+        if options.sets is not None:
+            maps = replace(maps, data_sets=(options.sets,) * len(repair.ROWS))
+            command += f" --sets {options.sets}"
+        rows = run_cells(
+            repair.cells(), partial(repair.repair_cell, plan=maps), str(maps), table,
+            jobs=options.jobs, title="repair",
+        )  # fmt: skip
+        page = repair_page.repair_page(rows, maps, command)
+        figure = repair_page.repair_figure(rows)
     else:
         tests = _QUICK_POWER if options.quick else power.FULL
         rows = run_cells(

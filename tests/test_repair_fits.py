@@ -41,10 +41,12 @@ def softened(rows):
 
 
 def columns(base, rows):
-    margin = {"soft": 0.5 / (rows.rows.sum() + 1)}.get(base)
     scale = fit_base(base, rows)
-    assert margin is None or scale.margin == pytest.approx(margin)
-    low, high = logarithms(rows.prediction, scale.margin)
+    soft = 0.5 / (rows.rows.sum() + 1)
+    v = rows.prediction
+    sharp = (min(soft, v[v > 0].min() / 2), min(soft, (1 - v[v < 1]).min() / 2))
+    assert scale.margins == pytest.approx((soft, soft) if base == "soft" else sharp)
+    low, high = logarithms(v, scale.margins)
     return scale, np.stack((low, high), axis=1)
 
 
@@ -107,6 +109,17 @@ def test_a_beta_map_never_falls_and_is_the_best_of_those(seed):
         for start in ([1, 1, 0], [0, 0, 0], [0, 2, 0])
     )
     assert loss([scale.low, scale.high, scale.offset]) <= best + 1e-6
+
+
+def test_each_end_has_a_margin_of_its_own():
+    """An exact 1 is not far beyond 1 - 1e-16 because another score is 1e-100."""
+    rng = np.random.default_rng(0)
+    u = rng.random(2000)
+    p = np.concatenate((u, [1e-100] * 20, [1.0] * 20, [1 - 2**-53] * 20))
+    y = np.concatenate((rng.random(2000) < u, np.arange(60) % 4 > 0)).astype(int)
+    for method in ("temperature", "beta"):
+        table = caldist.repair(y, p, method=method, confidence_level=None).map
+        assert table(1.0) - table(1 - 2**-53) < 0.05
 
 
 # -- windows ---------------------------------------------------------------------------------------

@@ -1,13 +1,15 @@
 r"""Monotone maps fitted to rows: six parametric ones, and windows of slopes around two of them.
 
-A map is σ(g), linear in the scale s of its base between nodes. With A = log(v + ε) and
-B = -log(1 - v + ε), A + B being a softened logit, the bases are
+A map is σ(g), linear in the scale s of its base between nodes. With A = log(v + ε₀) and
+B = -log(1 - v + ε₁), A + B being a softened logit, the bases are
 
     identity v,  shift A + B + c,  temperature a(A + B),  sigmoid a(A + B) + c,  beta aA + bB + c
 
-with a, b ≥ 0. ε is either *sharp*, half of the least positive distance of a prediction from 0 and
-1, or *soft*, half a row; the former suits scores that are honest about extremes, the latter those
-that are not. A window of slack ρ maximises the likelihood over all g with
+with a, b ≥ 0. The margins ε are either *sharp*, half of the least positive distance of a prediction
+from 0, and from 1, or *soft*, half a row; the former suits scores that are honest about extremes,
+the latter those that are not. Each end has a sharp margin of its own, because 1 - v is never below
+1e-16 where v may be 1e-100: a common one would put an exact 1 far beyond all that is near it. A
+window of slack ρ maximises the likelihood over all g with
 
     (s_{i+1} - s_i)/ρ ≤ g_{i+1} - g_i ≤ ρ (s_{i+1} - s_i),
 
@@ -133,16 +135,16 @@ class Counts:
 
 @dataclass(frozen=True)
 class Scale:
-    """The scale of a base: a log(v + ε) - b log(1 - v + ε) + c."""
+    """The scale of a base: a log(v + ε₀) - b log(1 - v + ε₁) + c."""
 
-    margin: float  # ε
+    margins: tuple[float, float]  # ε₀, ε₁
     low: float  # a
     high: float  # b
     offset: float  # c
 
     def __call__(self, v: Vector) -> Vector:
         """Return the scale of predictions."""
-        low, high = logarithms(v, self.margin)
+        low, high = logarithms(v, self.margins)
         return self.low * low + self.high * high + self.offset
 
     @property
@@ -205,21 +207,25 @@ def expit(x: Vector) -> Vector:
     return np.asarray(1 / (1 + np.exp(-np.clip(x, -700, 700))))
 
 
-def logarithms(v: Vector, margin: float) -> tuple[Vector, Vector]:
+def logarithms(v: Vector, margins: tuple[float, float]) -> tuple[Vector, Vector]:
     """Return A and B."""
-    return np.log(v + margin), -np.log((1 - v) + margin)
+    return np.log(v + margins[0]), -np.log((1 - v) + margins[1])
 
 
-def soft_margin(counts: Counts) -> float:
-    """Return half a row."""
-    return float(0.5 / (counts.rows.sum() + 1))
+def soft_margins(counts: Counts) -> tuple[float, float]:
+    """Return half a row at each end."""
+    half = float(0.5 / (counts.rows.sum() + 1))
+    return half, half
 
 
-def sharp_margin(counts: Counts) -> float:
-    """Return half the least positive distance from 0 and 1, and never more than half a row."""
-    v = counts.prediction
-    near = [float(part.min()) for part in (v[v > 0], 1 - v[v < 1]) if part.size]
-    return max(_LEAST, min(0.5 * min(near, default=0.5), soft_margin(counts)))
+def sharp_margins(counts: Counts) -> tuple[float, float]:
+    """Return half the least positive distance from 0, and from 1; never more than half a row."""
+    v, (soft, _) = counts.prediction, soft_margins(counts)
+    low, high = (
+        max(_LEAST, min(soft, 0.5 * float(part.min(initial=1.0))))
+        for part in (v[v > 0], 1 - v[v < 1])
+    )
+    return low, high
 
 
 def fit_all(counts: Counts, candidates: Iterable[Candidate]) -> list[Fit]:
@@ -259,34 +265,34 @@ def fit_base(base: str, counts: Counts) -> Scale | None:
     """Fit the numbers of a base; None for the identity."""
     if base == "identity":
         return None
-    margin = soft_margin(counts) if base == "soft" else sharp_margin(counts)
-    low, high = logarithms(counts.prediction, margin)
+    margins = soft_margins(counts) if base == "soft" else sharp_margins(counts)
+    low, high = logarithms(counts.prediction, margins)
     logit, one = low + high, np.ones_like(low)
     if base == "shift":
-        return Scale(margin, 1.0, 1.0, _shift(counts, logit))
+        return Scale(margins, 1.0, 1.0, _shift(counts, logit))
     if base == "temperature":
         (a,) = _newton([logit], counts)
-        return Scale(margin, max(a, 0.0), max(a, 0.0), 0.0)
+        return Scale(margins, max(a, 0.0), max(a, 0.0), 0.0)
     if base in {"sigmoid", "soft"}:
         a, c = _newton([logit, one], counts)
-        return Scale(margin, a, a, c) if a > 0 and counts.has_both else _constant(margin, counts)
+        return Scale(margins, a, a, c) if a > 0 and counts.has_both else _constant(margins, counts)
     a, b, c = _newton([low, high, one], counts)
     if a > 0 and b > 0 and counts.has_both:
-        return Scale(margin, a, b, c)
+        return Scale(margins, a, b, c)
     a, c0 = _newton([low, one], counts)
     b, c1 = _newton([high, one], counts)
     edges = [
-        Scale(margin, slopes[0], slopes[1], c)
+        Scale(margins, slopes[0], slopes[1], c)
         for slopes, c in (((a, 0.0), c0), ((0.0, b), c1))
         if min(slopes) >= 0 and max(slopes) > 0 and counts.has_both
     ]
-    edges.append(_constant(margin, counts))
+    edges.append(_constant(margins, counts))
     return max(edges, key=lambda scale: likelihood(scale(counts.prediction), counts))
 
 
-def _constant(margin: float, counts: Counts) -> Scale:
+def _constant(margins: tuple[float, float], counts: Counts) -> Scale:
     ones = counts.softened.sum()
-    return Scale(margin, 0.0, 0.0, float(np.log(ones / (counts.rows.sum() - ones))))
+    return Scale(margins, 0.0, 0.0, float(np.log(ones / (counts.rows.sum() - ones))))
 
 
 def likelihood(g: Vector, counts: Counts) -> float:
@@ -378,7 +384,7 @@ def _isotonic(candidate: Candidate, scale: Scale, counts: Counts) -> Fit:
     steps: NDArray[np.float64] = np.zeros(rows.size - 1)
     chain.fit(rows, counts.softened / rows, steps, np.full(rows.size - 1, math.inf), fitted)
     if scale.is_flat:  # it says only how values between predictions are filled in
-        scale = Scale(scale.margin, 1.0, 1.0, 0.0)
+        scale = Scale(scale.margins, 1.0, 1.0, 0.0)
     node = scale(counts.prediction)
     value = np.log(fitted) - np.log1p(-fitted)
     return Fit(candidate, scale, counts.prediction, node, np.maximum.accumulate(value))

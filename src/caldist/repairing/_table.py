@@ -18,13 +18,17 @@ _COARSEST = 2.0**60  # where even one chord is within the tolerance
 _LOOK = 64  # points ahead, at first
 
 
-def grid(margin: float, points: Vector) -> Vector:
-    """Return points between 0 and 1: even, even in logits down to the margin, and those given."""
-    margin = max(margin, _LEAST)
+def grid(margins: tuple[float, float], points: Vector) -> Vector:
+    """Return points between 0 and 1: even, even in logits down to the margins, and those given."""
+    low, high = (_near(max(margin, _LEAST)) for margin in margins)
+    return np.unique(np.concatenate((low, 1 - high, np.linspace(0, 1, 2001), points)))
+
+
+def _near(margin: float) -> Vector:
+    """Return distances from an end."""
     depth = np.log(0.5) - np.log(margin)
-    low = np.exp(np.linspace(np.log(margin), np.log(0.5), int(depth / _SPACING) + 2))
-    near = np.concatenate((np.linspace(0, margin, 65), low))
-    return np.unique(np.concatenate((near, 1 - near, np.linspace(0, 1, 2001), points)))
+    far = np.exp(np.linspace(np.log(margin), np.log(0.5), int(depth / _SPACING) + 2))
+    return np.concatenate((np.linspace(0, margin, 65), far))
 
 
 def tabulate(

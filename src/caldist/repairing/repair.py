@@ -23,7 +23,7 @@ from caldist.inference._dealing import ordered_units
 from caldist.inference._resampling import Resampler, order_rank
 from caldist.measures.corp import Corp, corp
 from caldist.repairing import _statement, _table
-from caldist.repairing._fits import CELLS, Candidate, Counts, Fit, fit_all, sharp_margin
+from caldist.repairing._fits import CELLS, Candidate, Counts, Fit, fit_all, sharp_margins
 from caldist.repairing._select import CANDIDATES, CandidateLoss, fit_method
 from caldist.repairing._statement import LossChange, RepairBounds
 from caldist.repairing.calibration_map import CalibrationMap
@@ -429,7 +429,7 @@ def _table_of(fit: Fit, most: int) -> tuple[Vector, Vector]:
     if fit.is_flat:
         return ends, fit(ends)
     points = np.empty(0) if fit.at is None else fit.at
-    x = _table.grid(fit.scale.margin, points)
+    x = _table.grid(fit.scale.margins, points)
     return _table.tabulate(fit, x, most, strict=fit.candidate.slack < math.inf)
 
 
@@ -455,7 +455,7 @@ def _given(given: Any, counts: Counts, most: int) -> tuple[CalibrationMap | None
     if isinstance(given, tuple | list) and len(given) == 2:
         return CalibrationMap(given[0], given[1]), ""
     function = _function(given)
-    x = _table.grid(sharp_margin(counts), counts.prediction)
+    x = _table.grid(sharp_margins(counts), counts.prediction)
     value = _values(function, x)
     falls = value[:-1] - value[1:]
     if falls.max() > _FALLS:
