@@ -61,10 +61,12 @@ def draw(
         for name, side in zip(names, (1, -1), strict=True):
             ax.annotate(
                 name, (side_length, middle + side * half / 2), xytext=(5, 0),
-                textcoords="offset points", va="center", fontsize="small", color=_style.GREY, annotation_clip=False,
+                textcoords="offset points", va="center", fontsize="small", color=_style.GREY,
+                annotation_clip=False,
             )  # fmt: skip
     else:
         ax.plot(
             [1.035 * side_length], [middle], linestyle="none", marker=look["marker"],
-            color=look["color"], markerfacecolor="white", markersize=look["markersize"], clip_on=False,
+            color=look["color"], markerfacecolor="white", markersize=look["markersize"],
+            clip_on=False,
         )  # fmt: skip

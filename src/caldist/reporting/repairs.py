@@ -16,7 +16,7 @@ _DRAWS = 10  # replicates of a statement, in units of 1/(1 - level): more hardly
 
 def repair_of(rows: Rows, level: float, resampler: Resampler, seed: int) -> Repair:
     """Repair one model's rows."""
-    draws = min(resampler.n_resamples, math.ceil(_DRAWS / (1 - level)) - 1)
+    draws = min(resampler.n_resamples, round(_DRAWS / (1 - level)) - 1)
     with warnings.catch_warnings():
         # The words say so.
         warnings.filterwarnings("ignore", "the map is constant|all rows have label", UserWarning)
