@@ -21,7 +21,7 @@ MODULES = {
     "caldist.engines": "Tables of any size to summaries. Engines come with the extra ``engines``.",
     "caldist.certificates": "Proofs, and the code that checks them.",
     "caldist.weights": "Ready-made functions for ``weighted_ce``.",
-    "caldist.sklearn": "An estimator for scikit-learn.",
+    "caldist.sklearn": "Estimators for scikit-learn.",
     "caldist.torch": "Losses and a metric. They need the extra ``torch``.",
 }
 
