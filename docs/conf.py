@@ -41,6 +41,9 @@ html_theme = "furo"
 html_title = "caldist"
 html_static_path = ["_static"]
 html_css_files = ["caldist.css"]
-html_extra_path = ["../src/caldist/reporting/report.schema.json"]
+html_extra_path = [
+    "../src/caldist/reporting/report.schema.json",
+    "../src/caldist/repairing/map.schema.json",
+]
 copybutton_prompt_text = ">>> |\\.\\.\\. "
 copybutton_prompt_is_regexp = True

@@ -28,6 +28,7 @@ from caldist._util.atomic_files import write_atomically
 from caldist.plots import (
     CumulativeDisplay,
     DistanceDisplay,
+    MapDisplay,
     MonitorDisplay,
     ReliabilityDisplay,
     TransportDisplay,
@@ -151,6 +152,27 @@ def transport_coupling(label: Labels, predictions: Models) -> Any:
     )
 
 
+def repair_map(label: Labels, predictions: Models) -> Any:
+    """Repair: the map. What a repair makes of each prediction, and what is proved of it.
+
+    The frequency of label 1 over the prediction should be near the map before, and near the
+    diagonal after. The legend has limits of the smooth calibration error in the population.
+    """
+    return MapDisplay.from_predictions(
+        label,
+        predictions["random forest"],
+        name="random forest",
+        confidence_level=0.95,
+        n_resamples=199,
+    )
+
+
+def repair_maps(label: Labels, predictions: Models) -> Any:
+    """Repair: several models. Their maps, and where their predictions go."""
+    names = ["logistic regression", "random forest", "naive Bayes"]
+    return MapDisplay.from_predictions(label, {name: predictions[name] for name in names})
+
+
 def cumulative(label: Labels, predictions: Models) -> Any:
     """Cumulative: one model. The residuals added up, without smoothing or bins.
 
@@ -192,7 +214,8 @@ def panels(label: Labels, predictions: Models) -> Any:
 
 FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
     reliability, reliability_models, witness, witness_calibrated, witness_models, distance,
-    transport_map, transport_coupling, cumulative, cumulative_models, monitor,
+    transport_map, transport_coupling, repair_map, repair_maps, cumulative, cumulative_models,
+    monitor,
     panels,
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Measure coverage, power, and what a monitor does: ``python -m studies coverage``.
+"""Measure coverage, power, and what repairs and monitors do: ``python -m studies NAME``.
 
 Run it from the root of the repository. Finished cells are kept in CSV files, so that a run that was
 stopped goes on where it was.
@@ -9,30 +9,33 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from studies import coverage, figures, monitor, monitor_page, pages, power
+from studies import coverage, figures, monitor, monitor_page, pages, power, repair, repair_page
 from studies.runs import run_cells, write_bytes
 
 _QUICK_COVERAGE = coverage.Plan(
     data_sets=2, n_resamples=59, bootstrap_sets=1, distance_sets=1, bootstrap_resamples=5
 )
+_QUICK_REPAIR = repair.Plan(data_sets=(2, 2, 2), bound_sets=2, quality_sets=1, real_splits=1)
 _QUICK_POWER = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
-    parser.add_argument("study", choices=("coverage", "power", "monitor"))
+    parser.add_argument("study", choices=("coverage", "power", "repair", "monitor"))
     parser.add_argument("--quick", action="store_true", help="a few data sets: does it run?")
     parser.add_argument("--fresh", action="store_true", help="compute all cells again")
     parser.add_argument(
         "--sets",
         type=int,
-        help="of the monitor: streams of each calibrated law, and a tenth as many of the others",
+        help="data sets in each cell of repair; of the monitor, streams of each calibrated law, "
+        "and a tenth as many of the others",
     )
     parser.add_argument(
-        "--workers", "--jobs", dest="jobs", type=int, default=2, help="number of processes"
+        "--jobs", "--workers", dest="jobs", type=int, default=2, help="number of processes"
     )
     parser.add_argument(
         "--out", type=Path, default=Path("docs/studies"), help="folder for pages and figures"
@@ -57,6 +60,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )  # fmt: skip
         page = pages.coverage_page(rows, plan, command)
         figure = figures.coverage_figure(rows)
+    elif options.study == "repair":
+        maps = _QUICK_REPAIR if options.quick else repair.FULL
+        if options.sets is not None:
+            maps = replace(maps, data_sets=(options.sets,) * len(repair.ROWS))
+            command += f" --sets {options.sets}"
+        rows = run_cells(
+            repair.cells(), partial(repair.repair_cell, plan=maps), str(maps), table,
+            jobs=options.jobs, title="repair",
+        )  # fmt: skip
+        page = repair_page.repair_page(rows, maps, command)
+        figure = repair_page.repair_figure(rows)
     elif options.study == "monitor":
         streams = monitor.QUICK if options.quick else monitor.FULL
         if options.sets is not None:

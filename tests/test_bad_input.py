@@ -23,7 +23,11 @@ from caldist.measures.registry import all_measures
 from measure_cases import complete, counts_rows
 
 # Options without which a function cannot be called.
-NEEDED = {"evaluate_groups": {"by": ["a", "b", "b"]}, "gate": {"at_most": 0.1}}
+NEEDED = {
+    "evaluate_groups": {"by": ["a", "b", "b"]},
+    "gate": {"at_most": 0.1},
+    "certify_map": {"map": ([0, 1], [0, 1])},
+}
 # A matrix in place of a column, or several columns of predictions: these have tests of their own.
 OTHERWISE = {"top_label", "one_vs_rest", "compare", "compare_all"}
 

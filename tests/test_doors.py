@@ -23,6 +23,10 @@ STATEMENTS = {
     ),
     "miscalibrated_regions": caldist.miscalibrated_regions,
     "bracket": caldist.distance_bracket,
+    "repair": caldist.repair,
+    "certify_map": lambda *data, **options: caldist.certify_map(
+        *data, **options, map=([0, 0.4, 1], [0, 0.5, 1])
+    ),
     "population bracket": lambda *data, **options: caldist.distance_bracket(
         *data, confidence_level=0.9, **options
     ),

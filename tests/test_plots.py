@@ -8,6 +8,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -26,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 
 import caldist
 import strategies
-from caldist import inference
+from caldist import CalibrationMap, inference
 from caldist._demo import load_demo
 from caldist._kernels import COMPILED
 from caldist._util import frames as _frames
@@ -38,6 +39,7 @@ from caldist.plots import (
     CumulativeDisplay,
     DistanceDisplay,
     DistanceInterval,
+    MapDisplay,
     MonitorCurve,
     MonitorDisplay,
     ReliabilityCurve,
@@ -47,17 +49,20 @@ from caldist.plots import (
     WitnessCurve,
     WitnessDisplay,
     _data,
+    _histograms,
     _style,
     cumulative,
     reliability,
     witness,
 )
 from caldist.plots._data import Cells
+from caldist.plots.map import map_curve
 
 ROOT = Path(__file__).parent.parent
 PICTURES = Path(__file__).parent / "data" / "plots"
 DISPLAYS = (
-    CumulativeDisplay, DistanceDisplay, ReliabilityDisplay, TransportDisplay, WitnessDisplay,
+    CumulativeDisplay, DistanceDisplay, MapDisplay, ReliabilityDisplay, TransportDisplay,
+    WitnessDisplay,
 )  # fmt: skip
 HOSTILE = (
     "_hidden", "$x^2$", "$", r"\$5", "a_b", "<b>&amp;</b>", "{}", "%s", "x" * 200, "two\nlines",
@@ -721,6 +726,7 @@ def test_the_columns_of_every_frame():
         (ReliabilityDisplay, "curve prediction frequency band_lower band_upper"),
         (WitnessDisplay, "part prediction value"),
         (TransportDisplay, "label source target mass"),
+        (MapDisplay, "curve prediction value"),
         (DistanceDisplay, "lower upper population_lower population_upper confidence_level"),
     ):
         drawn = display.from_predictions(y, p)
@@ -958,6 +964,21 @@ def scene(name):
             "p", "coupling", side, source, target, np.full(8, 1 / 8), 0.1, exact=True
         )
         return TransportDisplay([plan]).plot()
+    if name == "map":
+        u = (np.arange(4000) + 0.5) / 4000
+        y, p = np.random.default_rng(0).random(4000) < u, u**2 / (u**2 + (1 - u) ** 2)
+        bounds = caldist.repairing.RepairBounds
+        stated = replace(
+            caldist.certify_map(y, p, CalibrationMap(p[::40], u[::40]), confidence_level=None),
+            before={"smooth_ce": bounds(0.06, 0.05, 0.07)},
+            after={"smooth_ce": bounds(0.0, 0.0, 0.02)},
+        )
+        return MapDisplay.from_repair(stated, y, p, name="model")
+    if name == "map_models":
+        halved, other = CalibrationMap([0, 1], [0.1, 0.5]), CalibrationMap([0.2, 0.8], [0, 1])
+        return MapDisplay(
+            [map_curve("halved", halved, None), map_curve("other", other, None)]
+        ).plot()
     if name == "monitor":
         x = np.linspace(0, 1, 30)
         days = tuple(f"2026-11-{day + 1:02}" for day in range(30))
@@ -973,7 +994,7 @@ def scene(name):
 
 SCENES = (
     "reliability", "reliability_models", "witness", "witness_models", "distance", "transport",
-    "coupling", "cumulative", "cumulative_models", "monitor",
+    "coupling", "map", "map_models", "cumulative", "cumulative_models", "monitor",
 )  # fmt: skip
 
 
@@ -1024,6 +1045,78 @@ def test_the_gallery_shows_every_display_and_its_code():
         assert (folder / f"{figure.__name__}.svg").stat().st_size < 100_000
     for display in DISPLAYS:
         assert f"{display.__name__}.from_predictions(" in text
+
+
+def test_a_map_with_its_rows():
+    y, p = rows(400)
+    found = caldist.repair(y, p, n_resamples=99, rng=0)
+    drawn = draw(MapDisplay.from_repair(found, y, p, name="m"))
+    [model] = drawn.models
+    assert model.x is found.map.x
+    assert model.mass_before.sum() == pytest.approx(1)
+    assert model.mass_after == pytest.approx(
+        _histograms.histogram(found.map(p), np.full(400, 1 / 400))
+    )
+    before = ReliabilityDisplay.from_predictions(y, p, confidence_level=None).models[0]
+    after = ReliabilityDisplay.from_predictions(y, found.map(p), confidence_level=None).models[0]
+    for when, curve in (("before", before), ("after", after)):
+        for part in ("prediction", "frequency"):
+            shown = getattr(model, f"{when}_{part}")
+            np.testing.assert_allclose(shown, getattr(curve, part), atol=1e-9)
+    line = drawn.lines_[0]
+    np.testing.assert_allclose(line.get_ydata(), found.map(line.get_xdata()), atol=1e-12)
+    texts = [text.get_text() for text in drawn.ax_.get_legend().get_texts()]
+    low, high = found.before["smooth_ce"].lower, found.after["smooth_ce"].upper
+    assert texts[0] == f"m: smCE ≥ {low:.2g}, then ≤ {high:.2g}"
+    assert len(texts) == 3
+    same = MapDisplay.from_predictions(y, p, confidence_level=0.95, n_resamples=99).models[0]
+    assert (same.lower_before, same.upper_after) == (low, high)
+    summary = caldist.Joint.from_arrays(y, p)
+    again = MapDisplay.from_repair(found, summary).models[0]
+    np.testing.assert_allclose(again.mass_after, model.mass_after)
+
+
+def test_a_map_of_rare_events_fills_the_axes():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 200, 3000)
+    drawn = draw(MapDisplay.from_predictions(rng.random(3000) < 0.4 * p, p, method="shift"))
+    [model] = drawn.models
+    assert model.largest == 0.05
+    assert drawn.ax_.get_xlim() == (0, 0.05)
+    assert drawn.lines_[0].get_xdata().max() == 0.05
+    assert model.mass_before.sum() == pytest.approx(1)
+    assert (model.mass_before > 0).sum() > 10
+    assert [text.get_text() for text in drawn.ax_.get_xticklabels()][-1] == "0.05"
+    other = draw(MapDisplay.from_map(CalibrationMap([0, 1], [0, 0.5])).plot(ax=drawn.ax_))
+    assert other.ax_.get_xlim() == (0, 0.05)
+
+
+def test_a_map_alone():
+    table = CalibrationMap([0.2, 0.8], [0.1, 0.5])
+    drawn = draw(MapDisplay.from_map(table, name="m"))
+    assert drawn.lines_[0].get_xdata().tolist() == [0, 0.2, 0.8, 1]
+    assert drawn.lines_[0].get_ydata().tolist() == [0.1, 0.1, 0.5, 0.5]
+    assert drawn.ax_.get_ylabel() == "mapped prediction"
+    assert drawn.ax_.get_ylim()[0] == 0
+    y, p = rows(30)
+    assert MapDisplay.from_map(table, y, p).models[0].name == "map"
+    plt.close("all")
+    wrong = caldist.certify_map(y, p, lambda v: 1 - v, confidence_level=None)
+    for error, words, call in (
+        (TypeError, "table is of type dict", lambda: MapDisplay.from_map({})),
+        (TypeError, "found is of type CalibrationMap", lambda: MapDisplay.from_repair(table)),
+        (ValueError, "found has no map: .*not monotone", lambda: MapDisplay.from_repair(wrong)),
+        (ValueError, "y_prob is given without y_true", lambda: MapDisplay.from_map(table, None, p)),
+        (TypeError, "name is 3", lambda: MapDisplay.from_map(table, name=3)),
+        (
+            ValueError,
+            "rows of 2 models",
+            lambda: MapDisplay.from_map(table, y, {"a": p, "b": p}),
+        ),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+    assert plt.get_fignums() == []
 
 
 def test_a_curve_may_be_given_by_its_arrays():

@@ -403,7 +403,7 @@ def test_frames_have_a_line_for_each_model_and_measure(report):
 
 def test_dicts_are_what_json_holds(report):
     content = json.loads(report.to_json())
-    assert content.pop("format") == "caldist-report-2"
+    assert content.pop("format") == "caldist-report-3"
     assert content == report.to_dict()
     assert report.models[1].regions[0].to_dict() == content["models"][1]["regions"][0]
 
@@ -461,7 +461,7 @@ def test_names_from_the_data_are_escaped(hostile_report):
     assert "\\`a\\`" in heading
     table = [line for line in markdown.splitlines() if line.startswith("|") and "frac" in line]
     columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
-    assert columns <= {6, 8, 9}
+    assert columns <= {6, 7, 8, 9}
     json.loads(hostile_report.to_json())
 
 
@@ -471,7 +471,7 @@ def test_the_page_is_one_small_file_with_every_figure_described(report):
     page = Page(text)
     assert {"script", "iframe", "object", "embed"}.isdisjoint(page.tags)
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
-    assert len(page.images) == 3 + 2 * len(report.models)
+    assert len(page.images) == 3 + 3 * len(report.models)
     assert all(image["alt"] for image in page.images)
     assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.images)
 

@@ -15,13 +15,14 @@ from sphinx.util.docutils import SphinxDirective
 MODULES = {
     "caldist": "What people use every day.",
     "caldist.inference": "Intervals, tests and comparisons, with what belongs to them.",
+    "caldist.repairing": "What a repair is made of.",
     "caldist.monitoring": "An alarm that may be looked at after every batch.",
     "caldist.plots": "Figures that keep their numbers. They need the extra ``report``.",
     "caldist.reporting": "What a report holds.",
     "caldist.engines": "Tables of any size to summaries. Engines come with the extra ``engines``.",
     "caldist.certificates": "Proofs, and the code that checks them.",
     "caldist.weights": "Ready-made functions for ``weighted_ce``.",
-    "caldist.sklearn": "An estimator for scikit-learn.",
+    "caldist.sklearn": "Estimators for scikit-learn.",
     "caldist.torch": "Losses and a metric. They need the extra ``torch``.",
 }
 

@@ -5,6 +5,7 @@ from . import engines as engines
 from . import inference as inference
 from . import monitoring as monitoring
 from . import plots as plots
+from . import repairing as repairing
 from . import reporting as reporting
 from . import sklearn as sklearn
 from . import torch as torch
@@ -82,5 +83,9 @@ from .monitoring import Monitor as Monitor
 from .monitoring import Step as Step
 from .multiclass import one_vs_rest as one_vs_rest
 from .multiclass import top_label as top_label
+from .repairing import CalibrationMap as CalibrationMap
+from .repairing import Repair as Repair
+from .repairing import certify_map as certify_map
+from .repairing import repair as repair
 from .reporting import Report as Report
 from .reporting import report as report

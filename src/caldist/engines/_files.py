@@ -36,7 +36,13 @@ def are_paths(table: object) -> bool:
     return isinstance(table, str | os.PathLike)
 
 
-def open_files(files: Paths, *, numbers: Sequence[str] = (), remote: bool = False) -> Any:
+def open_files(
+    files: Paths,
+    *,
+    numbers: Sequence[str] = (),
+    remote: bool = False,
+    verbatim: bool = False,
+) -> Any:
     """Return files as one DuckDB relation, which reads them when it is asked to.
 
     Parameters
@@ -53,6 +59,9 @@ def open_files(files: Paths, *, numbers: Sequence[str] = (), remote: bool = Fals
         Whether files may be elsewhere, as in ``"https://…"`` or ``"s3://…"``. DuckDB then opens
         connections, and installs and loads the extensions that it needs for them. Otherwise
         nothing is read but local files.
+    verbatim : bool
+        Whether to keep the values of CSV files as text and those of JSON lines as JSON, so that
+        what is written again is what was read: 007 stays 007.
 
     Returns
     -------
@@ -83,6 +92,8 @@ def open_files(files: Paths, *, numbers: Sequence[str] = (), remote: bool = Fals
         options: dict[str, Any] = {"union_by_name": True, "hive_partitioning": False}
         if kind == "json":
             options["format"] = "newline_delimited"
+        if check_flag("verbatim", verbatim) and kind != "parquet":
+            options |= {"all_varchar": True} if kind == "csv" else {"maximum_depth": 1}
         read = getattr(connection, f"read_{kind}")
         names = [glob.escape(name) for name in found]
         relation = read(names, **options)
@@ -90,7 +101,7 @@ def open_files(files: Paths, *, numbers: Sequence[str] = (), remote: bool = Fals
             _refuse_columns_twice(relation.columns, found)
             options["hive_partitioning"] = True
             relation = read(names, **options)
-        if kind == "csv" and numbers:
+        if kind == "csv" and numbers and not verbatim:
             # DuckDB guesses types from the first rows.
             guessed = dict(zip(relation.columns, map(str, relation.types), strict=True))
             doubles = {name: "DOUBLE" for name in numbers if "INT" in guessed.get(name, "")}
@@ -155,6 +166,12 @@ def _matches(connection: Any, path: str) -> list[str]:
         message = f"{path!r}: there is no such file, or no file in it whose name ends in {kinds}."
         raise FileNotFoundError(message)
     return names
+
+
+def kind_of(files: Paths) -> str:
+    """Return "parquet", "csv" or "json", by the name of the first file; empty for folders."""
+    name = files if isinstance(files, str | os.PathLike) else next(iter(files), "")
+    return _READERS.get(_suffix(os.fspath(name)), "")
 
 
 def _suffix(name: str) -> str:

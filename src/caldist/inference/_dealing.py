@@ -15,6 +15,7 @@ Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FOLDS = 5
+_ROWS_PER_UNIT = 32  # up to which rows are dealt one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,43 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
         parts = rng.multinomial(count, np.full(FOLDS, 1 / FOLDS))
         at, new = np.nonzero(parts)
         index, count, fold = index[at], parts[at, new], np.vstack((fold[:, at], new))
-    cut = replace(
+    return Dealt(_cut(units, index, count), fold)
+
+
+def deal_evenly(units: Units, rng: np.random.Generator) -> Dealt:
+    """Deal the rows, or whole clusters, into five folds that are alike in size and in labels."""
+    if units.cluster is not None:
+        has_one = np.zeros(units.n_clusters, dtype=np.int64)
+        has_one[units.cluster[units.label == 1]] = 1
+        return Dealt(units, _even(has_one, rng)[units.cluster][None, :])
+    count = units.count
+    if (count == 1).all():
+        return Dealt(units, _even(units.label, rng)[None, :])
+    if units.n_rows <= _ROWS_PER_UNIT * count.size:
+        row = np.repeat(np.arange(count.size), count)
+        fold = _even(units.label[row], rng)
+        parts = np.bincount(row * FOLDS + fold, minlength=count.size * FOLDS)
+        parts = parts.reshape(count.size, FOLDS)
+    else:  # so many that chance makes them even
+        parts = rng.multinomial(count, np.full(FOLDS, 1 / FOLDS))
+    at, fold = np.nonzero(parts)
+    return Dealt(_cut(units, at, parts[at, fold]), fold[None, :])
+
+
+def _even(kind: Integers, rng: np.random.Generator) -> Integers:
+    """Return a fold for each, as many of a kind in one as in another."""
+    fold = np.empty(kind.size, dtype=np.int64)
+    first = 0
+    for k in (0, 1):
+        own = np.flatnonzero(kind == k)
+        fold[rng.permutation(own)] = (first + np.arange(own.size)) % FOLDS
+        first += own.size  # where the other kind left off, or small folds would be so twice
+    return fold
+
+
+def _cut(units: Units, index: Integers, count: Integers) -> Units:
+    """Return parts of units: ``count`` rows of the unit ``index``."""
+    return replace(
         units,
         place=units.place[index],
         label=units.label[index],
@@ -105,7 +142,6 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
         share=units.share[index],
         mass=units.mass[index] * (count / units.count[index]),
     )
-    return Dealt(cut, fold)
 
 
 def _signatures(units: Units) -> NDArray[np.uint64]:

@@ -7,6 +7,7 @@ Each display has ``from_predictions`` and ``from_estimator``, or ``from_monitor`
 
 from caldist.plots.cumulative import CumulativeCurve, CumulativeDisplay
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
+from caldist.plots.map import MapCurve, MapDisplay
 from caldist.plots.monitor import MonitorCurve, MonitorDisplay
 from caldist.plots.reliability import ReliabilityCurve, ReliabilityDisplay
 from caldist.plots.transport import TransportDisplay, TransportPlan
@@ -17,6 +18,8 @@ __all__ = [
     "CumulativeDisplay",
     "DistanceDisplay",
     "DistanceInterval",
+    "MapCurve",
+    "MapDisplay",
     "MonitorCurve",
     "MonitorDisplay",
     "ReliabilityCurve",

@@ -39,9 +39,10 @@ class Cells:
     rows: Vector
 
     @classmethod
-    def of(cls, rows: Rows) -> Cells:
-        """Put the predictions into cells."""
-        v, mass, units = rows.joint.prediction, np.add(*rows.joint.normalized()), rows.units
+    def of(cls, rows: Rows, mapped: Vector | None = None) -> Cells:
+        """Put the predictions into cells; or what a monotone map made of them."""
+        mass, units = np.add(*rows.joint.normalized()), rows.units
+        v = rows.joint.prediction if mapped is None else mapped
         cell = np.minimum((v * _CELLS).astype(np.intp), _CELLS - 1)
         start = np.flatnonzero(np.diff(cell, prepend=-1))
         weight = np.add.reduceat(mass, start)

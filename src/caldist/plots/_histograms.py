@@ -28,32 +28,45 @@ def histogram(place: Vector, mass: Vector) -> Vector:
     return np.asarray(np.bincount(inside, mass, BINS), np.float64)
 
 
-def draw(ax: Axes, at: int, above: Vector, below: Vector, names: tuple[str, str]) -> None:
-    """Draw masses in even bins from 0 to 1, up and down from the middle of lane ``at``.
+def draw(
+    ax: Axes,
+    at: int,
+    above: Vector,
+    below: Vector,
+    names: tuple[str, str],
+    *,
+    largest: float = 1.0,
+    side_length: float = 1.0,
+) -> None:
+    """Draw masses in even bins, up and down from the middle of lane ``at``.
 
-    The lanes are part of the axes, below 0, so that they stay with them in any layout.
+    The bins go from 0 to ``largest``, the square above them from 0 to ``side_length``. The lanes
+    are part of the axes, below 0, so that they stay with them in any layout.
     """
     look = _style.model_style(at)
-    top = -_GAP - at * _HEIGHT
-    middle, half = top - _HEIGHT / 2, 0.46 * _HEIGHT
+    height = _HEIGHT * side_length
+    top = -_GAP * side_length - at * height
+    middle, half = top - height / 2, 0.46 * height
     highest = max(float(above.max()), float(below.max()))
-    edges = np.linspace(0, 1, above.size + 1)
+    edges = np.linspace(0, largest, above.size + 1)
     for mass, side, alpha in ((above, 1, 0.8), (below, -1, 0.35)):
         ax.stairs(
             middle + side * half * mass / highest, edges, baseline=middle, fill=True,
             color=look["color"], alpha=alpha, linewidth=0, zorder=2,
         )  # fmt: skip
-    ax.plot([0, 1], [middle, middle], color=look["color"], linewidth=0.5)
-    ax.set_ylim(bottom=top - _HEIGHT)
-    ax.spines["left"].set_bounds(0, 1)
+    ax.plot([0, side_length], [middle, middle], color=look["color"], linewidth=0.5)
+    ax.set_ylim(bottom=top - height)
+    ax.spines["left"].set_bounds(0, side_length)
     if at == 0:
         for name, side in zip(names, (1, -1), strict=True):
             ax.annotate(
-                name, (1, middle + side * half / 2), xytext=(5, 0), textcoords="offset points",
-                va="center", fontsize="small", color=_style.GREY, annotation_clip=False,
+                name, (side_length, middle + side * half / 2), xytext=(5, 0),
+                textcoords="offset points", va="center", fontsize="small", color=_style.GREY,
+                annotation_clip=False,
             )  # fmt: skip
     else:
         ax.plot(
-            [1.035], [middle], linestyle="none", marker=look["marker"], color=look["color"],
-            markerfacecolor="white", markersize=look["markersize"], clip_on=False,
+            [1.035 * side_length], [middle], linestyle="none", marker=look["marker"],
+            color=look["color"], markerfacecolor="white", markersize=look["markersize"],
+            clip_on=False,
         )  # fmt: skip

@@ -63,9 +63,10 @@ def plain_axes(ax: Axes) -> None:
     ax.tick_params(width=0.7, labelsize="small")
 
 
-def unit_ticks(axis: Any) -> None:
-    """Put ticks at the quarters from 0 to 1."""
-    axis.set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+def unit_ticks(axis: Any, length: float = 1.0) -> None:
+    """Put ticks at the quarters from 0 to 1, or to another length."""
+    quarters = [length * part / 4 for part in range(5)]
+    axis.set_ticks(quarters, [f"{quarter:.4g}" for quarter in quarters])
 
 
 def halo(ax: Axes, x: Vector, y: Vector, where: NDArray[np.bool_], at: int) -> None:
@@ -85,13 +86,13 @@ def halo_sample(label: str) -> Line2D:
     return Line2D([], [], color=GREY, linewidth=6, alpha=0.4, solid_capstyle="butt", label=label)
 
 
-def unit_square(ax: Axes, across: str, up: str) -> None:
-    """Prepare axes for a curve from the unit interval to itself, beside the diagonal."""
+def unit_square(ax: Axes, across: str, up: str, length: float = 1.0) -> None:
+    """Prepare axes for a curve from the unit interval, or its part, to itself."""
     plain_axes(ax)
-    ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1)
-    ax.set(xlabel=across, ylabel=up, xlim=(0, 1), ylim=(0, 1))
-    unit_ticks(ax.xaxis)
-    unit_ticks(ax.yaxis)
+    ax.plot([0, length], [0, length], color=GREY, linewidth=0.8, zorder=1)
+    ax.set(xlabel=across, ylabel=up, xlim=(0, length), ylim=(0, length))
+    unit_ticks(ax.xaxis, length)
+    unit_ticks(ax.yaxis, length)
     ax.set_aspect("equal")
 
 

@@ -290,17 +290,8 @@ def reliability_curve(
     v, (mass0, mass1) = joint.prediction, joint.normalized()
     cells = Cells.of(rows)
     width = cells.chance_width()
-    density, ones, first = (
-        _reflected_gaussian.density(v, mass, width, GRID)
-        for mass in (mass0 + mass1, mass1, (mass0 + mass1) * v)
-    )
-    after = np.searchsorted(v, GRID)
-    gap = np.minimum(
-        np.abs(GRID - v[after.clip(max=v.size - 1)]), np.abs(GRID - v[(after - 1).clip(min=0)])
-    )
-    near = (gap <= _NEAR * width) & (density > NEGLIGIBLE)
-    density[~near] = np.nan
-    prediction, frequency = first / density, ones / density
+    prediction, frequency = smooth_curve(v, mass0, mass1, width)
+    near = ~np.isnan(prediction)
     isotonic = corp(joint)
     lower = upper = band = None
     if confidence_level is not None:
@@ -318,8 +309,8 @@ def reliability_curve(
         lower[near], upper[near] = np.clip(prediction[near] + band, 0, 1)
     return ReliabilityCurve(
         name=name,
-        prediction=np.clip(prediction, 0, 1),
-        frequency=np.clip(frequency, 0, 1),
+        prediction=prediction,
+        frequency=frequency,
         mass0=_histograms.histogram(v, mass0),
         mass1=_histograms.histogram(v, mass1),
         deciles=v[_data.quantile_places(mass0 + mass1)],
@@ -330,6 +321,24 @@ def reliability_curve(
         width=width,
         confidence_level=None if band is None else confidence_level,
     )
+
+
+def smooth_curve(v: Vector, mass0: Vector, mass1: Vector, width: float) -> tuple[Vector, Vector]:
+    """Return mean prediction and frequency of label 1 in a moving window over the grid.
+
+    ``v`` does not decrease. Not a number where no prediction is near.
+    """
+    density, ones, first = (
+        _reflected_gaussian.density(v, mass, width, GRID)
+        for mass in (mass0 + mass1, mass1, (mass0 + mass1) * v)
+    )
+    after = np.searchsorted(v, GRID)
+    gap = np.minimum(
+        np.abs(GRID - v[after.clip(max=v.size - 1)]), np.abs(GRID - v[(after - 1).clip(min=0)])
+    )
+    near = (gap <= _NEAR * width) & (density > NEGLIGIBLE)
+    density[~near] = np.nan
+    return np.clip(first / density, 0, 1), np.clip(ones / density, 0, 1)
 
 
 def _band(

@@ -3,28 +3,34 @@
 from caldist.reporting.build import report
 from caldist.reporting.figures import Figure
 from caldist.reporting.model import (
+    BoundsReport,
     DataReport,
     GroupReport,
+    LossReport,
     MeasureReport,
     ModelReport,
     MonitorGroupReport,
     MonitorReport,
     MonitorStepReport,
     PairReport,
+    RepairReport,
     Report,
 )
 from caldist.reporting.monitoring import monitor_report
 
 __all__ = [
+    "BoundsReport",
     "DataReport",
     "Figure",
     "GroupReport",
+    "LossReport",
     "MeasureReport",
     "ModelReport",
     "MonitorGroupReport",
     "MonitorReport",
     "MonitorStepReport",
     "PairReport",
+    "RepairReport",
     "Report",
     "monitor_report",
     "report",

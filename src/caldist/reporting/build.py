@@ -32,6 +32,7 @@ from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.monitoring import Monitor
+from caldist.repairing.repair import Repair
 from caldist.reporting.figures import figures
 from caldist.reporting.model import (
     DataReport,
@@ -42,6 +43,7 @@ from caldist.reporting.model import (
     Report,
 )
 from caldist.reporting.monitoring import monitor_report
+from caldist.reporting.repairs import repair_of, repair_report
 from caldist.reporting.verdict import verdict
 
 _MOST_RESAMPLES = 20_000  # for the comparison of many models
@@ -62,6 +64,9 @@ def report(
     progress: bool = False,
 ) -> Report:
     """Report on the calibration of one or more models: a verdict, figures, intervals, tests.
+
+    It also says what :func:`caldist.repair` would do to each model, with what is proved of that, if
+    the rows did not train it.
 
     Parameters
     ----------
@@ -120,8 +125,10 @@ def report(
     with warnings.catch_warnings():
         for words in notes:  # said already
             warnings.filterwarnings("ignore", re.escape(words), UserWarning)
+        repairs = {name: repair_of(rows, level, resampler, drawn) for name, rows in models.items()}
         found = tuple(
-            _model(name, rows, level, resampler, options) for name, rows in models.items()
+            _model(name, rows, level, resampler, options, repairs[name])
+            for name, rows in models.items()
         )
         pairs = _pairs(models, level, resampler, notes)
         options |= {"confidence_level": level, "progress": resampler.progress}
@@ -136,13 +143,18 @@ def report(
         seed=seed,
         versions=_versions(),
         monitor=watched,
-        figures=figures(models, found, level, resampler, drawn),
+        figures=figures(models, found, repairs, level, resampler, drawn),
         library=first.library,
     )
 
 
 def _model(
-    name: str, rows: Any, level: float, resampler: Resampler, options: dict[str, Any]
+    name: str,
+    rows: Any,
+    level: float,
+    resampler: Resampler,
+    options: dict[str, Any],
+    repaired: Repair,
 ) -> ModelReport:
     joint = rows.joint
     sample = sample_bracket(joint, tol=TOLERANCE)
@@ -161,6 +173,7 @@ def _model(
         mean_label=float(joint.mass1.sum()) / joint.total,
         regions=regions,
         measures=tuple(_measure(one, rows, level, resampler) for one in shown_in("report")),
+        repair=repair_report(repaired),
     )
 
 

@@ -15,9 +15,11 @@ from caldist.inference._resampling import Resampler
 from caldist.plots._display import Display
 from caldist.plots.cumulative import CumulativeDisplay, cumulative_curve
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
+from caldist.plots.map import MapDisplay, repair_curve
 from caldist.plots.reliability import ReliabilityDisplay, reliability_curve
 from caldist.plots.transport import TransportDisplay, map_plan
 from caldist.plots.witness import WitnessDisplay, witness_curve
+from caldist.repairing.repair import Repair
 from caldist.reporting.model import ModelReport
 from caldist.reporting.verdict import down, percent, up
 
@@ -40,6 +42,8 @@ class Figure:
         What that shows of each model.
     height
         In inches.
+    repair_of
+        The model whose repair it shows, if it does.
     """
 
     caption: str
@@ -47,6 +51,7 @@ class Figure:
     display: type[Display[Any]]
     models: tuple[Any, ...]
     height: float
+    repair_of: str | None = None
 
     def svg(self) -> str:
         """Draw on axes of their own, without pyplot's global state."""
@@ -63,6 +68,7 @@ class Figure:
 def figures(
     models: Mapping[str, Rows],
     found: Sequence[ModelReport],
+    repairs: Mapping[str, Repair],
     level: float,
     resampler: Resampler,
     seed: int,
@@ -96,6 +102,13 @@ def figures(
         made.append(Figure(caption, caption, WitnessDisplay, (witness,), 3.1))
         caption = f"The nearest calibrated predictions to those of {model.name}."
         made.append(Figure(caption, caption, TransportDisplay, (map_plan(name, rows),), 4.5))
+    for key, rows in models.items():
+        caption = (
+            f"What a repair would do to {key}: the map, how often label 1 came true before and "
+            "after it, and where the predictions go."
+        )
+        curve = repair_curve(short[key], repairs[key], rows)
+        made.append(Figure(caption, caption, MapDisplay, (curve,), 4.9, repair_of=key))
     return tuple(made)
 
 

@@ -17,8 +17,8 @@ from caldist.inference.regions import Region
 if TYPE_CHECKING:
     from caldist.reporting.figures import Figure
 
-FORMAT = "caldist-report-2"
-_READ = ("caldist-report-1", FORMAT)
+FORMAT = "caldist-report-3"
+_READ = ("caldist-report-1", "caldist-report-2", FORMAT)
 _RENAMED = {"low": "lower", "high": "upper"}  # since format 1
 
 
@@ -39,12 +39,60 @@ class MeasureReport(Result):
 
 
 @dataclass(frozen=True)
+class BoundsReport(Result):
+    """Limits for the population of a measure, without a repair and with it."""
+
+    name: str
+    symbol: str
+    before_lower: float
+    before_upper: float
+    after_lower: float
+    after_upper: float
+
+
+@dataclass(frozen=True)
+class LossReport(Result):
+    """A loss without a repair and with it, on rows that had no part in it.
+
+    None where it is infinite, as after a certain prediction that failed.
+    """
+
+    name: str
+    before: float | None
+    after: float | None
+    change: float | None
+    lower: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True)
+class RepairReport(Result):
+    """What :func:`caldist.repair` would do to a model.
+
+    ``x`` and ``y`` are the table of its map; ``reason`` says why nothing is stated, if so, and then
+    ``bounds`` and ``losses`` are empty. ``slack`` is None for isotonic regression.
+    """
+
+    words: str
+    method: str
+    slack: float | None
+    reason: str
+    n_resamples: int
+    auc_before: float | None
+    auc_after: float | None
+    bounds: tuple[BoundsReport, ...]
+    losses: tuple[LossReport, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class ModelReport(Result):
     """One model: the verdict, the distance to calibration, the test, where it errs, all measures.
 
     ``lower`` and ``upper`` bound the distance to calibration of the rows with certainty;
     ``population_lower`` and ``population_upper`` that of the population with the report's
-    confidence.
+    confidence. ``repair`` is None in reports of an earlier format.
     """
 
     name: str
@@ -58,6 +106,7 @@ class ModelReport(Result):
     mean_label: float
     regions: tuple[Region, ...]
     measures: tuple[MeasureReport, ...]
+    repair: RepairReport | None = None
 
 
 @dataclass(frozen=True)
@@ -279,7 +328,8 @@ def _report(content: dict[str, Any]) -> Report:
         regions = tuple(Region(**region) for region in model.pop("regions"))
         measures = tuple(MeasureReport(**measure) for measure in model.pop("measures"))
         model.setdefault("mean_label", data["share_of_ones"])  # that of all models in format 1
-        models.append(ModelReport(**model, regions=regions, measures=measures))
+        repair = _repair(model.pop("repair", None))
+        models.append(ModelReport(**model, regions=regions, measures=measures, repair=repair))
     return Report(
         models=tuple(models),
         pairs=tuple(PairReport(**pair) for pair in content.pop("pairs")),
@@ -294,6 +344,18 @@ def _monitor(content: dict[str, Any]) -> MonitorReport:
     steps = tuple(MonitorStepReport(**step) for step in content.pop("steps"))
     groups = tuple(MonitorGroupReport(**group) for group in content.pop("groups"))
     return MonitorReport(**content, steps=steps, groups=groups)
+
+
+def _repair(content: dict[str, Any] | None) -> RepairReport | None:
+    if content is None:
+        return None
+    parts = {
+        "bounds": tuple(BoundsReport(**item) for item in content["bounds"]),
+        "losses": tuple(LossReport(**item) for item in content["losses"]),
+        "x": tuple(content["x"]),
+        "y": tuple(content["y"]),
+    }
+    return RepairReport(**content | parts)
 
 
 def _written(text: str, path: str | os.PathLike[str] | None) -> str:

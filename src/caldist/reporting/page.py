@@ -11,7 +11,14 @@ from caldist._util.optional import require
 from caldist._version import __version__
 from caldist.reporting.figures import Figure
 from caldist.reporting.model import MonitorReport, Report
-from caldist.reporting.text import ROWS_OF_A_PAGE, interval, number, rows_in_words, shortened
+from caldist.reporting.text import (
+    ROWS_OF_A_PAGE,
+    change,
+    interval,
+    number,
+    rows_in_words,
+    shortened,
+)
 from caldist.reporting.verdict import down, percent, probability, up
 
 _FIGURES = 700_000  # letters that figures may take of a page of at most a megabyte
@@ -39,6 +46,15 @@ _TERMS = {
     ),
     "adjusted": (
         "The chance that calibrated predictions would give any sub-group evidence this strong."
+    ),
+    "repair": (
+        "Limits with the stated confidence for the population, for the predictions as they are and "
+        "as the map makes them. The map was fitted to the same rows: the bound holds for all "
+        "monotone maps at once. Rows that trained the model would void it."
+    ),
+    "loss": (
+        "Each row is mapped by what the other rows made. A negative change means that the repair "
+        "helps; the interval is for the population's change, with the stated confidence."
     ),
     "gap": "Mean label minus mean prediction of the rows in this range.",
 }
@@ -84,7 +100,8 @@ _LIMITS = (
 
 def page(report: Report) -> str:
     """Render the page. Everything that comes from the data is escaped."""
-    figures = _drawn(report.figures)
+    drawn = _drawn(report.figures)
+    figures = [figure for figure in drawn if figure["repair_of"] is None]
     pairs, pairs_omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
     groups, groups_omitted = shortened(report.groups, ROWS_OF_A_PAGE)
     scale = max((model.population_upper for model in report.models), default=1.0)
@@ -94,7 +111,9 @@ def page(report: Report) -> str:
             **_of_monitor(report.monitor),
             rows=rows_in_words(report.data),
             figures=figures,
-            undrawn=len(report.figures) - len(figures),
+            maps={figure["repair_of"]: figure for figure in drawn},
+            undrawn=len(report.figures) - len(drawn),
+            repaired=[model for model in report.models if model.repair is not None],
             pairs=pairs,
             pairs_omitted=pairs_omitted,
             groups=groups,
@@ -133,7 +152,7 @@ def _template(name: str) -> Any:
     )
     environment.filters |= {
         "down": down, "up": up, "percent": percent, "probability": probability,
-        "interval": interval, "number": number,
+        "interval": interval, "number": number, "change": change, "title": _title,
     }  # fmt: skip
     return environment.get_template(name)
 
@@ -153,16 +172,21 @@ def _of_monitor(monitor: MonitorReport | None) -> dict[str, Any]:
     }
 
 
-def _drawn(wanted: Sequence[Figure]) -> list[dict[str, str]]:
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _drawn(wanted: Sequence[Figure]) -> list[dict[str, str | None]]:
     """Draw figures as long as the page stays small; those of all models come first."""
-    figures: list[dict[str, str]] = []
+    figures: list[dict[str, str | None]] = []
     size = 0
     for figure in wanted:
         source = _as_data(figure.svg())
         size += len(source)
         if size > _FIGURES:
             break
-        figures.append({"caption": figure.caption, "alt": figure.alt, "source": source})
+        words = {"caption": figure.caption, "alt": figure.alt, "source": source}
+        figures.append({**words, "repair_of": figure.repair_of})
     return figures
 
 

@@ -8,11 +8,14 @@ from typing import TypeVar
 from caldist._util.text_tables import aligned, escaped
 from caldist._util.text_tables import markdown as table
 from caldist.measures.brier_score import brier_score
+from caldist.measures.log_loss import log_loss
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.reporting.model import (
     DataReport,
     GroupReport,
+    LossReport,
     MeasureReport,
+    ModelReport,
     MonitorGroupReport,
     PairReport,
     Report,
@@ -25,7 +28,8 @@ Tested = TypeVar("Tested", PairReport, GroupReport)
 ROWS_OF_A_PAGE = 500  # of a table in HTML or Markdown
 _ROWS_PRINTED = 40
 _SHOWN = (smooth_ce, brier_score)  # beside the distance, in the table of all models
-_LEFT = {"model", "minus model", "group", "note", "measure", "symbol"}  # columns of text
+REPAIRS = "What a repair would do"
+_LEFT = {"model", "repair", "minus model", "group", "note", "measure", "symbol"}  # columns of text
 
 
 def plain(report: Report) -> str:
@@ -33,6 +37,13 @@ def plain(report: Report) -> str:
     level = percent(report.confidence_level)
     blocks = ["\n".join(_aligned(_summary(report)))]
     blocks += [f"{model.name}: {model.verdict}" for model in report.models]
+    if repairs := _repairs(report.models, level):
+        blocks.append(f"{REPAIRS}, if these rows trained no model")
+        blocks.append("\n".join(_aligned(repairs)))
+        reasons = dict.fromkeys(
+            model.repair.reason for model in report.models if model.repair and model.repair.reason
+        )
+        blocks += [f"No statement is made: {reason}" for reason in reasons]
     if report.monitor is not None:
         blocks.append(str(report.monitor))
     if report.pairs:
@@ -63,6 +74,11 @@ def markdown(report: Report) -> str:
             ]
         )
         lines.append("")
+    if repairs := _repairs(report.models, level):
+        lines += [f"## {REPAIRS}", "", *_markdown(repairs), ""]
+        for model in report.models:
+            if model.repair is not None:
+                lines += [f"**{escaped(model.name)}.** {model.repair.words}", ""]
     if report.monitor is not None:
         lines += ["## Over time", "", escaped(report.monitor.verdict), ""]
         if report.monitor.groups:
@@ -135,6 +151,33 @@ def _summary(report: Report) -> Table:
             ]
         )
     return rows
+
+
+def _repairs(models: Sequence[ModelReport], level: str) -> Table:
+    """Return what repairs would do, a line for each model; nothing where that is not known."""
+    rows = [["model", "repair", f"smCE before, {level}", "smCE after", "Brier score", "log loss"]]
+    for model in models:
+        found = model.repair
+        if found is None:
+            continue
+        bounds = {item.name: item for item in found.bounds}
+        losses = {item.name: item for item in found.losses}
+        smooth = bounds.get(smooth_ce.name)
+        rows.append(
+            [
+                model.name,
+                found.method,
+                "—" if smooth is None else f"at least {down(smooth.before_lower)}",
+                "—" if smooth is None else f"at most {up(smooth.after_upper)}",
+                *(change(losses.get(measure.name)) for measure in (brier_score, log_loss)),
+            ]
+        )
+    return rows if len(rows) > 1 else []
+
+
+def change(loss: LossReport | None) -> str:
+    """Return by how much a repair changes a loss, or a dash where that is not known."""
+    return "—" if loss is None or loss.change is None else f"{loss.change:+.4f}"
 
 
 def _pairs(pairs: Sequence[PairReport]) -> Table:

@@ -1,12 +1,8 @@
-"""The repair behind the upper distance as a scikit-learn transformer.
-
-Needs scikit-learn 1.6 or later. Nothing else in the package imports this module.
-"""
+"""The repair behind the upper distance as a scikit-learn transformer."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Literal, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +10,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from caldist import _validate
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.measures.upper_distance import best_map, nearest_known
-from caldist.multiclass import ROW_SUM_TOLERANCE
-
-__all__ = ["NearestCalibrator"]
+from caldist.sklearn import _checks
 
 
 class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,7 +87,7 @@ class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
     array([0.067])
     """
 
-    def __init__(self, *, out_of_bounds: Literal["warn", "raise", "clip"] = "warn") -> None:
+    def __init__(self, *, out_of_bounds: _checks.Bounds = "warn") -> None:
         self.out_of_bounds = out_of_bounds
 
     def __sklearn_tags__(self) -> Any:
@@ -124,10 +117,10 @@ class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         self : NearestCalibrator
         """
         matrix, target = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False)
-        _fail_if_all_classes(matrix)
-        matrix = self._in_bounds(matrix)
-        self.classes_, label = _two_classes(target)
-        weight = None if sample_weight is None else _weights(sample_weight, label.size)
+        _checks.fail_if_all_classes(matrix)
+        matrix = _checks.in_bounds(matrix, self.out_of_bounds)
+        self.classes_, label = _checks.two_classes(target)
+        weight = _checks.weights(sample_weight, label.size)
 
         columns = [_map(label, column, weight) for column in matrix.T]
         self.prediction_ = [prediction for prediction, _, _, _ in columns]
@@ -150,39 +143,11 @@ class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         """
         check_is_fitted(self)
         matrix = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        matrix = self._in_bounds(matrix)
+        matrix = _checks.in_bounds(matrix, self.out_of_bounds)
         out = np.empty(matrix.shape)
         for k, (known, value) in enumerate(zip(self.prediction_, self.recalibrated_, strict=True)):
             out[:, k] = value[nearest_known(known, matrix[:, k])]
         return out
-
-    def _in_bounds(self, matrix: NDArray[Any]) -> Vector:
-        """Return predictions in [0, 1] as float64, or raise for the first that is not one."""
-        _validate.check_choice("out_of_bounds", self.out_of_bounds, ("warn", "raise", "clip"))
-        if not np.isfinite(matrix).all():
-            bad = ~np.isfinite(matrix)
-            # NaN, not nan: scikit-learn's users, and its checks, look for this spelling.
-            name = "NaN" if np.isnan(matrix[bad][0]) else None
-            _fail(matrix, bad, "drop or fill the rows without a prediction.", name)
-        outside = (matrix < 0) | (matrix > 1)
-        if not outside.any():
-            return matrix.astype(np.float64, copy=False)
-        if self.out_of_bounds == "raise":
-            _fail(
-                matrix,
-                outside,
-                "a probability lies between 0 and 1. If these are logits, apply the sigmoid "
-                'first; to move values to 0 or 1 pass out_of_bounds="clip".',
-            )
-        if self.out_of_bounds == "warn":
-            warnings.warn(
-                "X has values outside [0, 1], which are moved to 0 or 1. If these are logits, "
-                'apply the sigmoid first; out_of_bounds="raise" makes this an error.',
-                UserWarning,
-                stacklevel=3,
-            )
-        clipped: Vector = np.clip(matrix, 0, 1).astype(np.float64)
-        return clipped
 
 
 def _map(
@@ -195,62 +160,3 @@ def _map(
     mass = (joint.mass0 + joint.mass1) / joint.total
     distance = float(mass @ np.abs(joint.prediction - recalibrated))
     return joint.prediction, recalibrated, distance, exact
-
-
-def _two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    """Return the two classes, and 1 for the rows of the second."""
-    if y.dtype.kind == "f" and (y != np.floor(y)).any():
-        at = int(np.argmax(y != np.floor(y)))
-        message = (
-            f"y[{at}] is {y[at]}: y must hold the labels of two classes, not numbers in between. "
-            "The order is (X, y), predictions before labels."
-        )
-        raise ValueError(message)
-    classes, label = np.unique(y, return_inverse=True)
-    if classes.size > 2:
-        at = int(np.argmax(label > 1))
-        message = (
-            f"y[{at}] is {y[at]}, one of {classes.size} classes: only two are supported. Fit one "
-            "calibrator for each class against the rest."
-        )
-        raise ValueError(message)
-    if classes.size < 2:
-        message = (
-            f"y has one class only, y[0] is {y[0]}: two classes are needed, as it cannot be "
-            "known which of the two this is."
-        )
-        raise ValueError(message)
-    return classes, label.astype(np.uint8)
-
-
-def _weights(sample_weight: ArrayLike, size: int) -> Vector:
-    weight = _validate.masses(sample_weight, "sample_weight", size, "X")
-    if not weight.any():
-        message = "sample_weight is zero everywhere, from sample_weight[0] on: no row would count."
-        raise ValueError(message)
-    return weight
-
-
-def _fail_if_all_classes(matrix: NDArray[Any]) -> None:
-    """Raise when the columns are those of predict_proba, one per class."""
-    if matrix.shape[1] < 2 or not (matrix.min() >= 0 and matrix.max() <= 1):
-        return
-    sums = matrix.sum(axis=1, dtype=np.float64)
-    if (np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all():
-        message = (
-            f"X has {matrix.shape[1]} columns that sum to 1 in every row (X[0] to {sums[0]:.6g}): "
-            "these look like the probabilities of all classes. Pass that of the second class, "
-            "X[:, [1]]."
-        )
-        raise ValueError(message)
-
-
-def _fail(
-    matrix: NDArray[Any], bad: NDArray[np.bool_], why: str, name: str | None = None
-) -> NoReturn:
-    """Raise for the first value that ``bad`` marks."""
-    row, column = (int(i) for i in np.argwhere(bad)[0])
-    count = int(np.count_nonzero(bad))
-    others = "" if count == 1 else f" (the first of {count} such values)"
-    message = f"X[{row}, {column}] is {name or matrix[row, column]}{others}: {why}"
-    raise ValueError(message)

@@ -1,0 +1,77 @@
+"""Files copied with one more column, by DuckDB: of any size, whole or not at all."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from caldist._util.atomic_files import whole_file
+from caldist._util.optional import require
+from caldist.engines._columns import Columns
+from caldist.engines._files import Paths, kind_of, open_files, reading
+
+FORMATS = {
+    ".csv": "FORMAT csv, HEADER",
+    ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
+    ".parquet": "FORMAT parquet",
+    ".pq": "FORMAT parquet",
+    ".jsonl": "FORMAT json",
+    ".ndjson": "FORMAT json",
+}
+_REFUSED = "is no probability:"
+
+
+def write_with_column(
+    files: Paths, *, source: str, column: str, expression: Callable[[str], str], out: Path
+) -> None:
+    """Copy tables to one file, with a column that an expression makes of another one.
+
+    Parameters
+    ----------
+    files
+        See :func:`caldist.engines.open_files`. Other columns stay as they are; where another kind
+        of file is written, they get the types that DuckDB sees in them.
+    source, column
+        The name of a column of probabilities, and of the new one.
+    expression
+        The name of a column of doubles to SQL.
+    out
+        The file to write, whose name says of which kind it is.
+    """
+    duckdb = require("duckdb", extra="engines")
+    how = FORMATS[out.suffix.lower()]
+    same = how.partition(",")[0] == f"FORMAT {kind_of(files)}"
+    relation = open_files(files, numbers=[source], verbatim=same)
+    names = list(relation.columns)
+    Columns(relation).dtype("--score", source)  # raises if there is none
+    if column.casefold() in {name.casefold() for name in names}:  # as DuckDB compares them
+        message = f"--column is {column!r}, but there is such a column: name another."
+        raise ValueError(message)
+    score = f"caldist_{uuid.uuid4().hex}"
+    shown = f"coalesce(CAST({_quoted(source)} AS VARCHAR), 'missing')"
+    why = (
+        f"concat('column ', {_text(repr(source))}, ' is ', {shown}, ', which {_REFUSED} mend it.')"
+    )
+    copied = (
+        f"COPY (SELECT * EXCLUDE ({score}), "  # noqa: S608 -- names and texts are quoted
+        f"CASE WHEN {score} >= 0 AND {score} <= 1 THEN {expression(score)} "
+        f"ELSE CAST(error({why}) AS DOUBLE) END AS {_quoted(column)} "
+        f"FROM (SELECT *, TRY_CAST({_quoted(source)} AS DOUBLE) AS {score} FROM rows_read)) "
+        "TO {out} ({how})"
+    )
+    with reading(files), whole_file(out) as path:
+        try:
+            relation.query("rows_read", copied.format(out=_text(str(path)), how=how))
+        except duckdb.InvalidInputException as error:
+            if _REFUSED not in str(error):
+                raise
+            raise ValueError(str(error).partition("Error: ")[2]) from error
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

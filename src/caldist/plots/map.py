@@ -1,0 +1,354 @@
+"""A repair as a picture: the map, the rows, and the reliability before and after."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caldist import _validate
+from caldist._util.types import Vector
+from caldist._validate import Rng
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows, models_of
+from caldist.plots import _data, _histograms, _style
+from caldist.plots._data import Cells
+from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots.reliability import smooth_curve
+from caldist.repairing.calibration_map import CalibrationMap
+from caldist.repairing.repair import Method, Repair, repair
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LARGEST = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class MapCurve:
+    """A map of one model's predictions.
+
+    Attributes
+    ----------
+    name
+        The model's name.
+    x, y
+        The table of the map.
+    largest
+        To where predictions go at most, before and after, as a round number.
+    mass_before, mass_after
+        The share of the rows whose prediction is in each of some equal bins from 0 to ``largest``,
+        as it is and mapped; None where no rows are known.
+    deciles
+        The places of markers: the deciles 5%, 15%, …, 95% of the predictions; None for no markers.
+    before_prediction, before_frequency
+        The smooth frequency of label 1 over the prediction; not a number where it is interrupted.
+    after_prediction, after_frequency
+        The same over the mapped prediction.
+    lower_before, upper_after
+        With the confidence level, the smooth calibration error was at least and is at most this;
+        None where nothing is stated.
+    confidence_level
+        That of the statement, or None.
+    """
+
+    name: str
+    x: Vector
+    y: Vector
+    largest: float = 1.0
+    mass_before: Vector | None = None
+    mass_after: Vector | None = None
+    deciles: Vector | None = None
+    before_prediction: Vector | None = None
+    before_frequency: Vector | None = None
+    after_prediction: Vector | None = None
+    after_frequency: Vector | None = None
+    lower_before: float | None = None
+    upper_after: float | None = None
+    confidence_level: float | None = None
+
+
+class MapDisplay(PredictionDisplay[MapCurve]):
+    r"""A monotone map that repairs predictions, and what it does to the rows.
+
+    Across, the prediction; upwards, where the map takes it. On the diagonal nothing changes.
+    Markers are at the deciles 5%, 15%, …, 95% of the predictions.
+
+    **Reliability.** With one model on the axes, and its rows known, two curves show the smooth
+    frequency of label 1, as in :class:`ReliabilityDisplay`: over the prediction (before) and over
+    the mapped prediction (after). Before, the map should follow the curve; after, the diagonal
+    should. What is left of a distance after the repair is in part chance, and rows that fitted the
+    map flatter it: what is proved stands in the legend.
+
+    **Beneath**, histograms of the predictions before (upwards) and after (downwards), in 40 bins.
+    Where all predictions are small, as those of rare events are, the axes end where they do.
+
+    **Cost.** That of :func:`caldist.repair`, where a map has to be found, and a pass over the rows.
+
+    Parameters
+    ----------
+    models : list of MapCurve
+
+    Examples
+    --------
+    >>> import numpy as np, caldist
+    >>> from caldist.plots import MapDisplay
+    >>> u = (np.arange(2000) + 0.5) / 2000
+    >>> y_true = np.arange(2000) * 7 % 2000 < 2000 * u
+    >>> found = caldist.repair(y_true, u**2, n_resamples=99, rng=0)
+    >>> display = MapDisplay.from_repair(found, y_true, u**2)
+    >>> display.ax_.get_ylabel()
+    'mapped prediction, frequency of label 1'
+    >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
+    """
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Labels,
+        y_prob: Scores = None,
+        *,
+        method: Method = "auto",
+        slack: float | None = None,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        name: str | None = None,
+        confidence_level: float | None = None,
+        n_resamples: int = 999,
+        rng: Rng = 0,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Find the map of one or several models, and draw it.
+
+        Parameters
+        ----------
+        y_true : array-like of 0 and 1, Joint, or dict from names to joints
+            A joint stands for labels, predictions and weights at once.
+        y_prob : array-like in [0, 1], or dict from names to such
+            The predicted probability of label 1.
+        method, slack
+            As for :func:`caldist.repair`.
+        sample_weight : array-like, optional
+        clusters : array-like, optional
+            The cluster of each row.
+        name : str, optional
+            The model's name in the figure.
+        confidence_level : float, optional
+            That of a statement in the legend; none is made by default.
+        n_resamples : int
+            The number of replicates of a statement.
+        rng : int, Generator or None
+            For folds and replicates. The default gives the same figure each time.
+        ax : matplotlib axes, optional
+        """
+
+        def shown(key: str, rows: Rows) -> MapCurve:
+            with warnings.catch_warnings():
+                # That a map is constant can be seen.
+                warnings.filterwarnings("ignore", "the map is constant|all rows have label")
+                found = repair(
+                    rows,  # type: ignore[arg-type]  # checked and sorted already
+                    method=method,
+                    slack=slack,
+                    confidence_level=confidence_level,
+                    n_resamples=n_resamples,
+                    rng=rng,
+                )
+            return repair_curve(key, found, rows)
+
+        options = {"sample_weight": sample_weight, "clusters": clusters}
+        return cls._of(shown, y_true, y_prob, name, **options).plot(ax=ax)
+
+    @classmethod
+    def from_repair(
+        cls,
+        found: Repair,
+        y_true: ArrayLike | Joint | None = None,
+        y_prob: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the map of a repair, with what is stated of it.
+
+        Parameters
+        ----------
+        found : Repair
+            What :func:`caldist.repair` or :func:`caldist.certify_map` returned.
+        y_true : array-like of 0 and 1, or Joint, optional
+            The rows, for histograms and reliability; without them the map alone is drawn.
+        y_prob : array-like in [0, 1], optional
+        sample_weight : array-like, optional
+        name : str, optional
+            The model's name in the figure.
+        ax : matplotlib axes, optional
+        """
+        if not isinstance(found, Repair):
+            message = f"found is of type {type(found).__name__}; it must be a Repair."
+            raise TypeError(message)
+        key, rows = _one(y_true, y_prob, sample_weight, name)
+        library = None if rows is None else rows.library
+        return cls([repair_curve(key, found, rows)], library=library).plot(ax=ax)
+
+    @classmethod
+    def from_map(
+        cls,
+        table: CalibrationMap,
+        y_true: ArrayLike | Joint | None = None,
+        y_prob: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw a map.
+
+        Parameters
+        ----------
+        table : CalibrationMap
+        y_true, y_prob, sample_weight, name, ax
+            As for :meth:`from_repair`.
+        """
+        if not isinstance(table, CalibrationMap):
+            message = f"table is of type {type(table).__name__}; it must be a CalibrationMap."
+            raise TypeError(message)
+        key, rows = _one(y_true, y_prob, sample_weight, name)
+        library = None if rows is None else rows.library
+        return cls([map_curve(key, table, rows)], library=library).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        """Draw the map.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
+        ax, before, alone = self._begin(ax, 4.6, _histograms.figure_height(len(self.models)))
+        known = alone and self.models[0].before_prediction is not None
+        if before == 0:
+            up = "mapped prediction, frequency of label 1" if known else "mapped prediction"
+            length = max(model.largest for model in self.models)
+            _style.unit_square(ax, "prediction", up, length)
+        length = ax.get_xlim()[1]
+        others: dict[str, Any] = {}
+        for at, model in enumerate(self.models, start=before):
+            if known:
+                others = _draw_reliability(ax, model)
+            x = np.unique(np.concatenate((model.x, (0.0, length), *_given(model.deciles))))
+            x = x[x <= length]
+            y = np.interp(x, model.x, model.y)
+            marked = [] if model.deciles is None else np.searchsorted(x, model.deciles).tolist()
+            self.lines_ += ax.plot(
+                x, y, label=_style.mark(model.name) + _stated(model), markevery=marked,
+                clip_on=False, zorder=3, **_style.model_style(at),
+            )  # fmt: skip
+            if model.mass_before is not None and model.mass_after is not None:
+                masses = model.mass_before, model.mass_after
+                _histograms.draw(
+                    ax, at, *masses, ("before", "after"), largest=model.largest, side_length=length
+                )
+        _style.legend(ax, others.values())
+        return self
+
+    def _columns(self, model: MapCurve) -> Columns:
+        curves: dict[str, tuple[Vector | None, Vector | None]] = {
+            "map": (model.x, model.y),
+            "before": (model.before_prediction, model.before_frequency),
+            "after": (model.after_prediction, model.after_frequency),
+        }
+        known = {key: (x, y) for key, (x, y) in curves.items() if x is not None and y is not None}
+        return {
+            "curve": np.repeat(list(known), [x.size for x, _ in known.values()]),
+            "prediction": np.concatenate([x for x, _ in known.values()]),
+            "value": np.concatenate([y for _, y in known.values()]),
+        }
+
+
+def _given(values: Vector | None) -> tuple[Vector, ...]:
+    return () if values is None else (values,)
+
+
+def _one(
+    y_true: Any, y_prob: Any, sample_weight: ArrayLike | None, name: str | None
+) -> tuple[str, Rows | None]:
+    """Return the name and the rows of one model, where there are any."""
+    if y_true is not None:
+        found = models_of(y_true, y_prob, sample_weight=sample_weight, name=name, default="map")
+        if len(found) > 1:
+            message = f"rows of {len(found)} models are given; a map is of one."
+            raise ValueError(message)
+        return next(iter(found.items()))
+    for argument, value in (("y_prob", y_prob), ("sample_weight", sample_weight)):
+        if value is not None:
+            message = f"{argument} is given without y_true: pass both, or none."
+            raise ValueError(message)
+    if name is not None and not isinstance(name, str):
+        message = f"name is {_validate.show(name)}; it must be a text."
+        raise TypeError(message)
+    return "map" if name is None else name, None
+
+
+def _stated(model: MapCurve) -> str:
+    if model.lower_before is None or model.upper_after is None:
+        return ""
+    return f": smCE ≥ {model.lower_before:.2g}, then ≤ {model.upper_after:.2g}"
+
+
+def _draw_reliability(ax: Axes, model: MapCurve) -> dict[str, Any]:
+    """Draw the reliability of one model; return what the legend says of it."""
+    looks = (
+        ("before", model.before_prediction, model.before_frequency, _style.RUST, (0, (4, 1.4))),
+        ("after", model.after_prediction, model.after_frequency, "#3f93c8", (0, (1.2, 1.2))),
+    )
+    others = {}
+    for when, x, y, colour, dash in looks:
+        if x is not None and y is not None:
+            (others[when],) = ax.plot(
+                x, y, color=colour, linestyle=dash, linewidth=1.4, zorder=2,
+                label=f"frequency of label 1 {when}",
+            )  # fmt: skip
+    return others
+
+
+def map_curve(name: str, table: CalibrationMap, rows: Rows | None) -> MapCurve:
+    """Return a map, with what it does to rows."""
+    if rows is None:
+        return MapCurve(name, table.x, table.y)
+    v, (mass0, mass1) = rows.joint.prediction, rows.joint.normalized()
+    mass, mapped = mass0 + mass1, table(v)
+    largest = next(end for end in _LARGEST if max(v[-1], mapped[-1]) <= end)
+    before = smooth_curve(v, mass0, mass1, Cells.of(rows).chance_width())
+    after = smooth_curve(mapped, mass0, mass1, Cells.of(rows, mapped).chance_width())
+    return MapCurve(
+        name,
+        table.x,
+        table.y,
+        largest=largest,
+        mass_before=_histograms.histogram(v / largest, mass),
+        mass_after=_histograms.histogram(mapped / largest, mass),
+        deciles=v[_data.quantile_places(mass)],
+        before_prediction=before[0],
+        before_frequency=before[1],
+        after_prediction=after[0],
+        after_frequency=after[1],
+    )
+
+
+def repair_curve(name: str, found: Repair, rows: Rows | None) -> MapCurve:
+    """Return the map of a repair, with what is stated of it."""
+    if found.map is None:
+        message = f"found has no map: {found.reason}"
+        raise ValueError(message)
+    curve = map_curve(name, found.map, rows)
+    if not found.after:
+        return curve
+    return replace(
+        curve,
+        lower_before=found.before["smooth_ce"].lower,
+        upper_after=found.after["smooth_ce"].upper,
+        confidence_level=found.confidence_level,
+    )

@@ -1,0 +1,223 @@
+"""caldist repair and caldist apply: the statement, exit codes, and files copied with one column."""
+
+import json
+
+import numpy as np
+import pytest
+
+import caldist
+from caldist import CalibrationMap
+from command_lines import HAS_DUCKDB, run, sample_rows, write_csv, write_json_lines
+
+needs_duckdb = pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
+COLUMNS = ("--label", "won", "--score", "second")
+
+
+@pytest.fixture
+def rows():
+    return sample_rows()
+
+
+@pytest.fixture
+def table(tmp_path, rows):
+    return write_csv(tmp_path / "scores.csv", rows)
+
+
+@pytest.fixture
+def halved(tmp_path):
+    path = tmp_path / "map.json"
+    CalibrationMap([0, 0.5, 1], [0, 0.125, 0.5]).save(path)
+    return path
+
+
+# -- repair ----------------------------------------------------------------------------------------
+
+
+def test_repair_prints_the_statement_and_writes_the_map(table, rows, tmp_path):
+    out = tmp_path / "map.json"
+    done = run("repair", table, *COLUMNS, "--resamples", 99, "-o", out)
+    assert done.exit_code == 0, done.output
+    found = caldist.repair(rows["won"], rows["second"], n_resamples=99, rng=0)
+    assert done.output == f"{found}\n\nwritten to {out}\n"
+    assert CalibrationMap.load(out) == found.map
+    assert json.loads(out.read_text())["x"] == found.map.x.tolist()
+
+
+def test_repair_with_options(table, rows, tmp_path):
+    out = tmp_path / "map.json"
+    more = ("--method", "slope", "--slack", 3, "--clusters", "player", "--weight", "weight")
+    done = run("repair", table, *COLUMNS, *more, "--resamples", 99, "--seed", 4, "-o", out)
+    assert done.exit_code == 0, done.output
+    found = caldist.repair(
+        rows["won"], rows["second"], method="slope", slack=3, clusters=rows["player"],
+        sample_weight=rows["weight"], n_resamples=99, rng=4,
+    )  # fmt: skip
+    assert CalibrationMap.load(out) == found.map
+    assert str(found) in done.output
+
+
+def test_repair_of_a_summary(table, rows, tmp_path):
+    joint = caldist.Joint.from_arrays(rows["won"], rows["second"]).coarsen(12)
+    joint.save(tmp_path / "scores.npz")
+    out = tmp_path / "map.json"
+    done = run("repair", tmp_path / "scores.npz", "--resamples", 99, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert CalibrationMap.load(out) == caldist.repair(joint, n_resamples=99, rng=0).map
+
+
+def test_exit_codes_of_fail_above(table, rows, tmp_path):
+    start = ("repair", table, *COLUMNS, "--resamples", 99, "-o", tmp_path / "map.json")
+    assert run(*start, "--fail-above", 0.5).exit_code == 0
+    failed = run(*start, "--fail-above", 0.001)
+    assert failed.exit_code == 1
+    assert "failed: the smooth calibration error after is only shown" in failed.output
+    few = {name: column[:12] for name, column in rows.items()}
+    write_csv(table, few)
+    undecided = run(*start, "--fail-above", 0.5)
+    assert undecided.exit_code == 3
+    assert "undecided: no statement is made: only" in undecided.output
+    assert (tmp_path / "map.json").exists()
+    assert run(*start).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-o", "map.csv"), "must end in .json"),
+        (("-o", "none/map.json"), "there is no folder"),
+        (("-o", "map.json", "--fail-above", "nan"), "--fail-above is nan"),
+        (("-o", "map.json", "--slack", "2"), "slack is 2.0, which goes with method='slope'"),
+        (("-o", "map.json", "--score", "first"), "one model is repaired at a time, not 2"),
+        (("-o", "map.json", "--method", "platt"), "Invalid value for '--method'"),
+        (("-o", "map.json", "--resamples", "5"), "n_resamples is 5"),
+        ((), "Missing option '-o'"),
+    ],
+)
+def test_repair_refuses(table, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    done = run("repair", table, *COLUMNS, *arguments)
+    assert done.exit_code == 2
+    assert words in done.output
+    assert not (tmp_path / "map.json").exists()
+
+
+# -- apply -----------------------------------------------------------------------------------------
+
+
+def test_apply_prints_sql(halved):
+    table = CalibrationMap.load(halved)
+    assert run("apply", halved, "--sql", 'a"b').output == table.to_sql('a"b') + "\n"
+    mysql = run("apply", halved, "--sql", "p", "--dialect", "mysql")
+    assert mysql.output == table.to_sql("p", dialect="mysql") + "\n"
+
+
+@needs_duckdb
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".jsonl"])
+@pytest.mark.parametrize("given", [".csv", ".jsonl", ".parquet"])
+def test_apply_copies_any_kind_to_any_kind(rows, halved, tmp_path, given, suffix):
+    import duckdb
+
+    if given == ".csv":
+        source = write_csv(tmp_path / "in.csv", rows)
+    elif given == ".jsonl":
+        source = write_json_lines(tmp_path / "in.jsonl", rows)
+    else:
+        source = tmp_path / "in.parquet"
+        duckdb.read_csv(str(write_csv(tmp_path / "in.csv", rows))).write_parquet(str(source))
+    out = tmp_path / f"out{suffix}"
+    done = run("apply", halved, source, "--score", "first", "--column", 'it\'s "new"', "-o", out)
+    assert done.exit_code == 0, done.output
+    read = {".parquet": "read_parquet", ".jsonl": "read_json"}.get(suffix, "read_csv")
+    found = duckdb.sql(f"SELECT * FROM {read}('{out}')").fetchnumpy()
+    assert list(found) == [*rows, 'it\'s "new"']
+    np.testing.assert_allclose(
+        found['it\'s "new"'], CalibrationMap.load(halved)(rows["first"]), rtol=0, atol=1e-12
+    )
+    assert found["site"].tolist() == rows["site"].tolist()
+    assert np.asarray(found["player"]).astype(int).tolist() == rows["player"].tolist()
+
+
+@needs_duckdb
+def test_other_columns_are_copied_as_they_are(halved, tmp_path):
+    table = tmp_path / "in.csv"
+    table.write_text('id,p,when,note\n007,0.50,2020-01-01,"a, b"\n010,1,2020-1-2,\n')
+    out = tmp_path / "out.csv"
+    assert run("apply", halved, table, "--score", "p", "--column", "q", "-o", out).exit_code == 0
+    assert out.read_text().splitlines() == [
+        "id,p,when,note,q",
+        '007,0.50,2020-01-01,"a, b",0.125',
+        "010,1,2020-1-2,,0.5",
+    ]
+    lines = tmp_path / "in.jsonl"
+    lines.write_text('{"id":"007","p":0.5,"t":"2020-01-01T00:00:00Z","n":{"a":[1,2]}}\n')
+    out = tmp_path / "out.jsonl"
+    assert run("apply", halved, lines, "--score", "p", "--column", "q", "-o", out).exit_code == 0
+    assert json.loads(out.read_text()) == json.loads(lines.read_text()) | {"q": 0.125}
+
+
+@needs_duckdb
+@pytest.mark.parametrize(("bad", "shown"), [("1.5", "1.5"), ("", "missing"), ("nan", "nan"),
+                                            ("x", "x"), ("-1e-9", "-1e-9")])  # fmt: skip
+def test_bad_scores_stop_it_and_leave_nothing(halved, tmp_path, bad, shown):
+    table = tmp_path / "in.csv"
+    table.write_text(f"id,p\n1,0.5\n2,{bad}\n")
+    out = tmp_path / "out.csv"
+    out.write_text("what was there")
+    done = run("apply", halved, table, "--score", "p", "--column", "q", "-o", out)
+    assert done.exit_code == 2
+    assert f"column 'p' is {shown}, which is no probability" in done.output
+    assert out.read_text() == "what was there"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["in.csv", "map.json", "out.csv"]
+
+
+@needs_duckdb
+def test_apply_reads_standard_input_and_several_files(rows, halved, tmp_path):
+    first = write_csv(tmp_path / "a.csv", {k: v[:50] for k, v in rows.items()})
+    second = write_csv(tmp_path / "b.csv", {k: v[50:] for k, v in rows.items()})
+    out = tmp_path / "out.csv"
+    options = ("--score", "first", "--column", "q", "-o", out)
+    assert run("apply", halved, first, second, *options).exit_code == 0
+    assert len(out.read_text().splitlines()) == 201
+    done = run("apply", halved, "-", *options, stdin=first.read_bytes())
+    assert done.exit_code == 0, done.output
+    assert len(out.read_text().splitlines()) == 51
+
+
+@needs_duckdb
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--score", "first", "--column", "q", "-o", "out.xlsx"), "must end in .csv"),
+        (("--score", "fist", "--column", "q", "-o", "out.csv"), "Did you mean 'first'?"),
+        (("--score", "first", "--column", "SITE", "-o", "out.csv"), "there is such a column"),
+        (("--score", "first", "--column", "q"), "name a FILE, --score, --column and --out"),
+        (("--score", "first", "--sql", "p"), "FILE was given with --sql"),
+    ],
+)
+def test_apply_refuses(table, halved, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    done = run("apply", halved, table, *arguments)
+    assert done.exit_code == 2
+    assert words in done.output
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_apply_refuses_what_is_no_map(table, tmp_path):
+    path = tmp_path / "map.json"
+    path.write_text('{"format": "caldist-map-1", "x": [0, 1], "y": [1, 0]}')
+    done = run("apply", path, "--sql", "p")
+    assert done.exit_code == 2
+    assert "is not a valid map: y[1] is 0.0 after 1.0" in done.output
+    assert run("apply", tmp_path / "none.json", "--sql", "p").exit_code == 2
+
+
+@needs_duckdb
+def test_a_repair_goes_all_the_way(rows, table, tmp_path):
+    """Fitted on a file, applied to it: the column is calibrated as the statement says."""
+    out, mapped = tmp_path / "map.json", tmp_path / "mapped.csv"
+    run("repair", table, *COLUMNS, "--resamples", 99, "-o", out)
+    run("apply", out, table, "--score", "second", "--column", "q", "-o", mapped)
+    q = np.array([float(line.split(",")[-1]) for line in mapped.read_text().splitlines()[1:]])
+    statement = CalibrationMap.load(out).provenance["statement"]
+    value = caldist.smooth_ce(rows["won"], q)
+    assert value == pytest.approx(statement["after"]["smooth_ce"]["value"], abs=1e-9)
