@@ -359,6 +359,7 @@ def test_a_reset_refuses_what_lies_before_it(tmp_path):
         monitor.reset(2)
     monitor.reset(10).save(tmp_path / "m.npz")
     for other in (monitor, Monitor.load(tmp_path / "m.npz")):
+        assert (other.since, watched(1).since) == (10, None)
         with pytest.raises(ValueError, match="label is 9, and the last one was 10"):
             other.update([0], [0.5], label=9)
         assert other.update([0], [0.5], label=10).label == 10

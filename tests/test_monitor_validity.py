@@ -117,7 +117,7 @@ def test_dropped_starts_only_lower_the_mean():
     every = np.arange(40)
     held = np.exp(starts.log_shares(every[starts.kept(every, 40)])).sum() + starts.cash(40)
     assert found == pytest.approx(held, abs=1e-12)
-    assert held < 0.95
+    assert held < 0.97
 
 
 def test_shares_and_cash_add_up_to_one():
@@ -125,7 +125,7 @@ def test_shares_and_cash_add_up_to_one():
         held = np.exp(starts.log_shares(np.arange(batches_))).sum()
         assert held + starts.cash(batches_) == pytest.approx(1, abs=1e-13)
     assert starts.cash(10**6) == pytest.approx(
-        0.2 * zeta(1.2, 10**6 + 1) / (zeta(1.2) - 1), rel=1e-12
+        0.15 * zeta(1.2, 10**6 + 1) / (zeta(1.2) - 1), rel=1e-12
     )
 
 
@@ -185,7 +185,8 @@ def test_the_tree_is_the_sum_over_all_partitions(module, size):
 
 def test_the_curve_of_the_tree_is_the_mean_over_all_partitions(monkeypatch):
     rng = np.random.default_rng(1)
-    monkeypatch.setattr(experts, "LEAVES", 8)
+    for name, value in (("LEAVES", 8), ("_IDLE", 0.7), ("_ROOT_IDLE", 0.1), ("_STOP", 0.4)):
+        monkeypatch.setattr(experts, name, value)
     sums = rng.normal(0, 2, (8, 10))
     monkeypatch.setattr(experts, "table", experts.table.__wrapped__)
     found = experts.tree_curve(np.append(sums.ravel(), np.zeros(62)), 5)

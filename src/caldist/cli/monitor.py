@@ -230,9 +230,8 @@ def _days(
 
     wanted = Wanted(until=until)
     if watched is not None:
-        reset = watched._state.floor  # noqa: SLF001 -- the first date after a reset
         last = watched.last_label
-        wanted = Wanted(reset if last is None else last, last is None, until)
+        wanted = Wanted(watched.since if last is None else last, last is None, until)
     if are_summaries(paths):
         return SummaryDays(data, paths, date, wanted, state)
     return TableDays(data, paths, date, wanted, invalid)

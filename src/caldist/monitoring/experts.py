@@ -29,11 +29,11 @@ SIZES = np.array([0.1, 0.2, 0.4, 0.8])
 LARGEST = 6.0  # no expert moves log-odds further
 
 FAMILIES = ("level", "slope", "wave", "local")
-_SHARES = (0.32, 0.26, 0.14, 0.28)
+_SHARES = (0.26, 0.30, 0.13, 0.31)
 _SLOPES, _WAVES = EXPONENTS.size * OFFSETS.size, 2 * FREQUENCIES.size * SIZES.size
 N_SUMS = LEAVES * SHIFTS.size + _SLOPES + _WAVES
 
-_IDLE, _ROOT_IDLE, _STOP = 0.7, 0.1, 0.4
+_IDLE, _ROOT_IDLE, _STOP = 0.6, 0.3, 0.35
 _MOST_BITS = 14  # of the reference cells; finer grids share them
 
 _LOG_PRIOR = np.log(

@@ -377,6 +377,11 @@ class Monitor:
         return self._state.labels[-1] if self._state.labels else None
 
     @property
+    def since(self) -> Label | None:
+        """The label of the last reset, before which batches are refused; None without one."""
+        return self._state.floor
+
+    @property
     def joint(self) -> Joint:
         """All rows since the monitor was made or reset, on a grid: weights as they were counted."""
         return self._state.streams[0].joint

@@ -1,6 +1,6 @@
 r"""Windows that begin at any batch: how much is bet on each, and which are kept.
 
-Before any data the stake 1 is divided among the batches at which a change may begin: ω₀ = 0.8 on
+Before any data the stake 1 is divided among the batches at which a change may begin: ω₀ = 0.85 on
 the first, ω_j ∝ (j + 1)^{−1.2} on the others. The share of a batch that has not come yet waits
 as cash. Each share grows as the window from its batch on does, so their sum is a martingale if
 each window's value is one. Old starts are thinned out: their shares are lost, which only lowers
@@ -13,7 +13,7 @@ import numpy as np
 
 from caldist._util.types import Integers, Vector
 
-_FIRST = 0.8
+_FIRST = 0.85
 _DECAY = 1.2
 _ZETA = 5.591582441177751  # ζ(1.2)
 _DENSE = 16  # the latest starts, all of which are kept
