@@ -235,6 +235,14 @@ OPTIONS = {
         {"rng": -1},
         {"rng": 1.5},
     ],
+    "post_processing_gap": [
+        {"max_slope": 0.99},
+        {"max_slope": 0},
+        {"max_slope": float("inf")},
+        {"max_slope": float("nan")},
+        {"max_slope": "2"},
+        {"max_slope": None},
+    ],
     "random_interval_ce": [
         {"width": 0},
         {"width": float("nan")},

@@ -112,3 +112,10 @@ def test_peers_that_are_absent_are_named(benchmarks, monkeypatch):
     table = peers.peer_table(100, None, benchmarks("timing").ONCE)
     assert [row[0] for row in table.rows] == ["dense kernel sum, NumPy"]
     assert "Not installed, so not measured: sklearn." in table.note
+
+
+def test_the_kernel_of_chains_is_timed_on_every_spread_and_every_narrow_family(benchmarks):
+    table = benchmarks("chain").chain_table((50, 100), benchmarks("timing").ONCE)
+    names = {f.name for f in benchmarks("families").FAMILIES.values() if not f.only}
+    assert {row[0] for row in table.rows} == names
+    assert {len(row) for row in table.rows} == {len(table.header)}

@@ -9,7 +9,12 @@ from hypothesis import given
 
 import caldist
 from caldist import Certificate, CertificateError, Joint, _kernels
-from caldist.certificates import LowerCertificate, SmoothCertificate, UpperCertificate
+from caldist.certificates import (
+    GapCertificate,
+    LowerCertificate,
+    SmoothCertificate,
+    UpperCertificate,
+)
 from command_lines import run
 from strategies import samples
 
@@ -17,6 +22,7 @@ KINDS = {
     "smooth_ce": SmoothCertificate,
     "lower_distance": LowerCertificate,
     "upper_distance": UpperCertificate,
+    "post_processing_gap": GapCertificate,
 }
 TOL = 1e-6 if _kernels.COMPILED else 1e-3  # plain kernels need seconds for 1e-6
 each = pytest.mark.parametrize("measure", KINDS)

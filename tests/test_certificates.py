@@ -16,7 +16,7 @@ from caldist import _kernels
 from caldist.certificates import LowerCertificate, SmoothCertificate, UpperCertificate, _base
 from strategies import FAMILIES, family, samples
 
-MEASURES = ["smooth_ce", "lower_distance", "upper_distance"]
+MEASURES = ["smooth_ce", "lower_distance", "upper_distance", "post_processing_gap"]
 LARGE = 3000 if _kernels.COMPILED else 60
 TOL = 1e-6 if _kernels.COMPILED else 1e-3  # plain kernels need seconds for 1e-6
 each = pytest.mark.parametrize("measure", MEASURES)

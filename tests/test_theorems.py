@@ -49,6 +49,51 @@ def test_laplace_kernel_ce_is_continuous(case):
     assert abs(before - after) <= 2 * math.sqrt(2 * distance(u, v, weight)) + SLACK
 
 
+@given(samples())
+def test_post_processing_gap_and_smooth_ce(sample):
+    """Błasiok, Gopalan, Hu, Nakkiran, "When does optimizing a proper loss yield calibration?", for
+    the squared loss: smCE(f)² ≤ pGap(f) ≤ 2 smCE(f)."""
+    y, p, weight = sample
+    gap = caldist.post_processing_gap(y, p, sample_weight=weight)
+    smooth = caldist.smooth_ce(y, p, sample_weight=weight)
+    assert smooth**2 <= gap + SLACK
+    assert gap <= 2 * smooth + SLACK
+
+
+@given(samples(), st.floats(1, 5))
+def test_post_processing_gap_and_smooth_ce_for_any_slope(sample, slope):
+    """The same proof, with αw or η/M in place of w and η: min(1, L - 1)² smCE² ≤ pGap ≤ 2 M smCE,
+    M = max(1, L - 1)."""
+    y, p, weight = sample
+    gap = caldist.post_processing_gap(y, p, max_slope=slope, sample_weight=weight)
+    smooth = caldist.smooth_ce(y, p, sample_weight=weight)
+    assert (min(1, slope - 1) * smooth) ** 2 <= gap + SLACK
+    assert gap <= 2 * max(1, slope - 1) * smooth + SLACK
+
+
+@given(samples())
+def test_calibrated_rows_have_no_post_processing_gap(sample):
+    """From the two sides: pGap is 0 if and only if smCE is."""
+    y, p, weight = sample
+    v, index = np.unique(p, return_inverse=True)
+    mass = np.bincount(index, weight, v.size)
+    ones = np.bincount(index, y if weight is None else y * weight, v.size)
+    kept = mass > 0
+    target = np.unique(ones[kept] / mass[kept], return_inverse=True)
+    calibrated = np.zeros(v.size)
+    calibrated[kept] = target[0][target[1]]
+    assert caldist.post_processing_gap(y, calibrated[index], sample_weight=weight) <= SLACK
+
+
+@given(moved())
+def test_post_processing_gap_is_lipschitz(case):
+    """(y - v)² - (y - κ(v))² has slopes of at most 4: pGap moves by at most 4 E|u - v|."""
+    y, v, u, weight = case
+    before = caldist.post_processing_gap(y, v, sample_weight=weight)
+    after = caldist.post_processing_gap(y, u, sample_weight=weight)
+    assert abs(before - after) <= 4 * distance(u, v, weight) + SLACK
+
+
 @given(samples(), st.floats(0.01, 0.5))
 def test_random_interval_ce_is_monotone_under_halving(sample, width):
     """Claim: RintCE(Γ, 2ε) ≤ RintCE(Γ, ε)."""

@@ -63,6 +63,7 @@ from .measures.log_loss import log_loss as log_loss
 from .measures.lower_distance import lower_distance as lower_distance
 from .measures.mmce import mmce as mmce
 from .measures.normalized_cross_entropy import normalized_cross_entropy as normalized_cross_entropy
+from .measures.post_processing_gap import post_processing_gap as post_processing_gap
 from .measures.random_interval_ce import random_interval_ce as random_interval_ce
 from .measures.skce import skce as skce
 from .measures.smooth_ce import smooth_ce as smooth_ce

@@ -37,10 +37,11 @@ def certify(
         A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
-    measure : "lower_distance", "smooth_ce" or "upper_distance"
+    measure : "lower_distance", "smooth_ce", "upper_distance" or "post_processing_gap"
         The proof of ``lower_distance`` is a pair of dual potentials and a calibrated distribution;
         that of ``smooth_ce`` a Lipschitz witness and a monotone curve; that of ``upper_distance`` a
-        map to calibrated predictions, with the dual potentials below.
+        map to calibrated predictions, with the dual potentials below; that of
+        ``post_processing_gap`` the best map with bounded slopes.
     tol : float
         How far apart the bounds of the lower distance may be. Where that cannot be reached, the
         certificate is valid all the same and its ``gap`` is larger.
