@@ -197,8 +197,8 @@ def _coverage(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
         said["improvement proved"] = (
             result.before["smooth_ce"].lower > result.after["smooth_ce"].upper
         )
-        for name, change in (("brier_score", _brier), ("log_loss", _log)):
-            changed = change(mapped) - change(original)
+        for name, change in (("brier_score", _brier), ("log_loss", caldist.log_loss)):
+            changed = change(mapped) - change(original)  # of the log loss perhaps -inf
             stated = result.loss[name]
             said[f"{name}, change misses"] = not stated.lower <= changed <= stated.upper
         for quantity, value in said.items():

@@ -538,6 +538,13 @@ def test_what_is_not_proved_is_refused():
             certify_map(y, p, np.sqrt, guarantee="finite_sample", **more)
 
 
+def test_sums_of_weights_hide_whether_they_are_equal():
+    y, p = np.array([0, 1] * 50), np.repeat([0.2, 0.8], 50)
+    joint = Joint.from_arrays(y, p, sample_weight=np.tile([1.0, 3.0, 3.0, 1.0], 25))
+    with pytest.raises(ValueError, match="proved for independent rows of equal weight"):
+        repair(joint, guarantee="finite_sample")
+
+
 def test_masses_without_rows_say_nothing_of_a_population():
     joint = Joint.from_masses([0.2, 0.7], [3.5, 1.25], [1.0, 4.0])
     with pytest.raises(ValueError, match="do not say how many rows there are"):
@@ -671,6 +678,9 @@ def test_the_words():
     worse = repair(y[:300], u[:300], method="beta", **QUICK)
     assert worse.loss["log_loss"].lower > 0
     assert "The repair makes predictions worse: leave them as they are." in str(worse)
+    stiff = repair(rng.random(5000) < (u > 0.5), u, method="shift", **QUICK)
+    left = stiff.after["smooth_ce"].lower
+    assert f"At least {left:.4f} is left: another method may follow these labels" in str(stiff)
     weak = repair(y[:500], u[:500], method="shift", **QUICK)
     assert "do not show that the repair makes predictions better or worse" in str(weak)
 

@@ -96,8 +96,9 @@ class MapDisplay(PredictionDisplay[MapCurve]):
     --------
     >>> import numpy as np, caldist
     >>> from caldist.plots import MapDisplay
-    >>> u = (np.arange(2000) + 0.5) / 2000
-    >>> y_true = np.arange(2000) * 7 % 2000 < 2000 * u
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.random(2000)
+    >>> y_true = rng.random(2000) < u
     >>> found = caldist.repair(y_true, u**2, n_resamples=99, rng=0)
     >>> display = MapDisplay.from_repair(found, y_true, u**2)
     >>> display.ax_.get_ylabel()

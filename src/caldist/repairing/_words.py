@@ -22,6 +22,11 @@ def sentences(found: Repair) -> str:
     parts = [_what(found)]
     parts.append(_proved(found) if found.after else f"No statement is made: {found.reason}")
     parts += _losses(found)
+    if found.after and found.after["smooth_ce"].lower > 0:
+        parts.append(
+            f"At least {found.after['smooth_ce'].lower:.4f} is left: another method may follow "
+            "these labels, or no monotone map can."
+        )
     if found.map is not None:
         parts.append(_rest(found))
     return "\n".join(parts)

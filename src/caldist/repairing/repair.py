@@ -233,8 +233,9 @@ def repair(
     Examples
     --------
     >>> import numpy as np, caldist
-    >>> u = (np.arange(2000) + 0.5) / 2000
-    >>> y_true = np.arange(2000) * 7 % 2000 < 2000 * u
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.random(4000)
+    >>> y_true = rng.random(4000) < u
     >>> y_prob = u**2 / (u**2 + (1 - u) ** 2)  # logits twice too large
     >>> found = caldist.repair(y_true, y_prob, n_resamples=99, rng=0)
     >>> found.method, found.before["smooth_ce"].lower > found.after["smooth_ce"].upper
@@ -338,8 +339,9 @@ def certify_map(
     Examples
     --------
     >>> import numpy as np, caldist
-    >>> u = (np.arange(2000) + 0.5) / 2000
-    >>> y_true = np.arange(2000) * 7 % 2000 < 2000 * u
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.random(4000)
+    >>> y_true = rng.random(4000) < u
     >>> found = caldist.certify_map(y_true, u**2, np.sqrt, n_resamples=99, rng=0)
     >>> found.before["smooth_ce"].lower > 0.1, found.after["smooth_ce"].upper < 0.03
     (True, True)
