@@ -10,11 +10,13 @@ held-out rows of data sets that come with scikit-learn.
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,8 +130,11 @@ def cells(rows: Sequence[int] = ROWS) -> list[tuple[str | int, ...]]:
 
 
 def repair_cell(kind: str, name: str, n: int, method: str, *, plan: Plan) -> list[Row]:
-    """Simulate one cell and return a row for each quantity."""
-    with warnings.catch_warnings():
+    """Simulate one cell and return a row for each quantity.
+
+    One thread is used, because the cells share the cores already.
+    """
+    with mock.patch.dict(os.environ, CALDIST_NUM_THREADS="1"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if kind == "coverage":
             return _coverage(REPAIRED[name], n, method, plan)
