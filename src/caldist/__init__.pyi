@@ -3,6 +3,7 @@
 from . import certificates as certificates
 from . import engines as engines
 from . import inference as inference
+from . import multiclass as multiclass
 from . import plots as plots
 from . import reporting as reporting
 from . import sklearn as sklearn
@@ -76,7 +77,7 @@ from .measures.true_distance import true_distance_bounds as true_distance_bounds
 from .measures.upper_distance import nearest_calibrated as nearest_calibrated
 from .measures.upper_distance import upper_distance as upper_distance
 from .measures.weighted_ce import weighted_ce as weighted_ce
-from .multiclass import one_vs_rest as one_vs_rest
-from .multiclass import top_label as top_label
+from .multiclass.reductions import one_vs_rest as one_vs_rest
+from .multiclass.reductions import top_label as top_label
 from .reporting import Report as Report
 from .reporting import report as report

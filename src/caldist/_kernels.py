@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from caldist.kernels import (
+        coupling,
+        flow,
         gaussian,
         grouping,
         interior_point,
@@ -29,12 +31,15 @@ if TYPE_CHECKING:
         recalibration,
         replicates,
         shifts,
+        simplex,
         smooth,
         support,
     )
 
 __all__ = [
     "COMPILED",
+    "coupling",
+    "flow",
     "gaussian",
     "grouping",
     "interior_point",
@@ -45,6 +50,7 @@ __all__ = [
     "recalibration",
     "replicates",
     "shifts",
+    "simplex",
     "smooth",
     "support",
 ]

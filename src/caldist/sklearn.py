@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from caldist import _validate
 from caldist._util.types import Vector
+from caldist.data.class_rows import ROW_SUM_TOLERANCE
 from caldist.data.joint import Joint
 from caldist.measures.upper_distance import best_map, nearest_known
-from caldist.multiclass import ROW_SUM_TOLERANCE
 
 __all__ = ["NearestCalibrator"]
 
