@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.types import Integers, Vector
+from caldist.certificates import _files
 from caldist.certificates._base import AGREEMENT, SLACK, fail, vector
 from caldist.certificates._lower import dual_bound
-from caldist.data.files import read, write
 from caldist.data.joint import Joint
-
-_FORMAT = "caldist-class-certificate-1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +103,7 @@ class ClassCertificate:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write rows and proof to a ``.npz`` file, whole or not at all."""
-        content = {field.name: getattr(self, field.name) for field in fields(self)}
-        write(path, content, format_name=_FORMAT)
+        _files.save_classes(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -114,15 +111,7 @@ class ClassCertificate:
 
         Nothing in the file runs. What it says is not checked: call :meth:`verify`.
         """
-        names = {field.name for field in fields(cls)}
-        content = read(path, formats={_FORMAT: names}, what="a certificate of several classes")
-        for name in sorted(names - content.keys()):
-            message = f"{os.fspath(path)!r} is not a valid certificate: {name!r} is missing."
-            raise ValueError(message)
-        values: dict[str, Any] = {
-            name: array if array.ndim else array.item() for name, array in content.items()
-        }
-        return cls(**values)
+        return cls(**_files.load_classes(path, [field.name for field in fields(cls)]))
 
     def _rows(self) -> tuple[Vector, Integers, Vector]:
         """Return the rows, checked; the weights add up to 1."""

@@ -238,7 +238,8 @@ def _two_classes(rows: ClassRows, tol: float | None) -> Shares:
         np.searchsorted(binary.joint.prediction, binary.prediction),
         binary.joint.prediction.size - 1,
     )
-    own = 2 * at + binary.label
+    label = rows.label
+    own = 2 * at + label
     first, last = np.searchsorted(key, own, "left"), np.searchsorted(key, own, "right")
     # A row whose mass rounding has lost, or that has none, goes to the corner of its class.
     alone = last == first
@@ -247,7 +248,7 @@ def _two_classes(rows: ClassRows, tol: float | None) -> Shares:
     step = np.arange(row.size) - np.repeat(np.cumsum(count) - count, count)
     place = np.minimum(np.repeat(first, count) + step, key.size - 1)
     lost = alone[row]
-    where = np.where(lost, groups.size + binary.label[row], group[place])
+    where = np.where(lost, groups.size + label[row], group[place])
     share = np.where(lost, 1.0, mass[place])
     share /= np.bincount(row, share, rows.n_rows)[row]
     used, where = np.unique(where, return_inverse=True)
