@@ -15,6 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 MODULES = {
     "caldist": "What people use every day.",
     "caldist.inference": "Intervals, tests and comparisons, with what belongs to them.",
+    "caldist.multiclass": "Several classes: matrices of probabilities.",
     "caldist.plots": "Figures that keep their numbers. They need the extra ``report``.",
     "caldist.reporting": "What a report holds.",
     "caldist.engines": "Tables of any size to summaries. Engines come with the extra ``engines``.",
