@@ -12,6 +12,7 @@ from benchmarks import peers
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import SIZES, interval_table
 from benchmarks.measures import MEASURES
+from benchmarks.multiclass import multiclass_table
 from benchmarks.ratios import cells, measure_cells, ratio_table
 from benchmarks.startup import startup_table
 from benchmarks.tables import Table, machine, page
@@ -48,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--intervals", action="store_true", help="only confidence intervals, at 1e4 and 1e5 rows"
     )
+    parser.add_argument("--multiclass", action="store_true", help="only several classes")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
     return parser
 
@@ -57,6 +59,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     sizes = options.sizes or (_QUICK_SIZES if options.quick else _SIZES)
     if options.intervals:
         return [interval_table(sizes if options.quick or options.sizes else SIZES, effort)]
+    if options.multiclass:
+        return [multiclass_table(effort, quick=options.quick)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
     families = [FAMILIES[name] for name in options.families or FAMILIES]
     wanted = cells(

@@ -112,3 +112,10 @@ def test_peers_that_are_absent_are_named(benchmarks, monkeypatch):
     table = peers.peer_table(100, None, benchmarks("timing").ONCE)
     assert [row[0] for row in table.rows] == ["dense kernel sum, NumPy"]
     assert "Not installed, so not measured: sklearn." in table.note
+
+
+def test_several_classes(benchmarks, capsys):
+    assert benchmarks("__main__").main(["--quick", "--multiclass"]) == 0
+    text = capsys.readouterr().out
+    for case in benchmarks("multiclass").CASES:
+        assert case.name in text

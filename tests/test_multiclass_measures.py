@@ -13,6 +13,7 @@ from caldist.engines import summarize_one_vs_rest
 
 SEEDS = range(12) if _kernels.COMPILED else range(3)
 TOL = 1e-6 if _kernels.COMPILED else 1e-3
+SMALL = 200 if _kernels.COMPILED else 30
 every = pytest.mark.parametrize("seed", SEEDS)
 BINARY = oracles.softmax(200, 2, 1.5, 2.0, 0)
 
@@ -297,7 +298,7 @@ def test_rows_are_divided_by_their_sum():
 
 
 def test_joints_stand_for_rows():
-    y, V = oracles.softmax(300, 3, 1.5, 2.0, 0)
+    y, V = oracles.softmax(SMALL, 3, 1.5, 2.0, 0)
     joints = [caldist.Joint.from_arrays(a, b) for a, b in caldist.one_vs_rest(y, V)]
     expected = multiclass.classwise_distance(y, V, tol=TOL)
     assert multiclass.classwise_distance(joints, tol=TOL) == pytest.approx(expected, abs=TOL)
@@ -314,7 +315,7 @@ def test_joints_stand_for_rows():
 
 def test_summaries_of_an_engine():
     pandas = pytest.importorskip("pandas")
-    y, V = oracles.softmax(200, 3, 1.5, 2.0, 1)
+    y, V = oracles.softmax(SMALL, 3, 1.5, 2.0, 1)
     table = pandas.DataFrame({"y": y, "a": V[:, 0], "b": V[:, 1], "c": V[:, 2]})
     joints = summarize_one_vs_rest(table, y_true="y", y_prob=["a", "b", "c"], bits=16)
     expected = multiclass.classwise_distance(y, V, tol=TOL)
