@@ -16,6 +16,7 @@ from caldist.multiclass.coupling import couple
 
 SEEDS = range(8) if _kernels.COMPILED else range(2)
 TOL = 1e-6 if _kernels.COMPILED else 1e-3
+needs_speed = pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes with plain kernels")
 every = pytest.mark.parametrize("seed", SEEDS)
 
 
@@ -61,6 +62,7 @@ def test_two_classes_have_the_bracket_of_the_lower_distance():
     assert found == caldist.distance_bracket(y, V[:, 1], **options)
 
 
+@needs_speed
 def test_merging_classes_brings_predictions_no_farther_from_calibrated():
     y, V = oracles.softmax(80, 4, 1.5, 2.0, 0)
     merged = np.column_stack((V[:, 0] + V[:, 1], V[:, 2], V[:, 3]))
@@ -68,6 +70,7 @@ def test_merging_classes_brings_predictions_no_farther_from_calibrated():
     assert fewer <= multiclass.distance_bracket(y, V, tol=TOL).upper + TOL
 
 
+@needs_speed
 def test_the_bracket_of_the_ring():
     y, V, weight = oracles.ring()
     bracket = multiclass.distance_bracket(y, V, tol=TOL, sample_weight=weight)
