@@ -18,13 +18,16 @@ from caldist.data.class_rows import ClassRows
 from caldist.multiclass.smooth import in_chunks, nearest
 
 _EPSILONS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.0025)
+_FINE = (0.2, 0.14, 0.1, 0.07, 0.05, 0.035, 0.025, 0.018, 0.012, 0.009, 0.006, 0.0045, 0.003, 0.002)
+_FEW = 3_000  # rows up to which these gain more than they cost
 _ITERATIONS = 25
 _FLOOR = 1e-3  # probabilities of a group below this are 0: it would want a little of every class
 _MOST = 1e80  # of a multiplier
-_ROWS = ((2_000, 10), (300, 20), (40, 40))  # groups that begin at rows, and arcs of a row to them
+_ROWS = (2_000, 300, 40)  # groups that begin at rows, at three scales
 _SCALES = (4, 16, 64, 256)  # neighbours whose labels and predictions are averaged
 _ANCHORS = 1_000
-_ARCS = 10  # of a row to the groups of one scale
+_ARCS = (10, 60)  # of a row to the groups of one scale, at least and at most
+_ALL_ARCS = 200_000  # of all rows to the groups of one scale
 _POOL = 20_000  # rows that neighbours are looked for among
 _LEAST = 1e-12  # shares below this go to the row's largest
 
@@ -58,7 +61,7 @@ def couple(rows: ClassRows, rng: np.random.Generator | None = None) -> Shares:
     multiplier = np.where(centre > 0, 1.0, 0.0)
     best, best_cost, before = _alone(rows), float(rows.share @ corner), 0.0
     _arc_distances(dense, centre, arc, distance)
-    for epsilon in _EPSILONS:
+    for epsilon in _FINE if rows.n_rows <= _FEW else _EPSILONS:
         if before:
             with np.errstate(divide="ignore", over="ignore"):
                 scaled = np.exp(np.clip(np.log(multiplier) * (before / epsilon), -180.0, 180.0))
@@ -100,7 +103,8 @@ def _groups(rows: ClassRows, rng: np.random.Generator) -> tuple[Vector, Integers
         arcs.append(which + sum(part.shape[0] for part in centres))
         centres.append(centre)
 
-    for count, few in _ROWS:
+    few = min(_ARCS[1], max(_ARCS[0], _ALL_ARCS // n))
+    for count in _ROWS:
         add(dense[order[:count]], few)
     pool = order[:_POOL]
     near_rows, near_label = dense[pool], rows.label[pool]
@@ -114,7 +118,7 @@ def _groups(rows: ClassRows, rng: np.random.Generator) -> tuple[Vector, Integers
         for step in range(which.shape[1]):
             means += 0.5 / which.shape[1] * near_rows[which[:, step]]
             means[np.arange(count), near_label[which[:, step]]] += 0.5 / which.shape[1]
-        add(means, _ARCS)
+        add(means, few)
     return np.vstack(centres), np.ascontiguousarray(np.hstack(arcs))
 
 
