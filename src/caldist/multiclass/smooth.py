@@ -212,7 +212,7 @@ def _transports(centre: Vector, masses: Vector) -> SmoothBounds:
     total = masses.sum(axis=0)
     sign = np.where(total < 0, -1.0, 1.0)
     height = np.full(masses.shape, _NEVER)
-    value = np.abs(total)
+    lower, upper = np.abs(total), np.abs(total)
 
     def one(j: int) -> None:
         mass = sign[j] * masses[:, j]
@@ -224,11 +224,17 @@ def _transports(centre: Vector, masses: Vector) -> SmoothBounds:
         # Sums in another order may leave the sinks with an ulp more than there is.
         supply *= max(1.0, (1 + 1e-15) * float(-mass[want].sum()) / float(supply.sum()))
         cost = distances(centre[have], centre[want])
-        value[j] += flow.transport(supply, -mass[want], cost, _REDUCED_COST, potential)
+        upper[j] += flow.transport(supply, -mass[want], cost, _REDUCED_COST, potential)
         height[want, j] = 1 - potential
+        # What the potentials prove, whatever the solver did: w = 1 - max(0, max_m p_m - TV).
+        cost -= potential
+        proved = -float(mass[want] @ potential) + float(
+            mass[have] @ np.minimum(cost.min(axis=1), 0)
+        )
+        lower[j] += max(0.0, proved)
 
     _each(one, k, masses.shape[0])
-    return SmoothBounds(total, value, value, Witnesses(centre, height, sign))
+    return SmoothBounds(total, lower, upper, Witnesses(centre, height, sign))
 
 
 def _by_landmarks(rows: ClassRows, count: int, rng: np.random.Generator) -> SmoothBounds:
