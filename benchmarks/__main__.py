@@ -13,6 +13,7 @@ from benchmarks.families import FAMILIES
 from benchmarks.intervals import SIZES, interval_table
 from benchmarks.measures import MEASURES
 from benchmarks.monitor import DAYS, LARGE, monitor_table
+from benchmarks.multiclass import multiclass_table
 from benchmarks.ratios import cells, measure_cells, ratio_table
 from benchmarks.startup import startup_table
 from benchmarks.tables import Table, machine, page
@@ -52,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--monitor", action="store_true", help="only the monitor: batches, and ten years of days"
     )
+    parser.add_argument("--multiclass", action="store_true", help="only several classes")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
     return parser
 
@@ -64,6 +66,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     if options.monitor:
         days, large = ((3, 5), 10_000) if options.quick else (DAYS, LARGE)
         return [monitor_table(days, large, effort)]
+    if options.multiclass:
+        return [multiclass_table(effort, quick=options.quick)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
     families = [FAMILIES[name] for name in options.families or FAMILIES]
     wanted = cells(

@@ -13,19 +13,30 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from studies import coverage, figures, monitor, monitor_page, pages, power, repair, repair_page
+from studies import (
+    coverage,
+    figures,
+    monitor,
+    monitor_page,
+    multiclass,
+    pages,
+    power,
+    repair,
+    repair_page,
+)
 from studies.runs import run_cells, write_bytes
 
 _QUICK_COVERAGE = coverage.Plan(
     data_sets=2, n_resamples=59, bootstrap_sets=1, distance_sets=1, bootstrap_resamples=5
 )
+_QUICK_MULTICLASS = multiclass.Plan(data_sets=2, many_classes=1)
 _QUICK_REPAIR = repair.Plan(data_sets=(2, 2, 2), bound_sets=2, quality_sets=1, real_splits=1)
 _QUICK_POWER = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
-    parser.add_argument("study", choices=("coverage", "power", "repair", "monitor"))
+    parser.add_argument("study", choices=("coverage", "power", "repair", "monitor", "multiclass"))
     parser.add_argument("--quick", action="store_true", help="a few data sets: does it run?")
     parser.add_argument("--fresh", action="store_true", help="compute all cells again")
     parser.add_argument(
@@ -51,6 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.fresh:
         table.unlink(missing_ok=True)
     command = f"python -m studies {options.study}{' --quick' if options.quick else ''}"
+    if options.study == "multiclass":
+        limits = _QUICK_MULTICLASS if options.quick else multiclass.FULL
+        tried = multiclass.cells((200,), (2, 3)) if options.quick else multiclass.cells()
+        rows = run_cells(
+            tried, partial(multiclass.limits_cell, plan=limits), str(limits), table,
+            jobs=options.jobs, title="several classes",
+        )  # fmt: skip
+        page = multiclass.page(rows, limits, command)
+        write_bytes(options.out / "multiclass.md", page.encode())
+        return int(pages.FAIL in page)
     if options.study == "coverage":
         plan = _QUICK_COVERAGE if options.quick else coverage.FULL
         cells = coverage.cells(coverage.ROWS[:1] if options.quick else coverage.ROWS)

@@ -127,3 +127,10 @@ def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
     assert "a batch of 1e3 rows after 5 days" in text
     assert "the file after 5 days" in text
     assert "a batch of 1e4 rows" in text
+
+
+def test_several_classes(benchmarks, capsys):
+    assert benchmarks("__main__").main(["--quick", "--multiclass"]) == 0
+    text = capsys.readouterr().out
+    for case in benchmarks("multiclass").CASES:
+        assert case.name in text

@@ -1,9 +1,13 @@
 """From several classes to binary problems."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 
 import caldist
+from caldist import multiclass
 
 RNG = np.random.default_rng(0)
 MATRIX = RNG.dirichlet([1, 1, 1, 1], 200)
@@ -53,3 +57,138 @@ def test_softmax_in_half_precision_is_taken():
     logits = RNG.normal(size=(50, 100)).astype(np.float16)
     matrix = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     caldist.top_label(np.zeros(50, int), matrix.astype(np.float16))
+
+
+# -- one reading of rows by all functions --------------------------------------------------------
+
+GOOD = ([0, 1, 2, 1], [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5], [0.6, 0.2, 0.2]])
+FUNCTIONS = {
+    name: getattr(multiclass, name)
+    for name in (
+        "calibration_test",
+        "certify",
+        "classwise_distance",
+        "classwise_table",
+        "confidence_interval",
+        "distance_bracket",
+        "kernel_ce",
+        "smooth_ce",
+        "worst_subset",
+    )
+}
+BAD = {
+    "class beyond": ([0, 1, 3, 1], GOOD[1], {}, ValueError, ["y_true[2]", "3", "classes="]),
+    "class below": ([0, -1, 2, 1], GOOD[1], {}, ValueError, ["y_true[1]", "-1"]),
+    "part of a class": ([0, 0.5, 2, 1], GOOD[1], {}, ValueError, ["y_true[1]", "0.5"]),
+    "no class": ([0, float("nan"), 2, 1], GOOD[1], {}, ValueError, ["y_true[1]", "nan"]),
+    "text": (["a", "b", "c", "b"], GOOD[1], {}, TypeError, ["y_true[0]", "'a'"]),
+    "too few labels": ([0, 1], GOOD[1], {}, ValueError, ["y_true", "2", "y_prob", "4"]),
+    "one column": ([0, 1], [0.5, 0.5], {}, ValueError, ["y_prob", "(2,)"]),
+    "no matrix": ([0, 1], None, {}, TypeError, ["y_prob", "None"]),
+    "one class": ([0, 0], [[1.0], [1.0]], {}, ValueError, ["y_prob", "1 column"]),
+    "no rows": ([], np.empty((0, 3)), {}, ValueError, ["y_prob", "empty"]),
+    "sum": ([0, 1], [[0.5, 0.5], [0.9, 0.9]], {}, ValueError, ["y_prob[1]", "1.8"]),
+    "logits": ([0, 1], [[0.5, 0.5], [-1, 2]], {}, ValueError, ["y_prob[1, 0]", "-1", "softmax"]),
+    "nan": ([0, 1], [[0.5, 0.5], [np.nan, 1]], {}, ValueError, ["y_prob[1, 0]", "nan"]),
+    "joint": (caldist.Joint.from_arrays([0], [0.5]), GOOD[1], {}, TypeError, ["y_true", "Joint"]),
+    "weights": (*GOOD, {"sample_weight": [1, 2, 3]}, ValueError, ["sample_weight", "3", "4"]),
+    "negative": (*GOOD, {"sample_weight": [1, 2, -3, 0]}, ValueError, ["sample_weight[2]", "-3"]),
+    "no weight": (*GOOD, {"sample_weight": [0, 0, 0, 0]}, ValueError, ["sample_weight"]),
+    "two names": (*GOOD, {"classes": ["a", "b"]}, ValueError, ["classes", "3 different"]),
+    "same names": (*GOOD, {"classes": [0, 1, 1]}, ValueError, ["classes", "3 different"]),
+    "one name": (*GOOD, {"classes": "abc"}, TypeError, ["classes", "'abc'"]),
+    "lists": (*GOOD, {"classes": [[0], [1], [2]]}, TypeError, ["classes[0]", "hashable"]),
+    "unknown": (*GOOD, {"classes": [0, 1, 5]}, ValueError, ["y_true[2]", "2", "classes"]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("case", BAD)
+def test_bad_rows(name, case):
+    y, matrix, options, error, parts = BAD[case]
+    with pytest.raises(error) as caught:
+        FUNCTIONS[name](y, matrix, **options)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error", "part"),
+    [
+        ("classwise_distance", {"tol": 0}, ValueError, "tol is 0"),
+        ("classwise_table", {"confidence_level": 1}, ValueError, "confidence_level is 1"),
+        ("smooth_ce", {"method": "fast"}, ValueError, "method is 'fast'"),
+        ("smooth_ce", {"landmarks": 0}, ValueError, "landmarks is 0"),
+        ("smooth_ce", {"landmarks": 5, "method": "exact"}, ValueError, "landmarks is 5"),
+        ("smooth_ce", {"tol": -1}, ValueError, "tol is -1"),
+        ("kernel_ce", {"kernel": "gaussian"}, ValueError, "structure='classwise'"),
+        ("kernel_ce", {"bandwidth": 0}, ValueError, "bandwidth is 0"),
+        ("kernel_ce", {"structure": "half"}, ValueError, "structure is 'half'"),
+        ("kernel_ce", {"n_draws": 5}, ValueError, "method='binning'"),
+        ("kernel_ce", {"unbiased": True, "sample_weight": [1] * 4}, ValueError, "sample_weight"),
+        (
+            "kernel_ce",
+            {"structure": "classwise", "method": "binning"},
+            ValueError,
+            "structure='full'",
+        ),
+        ("confidence_interval", {"measure": "ece"}, ValueError, "measure is 'ece'"),
+        ("confidence_interval", {"method": "split"}, ValueError, "method is 'split'"),
+        ("calibration_test", {"measure": "ece"}, ValueError, "measure is 'ece'"),
+        ("calibration_test", {"n_resamples": 0}, ValueError, "n_resamples is 0"),
+        ("certify", {"tol": "small"}, TypeError, "tol is 'small'"),
+        ("distance_bracket", {"confidence_level": 2}, ValueError, "confidence_level is 2"),
+        ("distance_bracket", {"rng": -1}, TypeError, "rng is -1"),
+    ],
+)
+def test_bad_options(name, options, error, part):
+    with pytest.raises(error, match=part):
+        FUNCTIONS[name](*GOOD, **options)
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "compare"])
+def test_functions_are_documented_in_full(name):
+    function = getattr(multiclass, name)
+    doc = inspect.getdoc(function)
+    for parameter in inspect.signature(function).parameters.values():
+        assert re.search(rf"\b{parameter.name}\b( :|, )", doc), parameter
+        is_data = parameter.name.startswith(("y_true", "y_prob"))
+        assert (parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD) == is_data
+    for heading in ("**What it means.**", "**Cost.**", "Examples\n----"):
+        assert heading in doc
+
+
+def test_binary_functions_name_those_of_several_classes():
+    for y, p in (([0, 1], [[0.5, 0.5], [0.2, 0.8]]), ([0, 2], [0.5, 0.5])):
+        with pytest.raises(ValueError, match=r"caldist\.multiclass"):
+            caldist.smooth_ce(y, p)
+
+
+def test_a_matrix_is_not_copied_without_need():
+    from caldist.data.class_rows import ClassRows
+
+    matrix = np.array(GOOD[1])
+    assert ClassRows.of(GOOD[0], matrix).dense is matrix
+    assert ClassRows.of(GOOD[0], matrix)._matrix is matrix
+    single = matrix.astype(np.float32)
+    assert ClassRows.of(GOOD[0], single)._matrix is single
+    column = next(ClassRows.of(GOOD[0], single).columns())
+    assert column.dtype == np.float64
+
+
+def test_labels_of_any_kind():
+    names = [("a", 1), None, 2.5]
+    rows = [names[number] for number in (0, 2, 0, 2)]
+    table = multiclass.classwise_table(rows, GOOD[1], classes=names, confidence_level=None)
+    assert [line.name for line in table.lines] == names
+    numbers = multiclass.classwise_table([0, 2, 0, 2], GOOD[1], confidence_level=None)
+    assert table.value == numbers.value
+
+
+def test_frames_come_back_in_the_library_that_they_came_in():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(GOOD[1])
+    table = multiclass.classwise_table(pandas.Series(GOOD[0]), frame, confidence_level=None)
+    assert isinstance(table.to_frame(), pandas.DataFrame)
+    assert table.to_frame().shape == (3, 8)
+    assert "<table>" in table._repr_html_()

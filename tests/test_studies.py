@@ -285,3 +285,17 @@ def test_joints_of_laws_are_calibrated_in_the_mean(studies):
     joint = studies("laws").LAWS["polarised"].population(500)
     assert isinstance(joint, Joint)
     assert abs(joint.residual()).max() < 1e-15
+
+
+def test_the_study_of_several_classes_reduced(studies):
+    multiclass = studies("multiclass")
+    assert len(multiclass.LAWS) >= 8
+    assert multiclass.truth("peaked", 3) == 0
+    assert multiclass.truth("sharp", 2) > multiclass.truth("mild", 2) > 0
+    plan = multiclass.Plan(data_sets=2, many_classes=1)
+    rows = multiclass.limits_cell("sharp", 3, 100, plan=plan)
+    text = multiclass.page(rows, plan, "python -m studies multiclass")
+    assert "1 of 1 cells hold." in text
+    assert "| 3 | 100 |" in text
+    failing = [rows[0] | {"lower_misses": "1.0"}]
+    assert "0 of 1 cells hold" in multiclass.page(failing, plan, "command")

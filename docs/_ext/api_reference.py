@@ -17,6 +17,7 @@ MODULES = {
     "caldist.inference": "Intervals, tests and comparisons, with what belongs to them.",
     "caldist.repairing": "What a repair is made of.",
     "caldist.monitoring": "An alarm that may be looked at after every batch.",
+    "caldist.multiclass": "Several classes: matrices of probabilities.",
     "caldist.plots": "Figures that keep their numbers. They need the extra ``report``.",
     "caldist.reporting": "What a report holds.",
     "caldist.engines": "Tables of any size to summaries. Engines come with the extra ``engines``.",

@@ -4,6 +4,7 @@ from . import certificates as certificates
 from . import engines as engines
 from . import inference as inference
 from . import monitoring as monitoring
+from . import multiclass as multiclass
 from . import plots as plots
 from . import repairing as repairing
 from . import reporting as reporting
@@ -81,8 +82,8 @@ from .measures.upper_distance import upper_distance as upper_distance
 from .measures.weighted_ce import weighted_ce as weighted_ce
 from .monitoring import Monitor as Monitor
 from .monitoring import Step as Step
-from .multiclass import one_vs_rest as one_vs_rest
-from .multiclass import top_label as top_label
+from .multiclass.reductions import one_vs_rest as one_vs_rest
+from .multiclass.reductions import top_label as top_label
 from .repairing import CalibrationMap as CalibrationMap
 from .repairing import Repair as Repair
 from .repairing import certify_map as certify_map

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from caldist.kernels import (
         bets,
         chain,
+        coupling,
         experts,
+        flow,
         gaussian,
         grouping,
         interior_point,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
         recalibration,
         replicates,
         shifts,
+        simplex,
         smooth,
         support,
     )
@@ -40,7 +43,9 @@ __all__ = [
     "COMPILED",
     "bets",
     "chain",
+    "coupling",
     "experts",
+    "flow",
     "gaussian",
     "grouping",
     "interior_point",
@@ -51,6 +56,7 @@ __all__ = [
     "recalibration",
     "replicates",
     "shifts",
+    "simplex",
     "smooth",
     "support",
 ]

@@ -23,7 +23,8 @@ _NUMBER_KINDS = "buif"
 _ORDER = "The order is (y_true, y_prob)."
 _MATRIX_REMEDY = (
     "Binary measures take the probability of label 1 as one column, for example y_prob[:, 1]. "
-    "For several classes reduce explicitly with caldist.top_label or caldist.one_vs_rest."
+    "For several classes use caldist.multiclass, for example multiclass.classwise_distance, or "
+    "reduce explicitly with caldist.top_label or caldist.one_vs_rest."
 )
 
 
@@ -165,8 +166,8 @@ def _fail_label(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> NoRet
         why = f"a label is 0 or 1. Labels -1 and 1 become 0 and 1 with ({name} == 1)."
     elif 1 < found < math.inf and bool(np.all(np.floor(array) == array)):
         why = (
-            "a label is 0 or 1. For several classes reduce explicitly with caldist.top_label or "
-            "caldist.one_vs_rest."
+            "a label is 0 or 1. For several classes use caldist.multiclass, or reduce explicitly "
+            "with caldist.top_label or caldist.one_vs_rest."
         )
     else:
         why = "a label is 0 or 1."

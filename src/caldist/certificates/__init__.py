@@ -6,6 +6,7 @@ NumPy and in O(n log n); no code is shared with the solvers that found them.
 """
 
 from caldist.certificates._base import Certificate, CertificateError
+from caldist.certificates._classes import ClassCertificate
 from caldist.certificates._gap import GapCertificate
 from caldist.certificates._lower import LowerCertificate
 from caldist.certificates._smooth import SmoothCertificate
@@ -14,6 +15,7 @@ from caldist.certificates._upper import UpperCertificate
 __all__ = [
     "Certificate",
     "CertificateError",
+    "ClassCertificate",
     "GapCertificate",
     "LowerCertificate",
     "SmoothCertificate",

@@ -15,8 +15,10 @@ from caldist.data.joint import Joint
 
 if TYPE_CHECKING:
     from caldist.certificates._base import Certificate
+    from caldist.certificates._classes import ClassCertificate
 
 _FORMAT = "caldist-certificate-1"
+_CLASSES = "caldist-class-certificate-1"
 _JOINT = {f"joint.{name}": name for name in JOINT_FORMATS[JOINT]}
 
 
@@ -60,6 +62,31 @@ def _certificate(
         raise ValueError(message)
     joint = Joint._from_content(arrays)  # noqa: SLF001 -- the same arrays as in its own file
     return kinds[measure](joint=joint, **values)
+
+
+def save_classes(certificate: ClassCertificate, path: str | os.PathLike[str]) -> None:
+    """Write a certificate of several classes, its matrix row by row."""
+    content = {field.name: getattr(certificate, field.name) for field in fields(certificate)}
+    content["n_classes"] = np.int64(certificate.prediction.shape[1])
+    content["prediction"] = certificate.prediction.ravel()
+    write(path, content, format_name=_CLASSES)
+
+
+def load_classes(path: str | os.PathLike[str], names: list[str]) -> dict[str, Any]:
+    """Read what :func:`save_classes` wrote, by the names of its fields."""
+    members = {*names, "n_classes"}
+    content = read(path, formats={_CLASSES: members}, what="a certificate of several classes")
+    wrong = sorted(members - content.keys())
+    values = {name: array if array.ndim else array.item() for name, array in content.items()}
+    try:
+        if wrong:
+            message = f"{wrong[0]!r} is missing."
+            raise ValueError(message)  # noqa: TRY301 -- one message for all
+        matrix = np.asarray(values["prediction"]).reshape(-1, int(values.pop("n_classes")))
+    except (TypeError, ValueError, OverflowError) as error:
+        message = f"{os.fspath(path)!r} is not a valid certificate of several classes: {error}"
+        raise ValueError(message) from error
+    return values | {"prediction": matrix}
 
 
 def _proof(kind: type[Certificate]) -> list[str]:

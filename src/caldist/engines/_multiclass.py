@@ -9,9 +9,9 @@ from typing import Any
 import narwhals as nw
 
 from caldist import _validate
+from caldist.data.class_rows import ROW_SUM_TOLERANCE
 from caldist.engines._columns import Columns
 from caldist.engines._query import Rows, check_weight, missing
-from caldist.multiclass import ROW_SUM_TOLERANCE
 
 
 @dataclass(frozen=True)

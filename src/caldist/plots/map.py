@@ -18,7 +18,7 @@ from caldist.plots import _data, _histograms, _style
 from caldist.plots._data import Cells
 from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
 from caldist.plots.reliability import smooth_curve
-from caldist.repairing.calibration_map import CalibrationMap
+from caldist.repairing.calibration_map import CalibrationMap, mapped
 from caldist.repairing.repair import Method, Repair, repair
 
 if TYPE_CHECKING:
@@ -320,17 +320,17 @@ def map_curve(name: str, table: CalibrationMap, rows: Rows | None) -> MapCurve:
     if rows is None:
         return MapCurve(name, table.x, table.y)
     v, (mass0, mass1) = rows.joint.prediction, rows.joint.normalized()
-    mass, mapped = mass0 + mass1, table(v)
-    largest = next(end for end in _LARGEST if max(v[-1], mapped[-1]) <= end)
+    mass, value = mass0 + mass1, mapped(table, v)
+    largest = next(end for end in _LARGEST if max(v[-1], value[-1]) <= end)
     before = smooth_curve(v, mass0, mass1, Cells.of(rows).chance_width())
-    after = smooth_curve(mapped, mass0, mass1, Cells.of(rows, mapped).chance_width())
+    after = smooth_curve(value, mass0, mass1, Cells.of(rows, value).chance_width())
     return MapCurve(
         name,
         table.x,
         table.y,
         largest=largest,
         mass_before=_histograms.histogram(v / largest, mass),
-        mass_after=_histograms.histogram(mapped / largest, mass),
+        mass_after=_histograms.histogram(value / largest, mass),
         deciles=v[_data.quantile_places(mass)],
         before_prediction=before[0],
         before_frequency=before[1],

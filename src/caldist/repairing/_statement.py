@@ -40,7 +40,7 @@ from caldist.measures.corp import corp
 from caldist.measures.lower_distance import TOLERANCE, lower_distance
 from caldist.measures.random_interval_ce import RandomIntervalNorm
 from caldist.measures.smooth_ce import smooth_ce
-from caldist.repairing.calibration_map import CalibrationMap
+from caldist.repairing.calibration_map import CalibrationMap, mapped
 
 _OUTER = 30  # the random stream of the folds that losses come from, and those after it
 _NARROW = 64.0  # cells to a bin
@@ -131,9 +131,9 @@ def _alike(units: Units) -> bool:
     return equal and units.heaviest is None  # sums hide how unequal weights are
 
 
-def mapped(units: Units, table: CalibrationMap) -> Units:
+def mapped_units(units: Units, table: CalibrationMap) -> Units:
     """Return the rows with mapped predictions; those that became equal share a place."""
-    value = table(units.prediction)
+    value = mapped(table, units.prediction)
     new = np.append(True, np.diff(value) > 0)
     prediction = value[new]
     place = (np.cumsum(new) - 1)[units.place]
@@ -361,7 +361,7 @@ def rounding_of(joint: Joint, table: CalibrationMap) -> float:
     low = joint.grid.cell * joint.grid.width
     high = np.minimum(low + joint.grid.width, 1.0)
     mass = (joint.mass0 + joint.mass1) / joint.total
-    return 2 * float(mass @ (table(high) - table(np.minimum(low, 1.0))))
+    return 2 * float(mass @ (mapped(table, high) - mapped(table, np.minimum(low, 1.0))))
 
 
 # -- losses --------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ def losses(
     """
     v = units.prediction
     if isinstance(make, CalibrationMap):
-        after = make(v)[units.place]
+        after = mapped(make, v)[units.place]
     else:
         dealt = deal_evenly(units, resampler.stream(_OUTER))
         units, fold = dealt.units, dealt.fold[0]
@@ -390,7 +390,8 @@ def losses(
             if others is None:
                 after[own] = v[units.place[own]]
             else:
-                after[own] = make(_compact(others[0]), _OUTER + 1 + k)(v)[units.place[own]]
+                table = make(_compact(others[0]), _OUTER + 1 + k)
+                after[own] = mapped(table, v)[units.place[own]]
     before = v[units.place]
     z = -normal_quantile(risk / 2)
     return MappingProxyType(

@@ -75,7 +75,7 @@ class CalibrationMap:
     def __init__(
         self, x: ArrayLike, y: ArrayLike, *, provenance: Mapping[str, Any] | None = None
     ) -> None:
-        knots, values = _validate.probabilities(x, "x"), _validate.probabilities(y, "y")
+        knots, values = _fractions(x, "x"), _fractions(y, "y")
         _validate.check_size("y", values.size, "x", knots.size)
         if knots.size > _MOST:
             message = f"x has {knots.size:,} knots; a table has at most {_MOST:,}."
@@ -125,21 +125,11 @@ class CalibrationMap:
         """
         array = _validate.real_array(y_prob, "y_prob")
         if array.ndim == 0:
-            return float(self._mapped(_validate.probabilities(array.reshape(1), "y_prob"))[0])
+            return float(mapped(self, _validate.probabilities(array.reshape(1), "y_prob"))[0])
         if array.size == 0:
             return np.empty(array.shape)
         flat = _validate.probabilities(array.reshape(-1), "y_prob")
-        return self._mapped(flat).reshape(array.shape)
-
-    def _mapped(self, v: Vector) -> Vector:
-        """Return the values; never above the next knot's, so that rounding keeps the order."""
-        x, y = self.x, self.y
-        if x.size == 1:
-            return np.full(v.size, y[0])
-        at = np.clip(np.searchsorted(x, v, side="right") - 1, 0, x.size - 2)
-        part = (np.clip(v, x[0], x[-1]) - x[at]) / np.diff(x)[at]
-        value = y[at] + part * np.diff(y)[at]
-        return np.where(v >= x[-1], y[-1], np.minimum(value, y[at + 1]))
+        return mapped(self, flat).reshape(array.shape)
 
     def inverse(self, value: ArrayLike) -> tuple[Any, Any]:
         """Return the least and the largest score that are mapped to a value.
@@ -311,3 +301,26 @@ def _check_numbers(name: str, values: object) -> None:
         if not number or not 0 <= value <= 1:
             message = f"{name}[{at}] is {_validate.show(value)}; it must be a number in [0, 1]."
             raise ValueError(message)
+
+
+def mapped(table: CalibrationMap, v: Vector) -> Vector:
+    """Return the values of predictions that were checked.
+
+    They are never above the next knot's, so that rounding keeps the order.
+    """
+    x, y = table.x, table.y
+    if x.size == 1:
+        return np.full(v.size, y[0])
+    at = np.clip(np.searchsorted(x, v, side="right") - 1, 0, x.size - 2)
+    part = (np.clip(v, x[0], x[-1]) - x[at]) / np.diff(x)[at]
+    value = y[at] + part * np.diff(y)[at]
+    return np.where(v >= x[-1], y[-1], np.minimum(value, y[at + 1]))
+
+
+def _fractions(values: ArrayLike, name: str) -> Vector:
+    array = _validate.real_vector(values, name)
+    outside = ~((array >= 0) & (array <= 1))
+    if outside.any():
+        why = "a table maps probabilities to probabilities, between 0 and 1."
+        _validate.fail(name, array, outside, why)
+    return np.ascontiguousarray(array, dtype=np.float64)

@@ -26,7 +26,7 @@ from caldist.repairing import _statement, _table
 from caldist.repairing._fits import CELLS, Candidate, Counts, Fit, fit_all, sharp_margins
 from caldist.repairing._select import CANDIDATES, CandidateLoss, fit_method
 from caldist.repairing._statement import LossChange, RepairBounds
-from caldist.repairing.calibration_map import CalibrationMap
+from caldist.repairing.calibration_map import CalibrationMap, mapped
 
 Method = Literal["auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "slope"]
 Guarantee = Literal["resampling", "finite_sample"]
@@ -362,7 +362,7 @@ def certify_map(
     free = fit_all(merged, [Candidate("soft", math.inf)])[0]
     remainder = 0.0
     if table is not None:
-        remainder = _statement.penalty(units, table(units.prediction), free.starts, 0)
+        remainder = _statement.penalty(units, mapped(table, units.prediction), free.starts, 0)
     return _stated(
         rows,
         units,
@@ -523,14 +523,14 @@ def _stated(
     after, losses = before, _NO_LOSS
     resolution, auc_after = None, None
     if table is not None:
-        mapped = _statement.mapped(units, table)
-        joint = _statement.joint_of(mapped)
+        after_map = _statement.mapped_units(units, table)
+        joint = _statement.joint_of(after_map)
         resolution, auc_after = corp(joint), _auc(joint)
         if not reason and level is not None and make is not None:
             risk = 1 - level
             before = _statement.bounds_before(rows, units, risk, asked.guarantee, asked.resampler)
             after = _statement.bounds_after(
-                mapped,
+                after_map,
                 risk,
                 asked.guarantee,
                 asked.resampler,

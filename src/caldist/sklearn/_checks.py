@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from caldist import _validate
 from caldist._util.types import Vector
-from caldist.multiclass import ROW_SUM_TOLERANCE
+from caldist.data.class_rows import ROW_SUM_TOLERANCE
 from caldist.repairing.calibration_map import CalibrationMap
 
 Bounds = Literal["warn", "raise", "clip"]

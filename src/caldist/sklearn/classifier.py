@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from caldist import _validate
 from caldist._util.results import plain
 from caldist._util.types import Vector
-from caldist.multiclass import one_vs_rest, top_label
+from caldist.multiclass.reductions import one_vs_rest, top_label
 from caldist.repairing.calibration_map import CalibrationMap
 from caldist.repairing.repair import Guarantee, Method, Repair, certify_map, repair
 from caldist.sklearn import _checks

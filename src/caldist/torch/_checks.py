@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from caldist import _validate, multiclass
+from caldist import _validate
+from caldist.data.class_rows import ROW_SUM_TOLERANCE, probability_matrix
 
 
 def real_tensor(value: object, name: str) -> Tensor:
@@ -135,7 +136,7 @@ def check_class_values(prob: Tensor, target: Tensor, *, from_logits: bool) -> No
     """Raise unless rows are probabilities that sum to 1 and targets are numbers of columns."""
     low, high = torch.aminmax(prob)
     off = (prob.sum(dim=1, dtype=torch.float64) - 1).abs().amax()
-    good = (low >= 0) & (high <= 1) & (off <= multiclass.ROW_SUM_TOLERANCE)
+    good = (low >= 0) & (high <= 1) & (off <= ROW_SUM_TOLERANCE)
     columns = prob.shape[1]
     if target.is_floating_point():
         known = (target >= 0) & (target < columns) & (target.floor() == target)
@@ -153,7 +154,7 @@ def check_class_values(prob: Tensor, target: Tensor, *, from_logits: bool) -> No
                 "not +inf."
             )
             raise ValueError(message)
-    multiclass._probability_matrix(matrix, "preds")  # noqa: SLF001 -- for its messages
+    probability_matrix(matrix, "preds")  # for its messages
     _validate.fail(
         "target",
         _array(target),

@@ -1,0 +1,366 @@
+"""Several classes: ``ClassRows``, a matrix of probabilities checked once, and its summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caldist import _validate
+from caldist._util.frames import library_of
+from caldist._util.types import Integers, Vector
+from caldist.data.categories import number_labels
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+
+Classes = Sequence[Hashable]
+
+# Rows of a probability matrix may miss a sum of 1 by this much: what half precision or a file with
+# four decimals loses, far less than logits or independent scores do.
+ROW_SUM_TOLERANCE = 1e-2
+
+_EXACT = 1e-12  # what the sum of a row of double precision may miss 1 by; more is divided out
+_SAME = 1e-9  # by how much, in proportion, totals of summaries of the same rows may differ
+_BLOCK = 16  # columns that are taken from a matrix at once
+
+
+class ClassRows:
+    """A sample with several classes: labels, and a row of probabilities for each.
+
+    The matrix stays as it was given, in its own precision. Rows whose sum misses 1 by more than
+    rounding are divided by it, column by column as they are asked for.
+
+    Attributes
+    ----------
+    label
+        The number of each row's class.
+    names
+        What the classes are called, in the order of the columns.
+    weight
+        The weights of the rows, or None.
+    library
+        Which frame library the matrix came from, if any.
+    """
+
+    def __init__(
+        self,
+        label: Integers,
+        matrix: NDArray[Any],
+        names: list[Any],
+        weight: Vector | None = None,
+        *,
+        library: str | None = None,
+    ) -> None:
+        self.label, self.names, self.weight, self.library = label, names, weight, library
+        self._matrix = matrix
+        total = matrix.sum(axis=1, dtype=np.float64)
+        off = np.abs(total - 1) > _EXACT
+        self._total = np.where(off, total, 1.0) if off.any() else None
+
+    @classmethod
+    def of(
+        cls,
+        y_true: ArrayLike | ClassRows,
+        y_prob: ArrayLike | None = None,
+        *,
+        classes: Classes | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> ClassRows:
+        """Check labels and a matrix of probabilities."""
+        if isinstance(y_true, ClassRows):
+            return y_true
+        if isinstance(y_true, Joint) or isinstance(y_prob, Joint):
+            argument = "y_true" if isinstance(y_true, Joint) else "y_prob"
+            message = (
+                f"{argument} is a Joint, which has one column of predictions: pass labels and a "
+                "matrix, or use the function of the same name for two classes."
+            )
+            raise TypeError(message)
+        if _are_summaries(y_true):
+            message = (
+                "y_true holds a Joint for each class, which say nothing of single rows: this needs "
+                "labels and a matrix. multiclass.classwise_distance and classwise_table take them."
+            )
+            raise TypeError(message)
+        if y_prob is None:
+            message = (
+                "y_prob is None: pass a matrix, with a row per example and a column per class."
+            )
+            raise TypeError(message)
+        matrix = probability_matrix(y_prob)
+        names = class_names(classes, matrix.shape[1])
+        if classes is None:
+            hint = " For other labels pass classes=[…], in the order of the columns."
+            label = class_numbers(y_true, matrix.shape[0], matrix.shape[1], hint)
+        else:
+            label = _named_numbers(y_true, matrix.shape[0], names)
+        weight = None
+        if sample_weight is not None:
+            weight = _validate.weights(sample_weight, matrix.shape[0])
+        return cls(label, matrix, names, weight, library=library_of(y_prob))
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.label.size
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self._matrix.shape[1])
+
+    @cached_property
+    def share(self) -> Vector:
+        """The weight of each row, divided by that of all."""
+        if self.weight is None:
+            return np.full(self.n_rows, 1 / self.n_rows)
+        return np.asarray(self.weight / self.weight.sum())
+
+    @cached_property
+    def dense(self) -> Vector:
+        """The matrix in double precision, rows summing to 1; a copy only where that changes it."""
+        matrix = np.ascontiguousarray(self._matrix, dtype=np.float64)
+        return matrix if self._total is None else matrix / self._total[:, None]
+
+    @cached_property
+    def own(self) -> Vector:
+        """The probability of each row's own class."""
+        own = self._matrix[np.arange(self.n_rows), self.label].astype(np.float64)
+        return own if self._total is None else own / self._total
+
+    @cached_property
+    def mean_residual(self) -> Vector:
+        """E[y_j - v_j] of each class j."""
+        seen = np.bincount(self.label, self.share, self.n_classes)
+        share = self.share if self._total is None else self.share / self._total
+        if self._matrix.dtype == np.float64:
+            return np.asarray(seen - share @ self._matrix)
+        return np.array([seen[j] - self.share @ v for j, v in enumerate(self.columns())])
+
+    def columns(self) -> Iterator[Vector]:
+        """Give the probabilities of each class, as contiguous numbers of double precision."""
+        for start in range(0, self.n_classes, _BLOCK):
+            block = self._matrix[:, start : start + _BLOCK].T.astype(np.float64, order="C")
+            if self._total is not None:
+                block /= self._total
+            yield from block
+
+    def problem(self, prediction: Vector, number: int) -> Rows:
+        """Return the binary problem of one class against the rest, given its column."""
+        label = (self.label == number).view(np.uint8)
+        return Rows(label, prediction, self.weight, library=self.library)
+
+    def problems(self) -> Iterator[Rows]:
+        """Give the binary problem of each class against the rest."""
+        for number, prediction in enumerate(self.columns()):
+            yield self.problem(prediction, number)
+
+    @cached_property
+    def binary(self) -> Rows:
+        """Two classes as the binary problem of the second."""
+        *_, last = self.problems()
+        return last
+
+    def take(self, which: Integers) -> ClassRows:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[which]
+        part = ClassRows(self.label[which], self._matrix[which], self.names, weight)
+        part.library = self.library
+        return part
+
+
+class ClassJoints:
+    """A joint for each class against the rest, all of the same rows.
+
+    Attributes
+    ----------
+    names
+        What the classes are called.
+    joints
+        Their joints.
+    """
+
+    library = None
+
+    def __init__(self, names: list[Any], joints: list[Joint]) -> None:
+        self.names, self.joints = names, joints
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.joints)
+
+    def problems(self) -> Iterator[Rows]:
+        """Give the binary problem of each class against the rest."""
+        for joint in self.joints:
+            yield Rows.of(joint)
+
+    @cached_property
+    def binary(self) -> Rows:
+        """Two classes as the binary problem of the second."""
+        return Rows.of(self.joints[-1])
+
+    @classmethod
+    def of(cls, joints: Mapping[Any, Any] | Sequence[Any], classes: Classes | None) -> ClassJoints:
+        """Check that the joints are those of all classes of the same rows."""
+        if isinstance(joints, Mapping):
+            if classes is not None:
+                message = (
+                    "classes was given beside a dict, whose keys are the classes: leave it out."
+                )
+                raise TypeError(message)
+            names = list(joints)
+            values = list(joints.values())
+        else:
+            values = list(joints)
+            names = class_names(classes, len(values))
+        for name, joint in zip(names, values, strict=True):
+            if not isinstance(joint, Joint):
+                message = (
+                    f"y_true[{name!r}] is of type {type(joint).__name__}; in place of labels there "
+                    "must be a caldist.Joint for each class, as summarize_one_vs_rest returns."
+                )
+                raise TypeError(message)
+        if len(values) < 2:
+            message = (
+                f"y_true has {len(values)} joint; a joint for each class is needed, two or more."
+            )
+            raise ValueError(message)
+        total = values[0].total
+        for name, joint in zip(names, values, strict=True):
+            if not abs(joint.total - total) <= _SAME * total:
+                message = (
+                    f"y_true[{name!r}] has mass {joint.total:.10g} and y_true[{names[0]!r}] has "
+                    f"{total:.10g}: they must be summaries of the same rows."
+                )
+                raise ValueError(message)
+        true = sum(float(joint.mass1.sum()) for joint in values)
+        if not abs(true - total) <= _SAME * total:
+            message = (
+                f"y_true has mass {true:.10g} of label 1 over all classes and {total:.10g} in all: "
+                "each row has exactly one class, so these must be equal. Pass the joints of all "
+                "classes."
+            )
+            raise ValueError(message)
+        return cls(names, values)
+
+
+def class_source(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    classes: Classes | None = None,
+    sample_weight: Any = None,
+) -> ClassRows | ClassJoints:
+    """Check rows, or the joints that stand for them: a dict from class to joint, or a list."""
+    if not _are_summaries(y_true):
+        return ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+    for name, value in (("y_prob", y_prob), ("sample_weight", sample_weight)):
+        if value is not None:
+            message = (
+                f"{name} was given beside a Joint for each class, which have it in them: leave it "
+                "out."
+            )
+            raise TypeError(message)
+    return ClassJoints.of(y_true, classes)
+
+
+def _are_summaries(y_true: object) -> bool:
+    if isinstance(y_true, Mapping):
+        return any(isinstance(item, Joint) for item in y_true.values())
+    return isinstance(y_true, list | tuple) and any(isinstance(item, Joint) for item in y_true)
+
+
+def sums_by(number: Integers, values: Vector, size: int) -> Vector:
+    """Return the sum of the values of each number from 0 to ``size`` - 1."""
+    return np.bincount(number, values, size).astype(np.float64, copy=False)
+
+
+def class_names(classes: Classes | None, size: int) -> list[Any]:
+    """Return what the columns are called."""
+    if classes is None:
+        return list(range(size))
+    if isinstance(classes, str | bytes | Mapping) or not hasattr(classes, "__iter__"):
+        message = f"classes is {_validate.show(classes)}; it must list {size} classes."
+        raise TypeError(message)
+    names = [item.item() if isinstance(item, np.generic) else item for item in classes]
+    for at, name in enumerate(names):
+        if not isinstance(name, Hashable):
+            message = (
+                f"classes[{at}] is {_validate.show(name)}: the name of a class must be hashable."
+            )
+            raise TypeError(message)
+    if len(names) != size or len(set(names)) != size:
+        message = (
+            f"classes is {_validate.show(names)}; it must name {size} different classes, one for "
+            "each column of y_prob."
+        )
+        raise ValueError(message)
+    return names
+
+
+def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Integers:
+    """Return labels that are the numbers of their classes."""
+    array = _validate.real_vector(y_true, "y_true")
+    _validate.check_size("y_true", array.size, "y_prob", size)
+    bad = ~((array >= 0) & (array < count) & (np.floor(array) == array))
+    if bad.any():
+        why = f"with {count} columns a class is an integer from 0 to {count - 1}.{hint}"
+        _validate.fail("y_true", array, bad, why)
+    return array.astype(np.int64)
+
+
+def _named_numbers(y_true: object, size: int, names: list[Any]) -> Integers:
+    """Return the number of each row's class, labels being names of classes."""
+    labels, code = number_labels(y_true, size, "y_true")
+    number = {name: at for at, name in enumerate(names)}
+    result = np.array([number.get(label, -1) for label in labels], dtype=np.int64)[code]
+    if (result < 0).any():
+        at = _validate.first(result < 0)
+        message = (
+            f"y_true[{at}] is {_validate.show(labels[code[at]])}, which is none of classes, "
+            f"{_validate.show(names)}: add it, with its column of y_prob, or drop those rows."
+        )
+        raise ValueError(message)
+    return result
+
+
+def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
+    """Return a matrix with a row per example and a column per class, rows summing to 1.
+
+    It is not copied, and keeps its precision.
+    """
+    array = _validate.real_array(values, name)
+    if array.ndim != 2:
+        message = (
+            f"{name} has shape {array.shape}; a matrix is needed, with a row per example and a "
+            "column per class. For one column of probabilities use the binary measures directly."
+        )
+        raise ValueError(message)
+    if array.shape[0] == 0:
+        message = f"{name} is empty: at least one row is needed."
+        raise ValueError(message)
+    if array.shape[1] < 2:
+        message = f"{name} has {array.shape[1]} columns; a column per class needs at least two."
+        raise ValueError(message)
+    if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
+        bad = ~((array >= 0) & (array <= 1))
+        row, column = divmod(_validate.first(bad.ravel()), bad.shape[1])
+        message = (
+            f"{name}[{row}, {column}] is {_validate.show(array[row, column])}: a probability lies "
+            "between 0 and 1. If these are logits, apply the softmax first."
+        )
+        raise ValueError(message)
+    total = array.sum(axis=1, dtype=np.float64)
+    off = np.abs(total - 1) > ROW_SUM_TOLERANCE
+    if off.any():
+        row = _validate.first(off)
+        message = (
+            f"{name}[{row}] sums to {total[row]:.6g}: the probabilities of the classes sum to 1 in "
+            "each row. For independent labels use one binary measure per column."
+        )
+        raise ValueError(message)
+    return array

@@ -1,0 +1,213 @@
+"""Several classes: intervals, brackets of the population, tests and comparisons."""
+
+import math
+
+import numpy as np
+import pytest
+
+import caldist
+import class_oracles as oracles
+from caldist import _kernels, multiclass
+
+needs_speed = pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes with plain kernels")
+SMALL = 120 if _kernels.COMPILED else 40
+
+
+def within(count, trials, level):
+    """Whether so many of the trials are plausible at this level: 4 standard errors."""
+    return count <= trials * level + 4 * math.sqrt(trials * level * (1 - level))
+
+
+# -- intervals -------------------------------------------------------------------------------------
+
+
+def test_two_classes_have_the_binary_interval():
+    y, V = oracles.softmax(SMALL, 2, 1.5, 2.0, 0)
+    for measure, twin in (
+        ("classwise_distance", caldist.lower_distance),
+        ("smooth_ce", caldist.smooth_ce),
+    ):
+        found = multiclass.confidence_interval(y, V, measure=measure, rng=5)
+        expected = caldist.confidence_interval(y, V[:, 1], measure=twin, method="split", rng=5)
+        assert (found.value, found.lower, found.upper) == (
+            expected.value,
+            expected.lower,
+            expected.upper,
+        )
+
+
+@needs_speed
+@pytest.mark.parametrize("k", [3, 10])
+def test_limits_of_calibrated_predictions(k):
+    trials, missed = 25, 0
+    for seed in range(trials):
+        y, V = oracles.softmax(150, k, 2.0, 1.0, seed)
+        interval = multiclass.confidence_interval(y, V, confidence_level=0.8, rng=seed)
+        missed += interval.lower > 0
+    assert within(missed, trials, 0.1)
+
+
+@needs_speed
+def test_limits_of_predictions_that_are_too_sharp():
+    y, V = oracles.softmax(100_000, 3, 1.5, 1.5, 99)
+    truth = multiclass.classwise_distance(y, V, tol=1e-4)
+    trials, below, above, found = 25, 0, 0, []
+    for seed in range(trials):
+        y, V = oracles.softmax(1000, 3, 1.5, 1.5, seed)
+        interval = multiclass.confidence_interval(y, V, confidence_level=0.8, rng=seed)
+        below += interval.lower > truth
+        above += interval.upper < truth
+        found.append(interval.lower)
+    assert within(below, trials, 0.1)
+    assert within(above, trials, 0.1)
+    assert np.mean(found) > truth / 4
+
+
+def test_the_order_of_rows_does_not_matter():
+    y, V = oracles.softmax(SMALL, 3, 1.5, 9.0, 0)
+    V = V[:, [1, 2, 0]]
+    weight = np.random.default_rng(0).uniform(0.5, 1, SMALL)
+    order = np.random.default_rng(1).permutation(SMALL)
+    first = multiclass.confidence_interval(y, V, sample_weight=weight)
+    second = multiclass.confidence_interval(y[order], V[order], sample_weight=weight[order])
+    for name in ("value", "lower", "upper"):
+        assert getattr(first, name) == pytest.approx(getattr(second, name), abs=1e-9)
+    other = multiclass.confidence_interval(y, V, sample_weight=weight, rng=1)
+    assert 0 < other.lower != first.lower
+
+
+@needs_speed
+def test_the_interval_of_smooth_ce_sees_the_ring():
+    y, V, weight = oracles.ring(points=36, radius=0.3, turn=0.9)
+    rng = np.random.default_rng(0)
+    rows = rng.choice(y.size, 1500, p=np.maximum(weight, 0) / np.maximum(weight, 0).sum())
+    found = multiclass.confidence_interval(y[rows], V[rows], measure="smooth_ce")
+    assert found.lower > 0.005
+    assert found.value <= found.upper
+    assert multiclass.confidence_interval(y[rows], V[rows]).lower < 0.005
+
+
+def test_few_rows_are_warned_of():
+    V = np.full((12, 3), 1 / 3)
+    with pytest.warns(UserWarning, match="only 0 of 12 rows"):
+        multiclass.confidence_interval(np.zeros(12, int), V)
+
+
+@needs_speed
+@pytest.mark.parametrize("beta", [1.0, 2.0])
+def test_the_bracket_of_the_population(beta):
+    y, V = oracles.softmax(600, 3, 1.5, beta, 0)
+    bracket = multiclass.distance_bracket(y, V, confidence_level=0.95)
+    assert isinstance(bracket, caldist.PopulationBracket)
+    y, V = oracles.softmax(3000, 3, 1.5, beta, 1)
+    large = multiclass.distance_bracket(y, V, tol=1e-4)
+    assert bracket.lower <= large.upper
+    assert bracket.upper >= large.lower
+    assert 0 <= bracket.lower < bracket.upper < 0.25
+    assert "With 95% confidence" in str(bracket)
+
+
+def test_the_cost_of_cells_is_at_least_that_of_the_map():
+    """E TV(v, mean label without the row) ≥ E TV(v, E[y | cell]), for every law."""
+    from caldist.data.class_rows import ClassRows
+    from caldist.multiclass._cells import cell_cost
+
+    rng = np.random.default_rng(0)
+    v = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
+    truth = np.array([[0.5, 0.4, 0.1], [0.3, 0.1, 0.6]])
+    cost = 0.5 * np.abs(v - truth).sum(axis=1).mean()
+    found = []
+    for _ in range(200):
+        cell = np.repeat([0, 1], 10)
+        y = np.array([rng.choice(3, p=truth[c]) for c in cell])
+        found.append(cell_cost(ClassRows.of(y, v[cell]), cell)[0])
+    assert np.mean(found) > cost - 4 * np.std(found) / math.sqrt(200)
+
+
+# -- tests -----------------------------------------------------------------------------------------
+
+STATISTICS = ["auto", "classwise_smooth_ce", "kernel_ce", "brier_score", "top_label"]
+
+
+@pytest.mark.parametrize("measure", STATISTICS)
+def test_the_size_of_the_test(measure):
+    trials, rejected = 60, 0
+    for seed in range(trials):
+        y, V = oracles.softmax(30, 3, 1.5, 1.0, seed)
+        result = multiclass.calibration_test(y, V, measure=measure, n_resamples=39, rng=seed)
+        rejected += result.pvalue <= 0.1
+    assert within(rejected, trials, 0.1)
+
+
+@pytest.mark.parametrize("measure", STATISTICS)
+def test_the_test_finds_predictions_that_are_too_sharp(measure):
+    y, V = oracles.softmax(400, 3, 1.5, 4.0, 0)
+    result = multiclass.calibration_test(y, V, measure=measure, n_resamples=99, rng=0)
+    assert result.pvalue <= 0.04
+    assert result.measure == measure
+    assert result == multiclass.calibration_test(y, V, measure=measure, n_resamples=99, rng=0)
+
+
+def test_the_kernel_sees_the_ring_and_projections_do_not():
+    y, V, weight = oracles.ring(turn=0.9)
+    rng = np.random.default_rng(0)
+    rows = rng.choice(y.size, 1000, p=np.maximum(weight, 0) / np.maximum(weight, 0).sum())
+    result = multiclass.calibration_test(y[rows], V[rows], n_resamples=99, rng=0)
+    p = {part.measure: part.pvalue for part in result.components}
+    assert p["kernel_ce"] == 0.01
+    assert min(p["classwise_smooth_ce"], p["brier_score"]) > 0.02
+
+
+def test_statistics_with_two_classes():
+    y, V = oracles.softmax(80, 2, 1.5, 2.0, 0)
+    smooth = multiclass.calibration_test(y, V, measure="classwise_smooth_ce", n_resamples=9, rng=0)
+    assert smooth.statistic == pytest.approx(caldist.smooth_ce(y, V[:, 1]))
+    brier = multiclass.calibration_test(y, V, measure="brier_score", n_resamples=9, rng=0)
+    twin = caldist.calibration_test(y, V[:, 1], measure="spiegelhalter", n_resamples=9, rng=0)
+    assert brier.statistic == pytest.approx(abs(twin.statistic))
+
+
+def test_labels_are_drawn_with_their_probabilities():
+    from caldist._kernels import simplex
+
+    V = np.array([[0.2, 0.0, 0.8], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]])
+    label = np.empty(3, dtype=np.int64)
+    for uniform, expected in (
+        ([0.1, 0.0, 0.4], [0, 1, 0]),
+        ([0.2, 0.999, 0.5], [2, 1, 1]),
+        ([1.0, 1.0, 1.0], [2, 1, 1]),
+    ):
+        simplex.draw(V, np.array(uniform), label)
+        assert label.tolist() == expected
+
+
+# -- comparisons -----------------------------------------------------------------------------------
+
+
+def test_two_classes_are_compared_as_binary_models():
+    y, V = oracles.softmax(SMALL, 2, 1.5, 1.0, 0)
+    W = V**3 / (V**3).sum(axis=1, keepdims=True)
+    found = multiclass.compare(y, V, W, n_resamples=99, rng=0)
+    assert found == caldist.compare(y, V[:, 1], W[:, 1], n_resamples=99, rng=0)
+
+
+def test_a_comparison_and_its_mirror():
+    y, V = oracles.softmax(2000, 3, 1.5, 1.0, 0)
+    W = V**4 / (V**4).sum(axis=1, keepdims=True)
+    one = multiclass.compare(y, V, W, n_resamples=99, rng=0)
+    other = multiclass.compare(y, W, V, n_resamples=99, rng=0)
+    assert one.upper < 0 < other.lower
+    assert one.pvalue == other.pvalue <= 0.05
+    assert (one.lower, one.upper) == pytest.approx((-other.upper, -other.lower))
+    parts = [0.5 * caldist.smooth_ce(a, b) for a, b in caldist.one_vs_rest(y, V)]
+    assert one.value_a == pytest.approx(sum(parts))
+    same = multiclass.compare(y, V, V, n_resamples=99, rng=0)
+    assert (same.difference, same.lower, same.upper) == (0, 0, 0)
+
+
+def test_bad_comparisons():
+    y, V = oracles.softmax(40, 3, 1.5, 1.0, 0)
+    with pytest.raises(ValueError, match=r"y_prob_b\[0, 0\] is 2"):
+        multiclass.compare(y, V, np.full(V.shape, 2.0))
+    with pytest.raises(ValueError, match="y_prob_a has 3 columns and y_prob_b has 4"):
+        multiclass.compare(y, V, np.full((40, 4), 0.25))
