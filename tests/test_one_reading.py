@@ -11,7 +11,7 @@ from caldist.data import joint as joint_module
 from caldist.data import rows as rows_module
 from caldist.data import sorting
 
-ROWS = 600
+ROWS = 10_000  # more than points of a map, which are sorted too
 
 
 @pytest.fixture(scope="module")
