@@ -203,6 +203,20 @@ def test_the_brier_score_is_a_mean():
     )
 
 
+def test_a_summary_does_not_hide_that_weights_differ():
+    """Two rows of weights 1 and 3 in each cell have the effective shares of equal rows."""
+    p = np.repeat((np.arange(64) + 0.5) / 64, 2)
+    y = np.repeat(np.arange(64) * 7 % 64 < np.arange(64), 2).astype(int)
+    weighted = caldist.Joint.from_arrays(y, p, sample_weight=np.tile([1.0, 3.0], 64)).coarsen(6)
+    equal = caldist.Joint.from_arrays(y, p).coarsen(6)
+    for joint, alike in ((weighted, False), (equal, True)):
+        assert Rows.of(joint).units.are_alike == alike
+    found = caldist.confidence_interval(weighted, method="finite_sample")
+    plain = caldist.confidence_interval(equal, method="finite_sample")
+    assert found.lower < plain.lower or found.lower == 0
+    assert found.upper > plain.upper
+
+
 def test_the_finite_sample_bounds():
     y, p = rows(5000)
     n, log = 5000, math.log(2 / 0.05)

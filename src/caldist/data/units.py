@@ -146,6 +146,12 @@ class Units:
         """The largest share of an independent part, or a bound on it."""
         return float(self.part_shares().max()) if self.heaviest is None else self.heaviest
 
+    @property
+    def are_alike(self) -> bool:
+        """Whether rows are independent and of equal weight, for which more is proved."""
+        equal = self.cluster is None and bool((self.share == self.share[0]).all())
+        return equal and self.heaviest is None  # sums hide how unequal weights are
+
     def standard_error(self, function: Vector) -> float:
         """Return the standard error of the mean of a function with one value for each unit.
 

@@ -143,12 +143,6 @@ class Limits:
         """What rare labels add to the error of a mean of terms between −1 and 1."""
         return self.logarithm * self.largest / 3
 
-    @property
-    def proved_alike(self) -> bool:
-        """Whether rows are independent and of equal weight, for which more is proved."""
-        shares = self.units.share
-        return self.units.cluster is None and bool((shares == shares[0]).all())
-
     @cached_property
     def dealt(self) -> Dealt:
         """The rows in folds, the same for all measures."""
@@ -190,7 +184,7 @@ class Limits:
         if self.method == "finite_sample":
             tail = norm.bound * math.sqrt(2 * self.logarithm) * self.root
             worst = measure.facts.worst
-            free = worst is not None and worst.bias == 0 and self.proved_alike
+            free = worst is not None and worst.bias == 0 and units.are_alike
             # A norm is convex, so its mean over samples is not below the population's: only the
             # lower limit pays for the noise, if any does.
             return value, value - (0.0 if free else norm.noise * self.root) - tail, value + tail
@@ -232,7 +226,7 @@ class Limits:
     def distance_lower(self, value: float) -> float:
         """Return the lower limit of ldCE, whose value on the sample is at least ``value``."""
         if self.method == "finite_sample":
-            noise = 0.0 if self.proved_alike else self.root
+            noise = 0.0 if self.units.are_alike else self.root
             return value - noise - math.sqrt(2 * self.logarithm) * self.root
         lower = self.split_lower(lower_distance)
         return max(lower, value - self.distance_noise) if self.method == "resampling" else lower

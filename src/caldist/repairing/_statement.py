@@ -118,17 +118,12 @@ def why_none(units: Units, guarantee: str) -> str:
 
 def refuse_unproved(units: Units, guarantee: str) -> None:
     """Raise where the inequality for every n is not proved."""
-    if guarantee == "finite_sample" and not _alike(units):
+    if guarantee == "finite_sample" and not units.are_alike:
         message = (
             "guarantee is 'finite_sample', which is proved for independent rows of equal weight: "
             "use guarantee='resampling' with sample_weight or clusters."
         )
         raise ValueError(message)
-
-
-def _alike(units: Units) -> bool:
-    equal = units.cluster is None and bool((units.share == units.share[0]).all())
-    return equal and units.heaviest is None  # sums hide how unequal weights are
 
 
 def mapped_units(units: Units, table: CalibrationMap) -> Units:
@@ -303,7 +298,7 @@ def _on_few(units: Units, root: float) -> tuple[Units, float]:
     error = units.mass * (units.label - prediction[place])
     residual = _sums(place, error, prediction.size)
     coarse = replace(units, prediction=prediction, residual=residual, place=place)
-    if _alike(units):  # many rows to a unit
+    if units.are_alike:  # many rows to a unit
         key = place * 2 + units.label
         count = np.bincount(key, units.count, 2 * prediction.size).astype(np.int64)
         some = np.flatnonzero(count)
