@@ -10,7 +10,8 @@ from typing import IO
 
 from benchmarks import peers
 from benchmarks.families import FAMILIES
-from benchmarks.intervals import SIZES, interval_table
+from benchmarks.intervals import LARGE as MANY_ROWS
+from benchmarks.intervals import SIZES, interval_table, limits_table
 from benchmarks.measures import MEASURES
 from benchmarks.monitor import DAYS, LARGE, monitor_table
 from benchmarks.multiclass import multiclass_table
@@ -48,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         "--peers-large", action="store_true", help="and Clarabel on a million rows, for minutes"
     )
     parser.add_argument(
-        "--intervals", action="store_true", help="only confidence intervals, at 1e4 and 1e5 rows"
+        "--intervals", action="store_true", help="only confidence intervals and limits"
     )
     parser.add_argument(
         "--monitor", action="store_true", help="only the monitor: batches, and ten years of days"
@@ -62,7 +63,9 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     effort = ONCE if options.quick else THOROUGH
     sizes = options.sizes or (_QUICK_SIZES if options.quick else _SIZES)
     if options.intervals:
-        return [interval_table(sizes if options.quick or options.sizes else SIZES, effort)]
+        chosen = sizes if options.quick or options.sizes else SIZES
+        many = max(sizes) if options.quick or options.sizes else MANY_ROWS
+        return [interval_table(chosen, effort), limits_table(many, effort)]
     if options.monitor:
         days, large = ((3, 5), 10_000) if options.quick else (DAYS, LARGE)
         return [monitor_table(days, large, effort)]

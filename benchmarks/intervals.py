@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -17,7 +17,9 @@ from benchmarks.tables import Table, number, size_name, verdict
 from benchmarks.timing import Effort, best_of, side_by_side
 
 SIZES = (10**4, 10**5)
+LARGE = 10**6
 RESAMPLES = 999
+_SPLIT, _BRACKET = 12.0, 3.0  # times smooth_ce itself; seconds
 
 # The most that an interval may cost, by measure; without a number there is no target.
 _TARGETS: dict[str, float | None] = {
@@ -75,3 +77,40 @@ def interval_table(sizes: Sequence[int], effort: Effort) -> Table:
     )
     header = ["measure", "family", *columns, "target", "verdict"]
     return Table("Confidence intervals, in multiples of np.argsort", header, rows, note)
+
+
+def _processor(function: Callable[[], object], effort: Effort) -> float:
+    """Return the least processor time of all threads in a few calls."""
+    best = float("inf")
+    for _ in range(effort.fewest):
+        start = time.process_time()
+        function()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def limits_table(n: int, effort: Effort) -> Table:
+    """Lay out what limits without replicates cost, in processor time."""
+    rows = []
+    for family in _FAMILIES:
+        sample = FAMILIES[family].make(n)
+        given = (sample.y_true, sample.y_prob)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # few rows of a label, when quick
+            value = _processor(partial(caldist.smooth_ce, *given), effort)
+            split = _processor(
+                partial(caldist.confidence_interval, *given, method="split", rng=0), effort
+            )
+            bracket = _processor(
+                partial(caldist.distance_bracket, *given, confidence_level=0.95, rng=0), effort
+            )
+        kept = n < LARGE or (split <= _SPLIT * value and bracket <= _BRACKET)
+        cells = [number(1e3 * value), number(1e3 * split), number(split / value), number(bracket)]
+        rows.append([family, *cells, verdict(kept) if n >= LARGE else ""])
+    note = (
+        f"Processor time of all threads at {size_name(n)} rows, from raw unsorted arrays, best of "
+        f"{effort.fewest}. The interval of smooth_ce by splitting may take {_SPLIT:g} times "
+        f"smooth_ce itself, the bracket with a confidence level {_BRACKET:g} s."
+    )
+    header = ["family", "smooth_ce, ms", "its interval, ms", "ratio", "bracket, s", "verdict"]
+    return Table("Limits without replicates", header, rows, note)

@@ -134,3 +134,9 @@ def test_several_classes(benchmarks, capsys):
     text = capsys.readouterr().out
     for case in benchmarks("multiclass").CASES:
         assert case.name in text
+
+
+def test_limits_without_replicates_are_timed(benchmarks):
+    table = benchmarks("intervals").limits_table(300, benchmarks("timing").ONCE)
+    assert {len(row) for row in table.rows} == {len(table.header)}
+    assert all(float(row[3]) > 0 for row in table.rows)
