@@ -19,6 +19,8 @@ SOURCES = sorted(
 MANDATORY = os.environ.get("CALDIST_REQUIRE_COMPILED") == "1"
 FLAGS = [] if sys.platform == "win32" else ["-O3", "-g0"]
 LINK = ["-Wl,-s"] if sys.platform.startswith("linux") else []
+# Cython's own code for arrays, which every extension would have a copy of: most of a wheel's size.
+SHARED = "caldist._compiled._shared"
 
 
 def extensions():
@@ -33,7 +35,16 @@ def extensions():
                 extra_link_args=LINK,
             )
             for path in SOURCES
+        ]
+        + [
+            Extension(
+                SHARED,
+                [f"build/cython/{SHARED.replace('.', '/')}.c"],
+                extra_compile_args=FLAGS,
+                extra_link_args=LINK,
+            )
         ],
+        shared_utility_qualified_name=SHARED,
         build_dir="build/cython",
         compiler_directives={
             "language_level": 3,
