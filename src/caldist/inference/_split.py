@@ -35,15 +35,21 @@ def split_mean(measure: Measure[Any], dealt: Dealt, rate: Vector) -> tuple[float
     value, slope = np.zeros(units.place.size), np.zeros(units.place.size)
     place = units.place + size * units.label
     for fold, masses in zip(dealt.fold, dealt.masses, strict=True):
+        duals = np.zeros(2 * size)  # of all folds; on a row that of its own is taken off again
         for k in range(FOLDS):
-            inside = fold == k
+            own = np.flatnonzero(fold == k)
             if masses[k] <= 0 or masses[k] >= 1:
                 continue
-            trained = np.bincount(place[inside], units.mass[inside], 2 * size).astype(np.float64)
-            zero, one = measure.dual(units.prediction, trained[:size], trained[size:])
-            scale = 1 / (1 - masses[k]) / FOLDS / times
-            value += np.where(inside, 0.0, scale * np.concatenate((zero, one))[place])
-            slope += np.where(inside, 0.0, scale * (one - zero)[units.place])
+            at = place[own]
+            trained = np.bincount(at, units.mass[own], 2 * size).astype(np.float64)
+            dual = np.concatenate(measure.dual(units.prediction, trained[:size], trained[size:]))
+            dual *= 1 / (1 - masses[k]) / FOLDS / times
+            duals += dual
+            value[own] -= dual[at]
+            at = units.place[own]
+            slope[own] -= dual[size + at] - dual[at]
+        value += duals[place]
+        slope += (duals[size:] - duals[:size])[units.place]
     mean = float(units.mass @ value)
     deviation = units.share * (value - mean)
     if units.cluster is not None:
