@@ -157,10 +157,10 @@ class Units:
 
         The mean is the weighted one, and rows of one cluster may depend on each other in any way.
         """
-        mean = float(self.mass @ function)
+        mean = float((self.mass * function).sum())
         deviation = self.share * (function - mean)
         if self.cluster is None:
-            return math.sqrt(float(self.count @ deviation**2))
+            return math.sqrt(float((self.count * deviation**2).sum()))
         return math.sqrt(float((self.cluster_sums(deviation) ** 2).sum()))
 
     # -- replicates ----------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def _cost(units: Units, start: Integers) -> tuple[float, float]:
     alone = rest <= _ALONE * mass[cell]
     others = np.where(v > 0.5, 0.0, 1.0)  # of a row alone: as far as can be
     np.divide(ones[cell] - own_ones, rest, out=others, where=~alone)
-    value = float(units.mass @ np.abs(v - np.clip(others, 0.0, 1.0)))
+    value = float((units.mass * np.abs(v - np.clip(others, 0.0, 1.0))).sum())
     # Where a prediction equals the mean, the slope has two values: the steeper one counts.
     middle = mean[cell]
     slopes = [
@@ -132,11 +132,11 @@ def _cost(units: Units, start: Integers) -> tuple[float, float]:
     slope = np.where(np.abs(slopes[0]) > np.abs(slopes[1]), *slopes)
     slope = np.divide(slope, mass, out=np.zeros(size), where=mass > 0)
     influence = np.abs(v - middle) + slope[cell] * (y - middle)
-    influence -= float(units.mass @ influence)
+    influence -= float((units.mass * influence).sum())
     if units.cluster is not None:
         return value, math.sqrt(float((units.cluster_sums(units.share * influence) ** 2).sum()))
     rows, positive = np.bincount(cell, units.count, size), np.bincount(cell, units.count * y, size)
     rate = (positive + 1) / (rows + 2)  # one row of each label more, for rare ones
     more = slope**2 * np.maximum(0.0, rate * (1 - rate) - mean * (1 - mean))
     square = units.count * units.share**2
-    return value, math.sqrt(float(square @ (influence**2 + more[cell])))
+    return value, math.sqrt(float((square * (influence**2 + more[cell])).sum()))

@@ -96,8 +96,9 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
             continue
         # A unit of many rows parts into up to five.
         parts = rng.multinomial(count, np.full(FOLDS, 1 / FOLDS))
-        at, new = np.nonzero(parts)
-        index, count, fold = index[at], parts[at, new], np.vstack((fold[:, at], new))
+        some = np.flatnonzero(parts)
+        at, new = np.divmod(some, FOLDS)
+        index, count, fold = index[at], parts.ravel()[some], np.vstack((fold[:, at], new))
     return Dealt(_cut(units, index, count), fold)
 
 

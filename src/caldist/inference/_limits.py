@@ -88,7 +88,7 @@ class Limits:
         """σ̂/√n: above the standard error of every mean of e·w(v) with |w| ≤ 1."""
         absolute = self.units.share * np.abs(self.units.error)
         if self.units.cluster is None:
-            return math.sqrt(float(self.units.count @ absolute**2))
+            return math.sqrt(float((self.units.count * absolute**2).sum()))
         return math.sqrt(float((self.units.cluster_sums(absolute) ** 2).sum()))
 
     @cached_property
@@ -203,7 +203,7 @@ class Limits:
                 upper = min(upper, value + spread)
         else:
             upper = norm.bound * self.extra + max(
-                abs(float(units.residual @ function))
+                abs(float((units.residual * function).sum()))
                 + self.z * self._standard_error(units.error, function)
                 for function in functions
             )
@@ -220,7 +220,7 @@ class Limits:
         if units.cluster is not None:
             return found
         rate = self.cells.rate[units.place]
-        floor = float(units.count @ (units.share**2 * rate * (1 - rate) * w**2))
+        floor = float((units.count * units.share**2 * rate * (1 - rate) * w**2).sum())
         return max(found, math.sqrt(floor))
 
     def distance_lower(self, value: float) -> float:

@@ -41,7 +41,7 @@ def split_mean(measure: Measure[Any], dealt: Dealt, rate: Vector) -> tuple[float
             if masses[k] <= 0 or masses[k] >= 1:
                 continue
             at = place[own]
-            trained = np.bincount(at, units.mass[own], 2 * size).astype(np.float64)
+            trained = np.asarray(np.bincount(at, units.mass[own], 2 * size), np.float64)
             dual = np.concatenate(measure.dual(units.prediction, trained[:size], trained[size:]))
             dual *= 1 / (1 - masses[k]) / FOLDS / times
             duals += dual
@@ -50,11 +50,11 @@ def split_mean(measure: Measure[Any], dealt: Dealt, rate: Vector) -> tuple[float
             slope[own] -= dual[size + at] - dual[at]
         value += duals[place]
         slope += (duals[size:] - duals[:size])[units.place]
-    mean = float(units.mass @ value)
+    mean = float((units.mass * value).sum())  # BLAS would wake its threads
     deviation = units.share * (value - mean)
     if units.cluster is not None:
         return mean, math.sqrt(float((units.cluster_sums(deviation) ** 2).sum()))
-    found = float(units.count @ deviation**2)
+    found = float((units.count * deviation**2).sum())
     calibrated = rate * (1 - rate)
-    floor = float((units.count * units.share**2) @ (slope**2 * calibrated[units.place]))
+    floor = float((units.count * (units.share * slope) ** 2 * calibrated[units.place]).sum())
     return mean, math.sqrt(max(found, floor))
