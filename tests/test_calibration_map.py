@@ -6,6 +6,7 @@ import sqlite3
 from copy import deepcopy
 from importlib.resources import files
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -271,7 +272,6 @@ def test_files_keep_every_bit(tmp_path_factory, table):
 
 
 def test_files_follow_the_published_schema(tmp_path):
-    jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(files("caldist.repairing").joinpath("map.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     rng = np.random.default_rng(0)

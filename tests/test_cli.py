@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import caldist
@@ -131,8 +132,7 @@ def test_kinds_of_files(reader, tmp_path, rows, ending):
 
 @pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
 def test_parquet(tmp_path, rows):
-    pandas = pytest.importorskip("pandas")
-    pandas.DataFrame(rows).to_parquet(tmp_path / "rows.parquet")
+    pd.DataFrame(rows).to_parquet(tmp_path / "rows.parquet")
     result = run(
         "measure", tmp_path / "rows.parquet", "--label", "won", "--score", "first",
         "--format", "json",

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import caldist
@@ -340,14 +341,13 @@ def test_kinds_of_dates(place, values, labels):
 
 
 def test_folders_and_times_of_day_in_parquet(place):
-    pandas = pytest.importorskip("pandas")
     parts = make_days(4)
     for part in parts:
         folder = place / f"day={part['day'][0]}"
         folder.mkdir()
-        times = pandas.to_datetime(part["day"]) + pandas.to_timedelta(np.arange(120), "min")
+        times = pd.to_datetime(part["day"]) + pd.to_timedelta(np.arange(120), "min")
         content = {"y": part["y"], "p": part["p"], "at": times, "zoned": times.tz_localize("UTC")}
-        pandas.DataFrame(content).to_parquet(folder / "rows.parquet")
+        pd.DataFrame(content).to_parquet(folder / "rows.parquet")
     steps = [step.to_dict() for step in expected(parts).steps]
     for column in ("day", "at", "zoned"):
         found = run("monitor", "day=*/*.parquet", *COLUMNS[:-1], column, "--state",

@@ -4,6 +4,7 @@ import inspect
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import caldist
@@ -186,9 +187,8 @@ def test_labels_of_any_kind():
 
 
 def test_frames_come_back_in_the_library_that_they_came_in():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(GOOD[1])
-    table = multiclass.classwise_table(pandas.Series(GOOD[0]), frame, confidence_level=None)
-    assert isinstance(table.to_frame(), pandas.DataFrame)
+    frame = pd.DataFrame(GOOD[1])
+    table = multiclass.classwise_table(pd.Series(GOOD[0]), frame, confidence_level=None)
+    assert isinstance(table.to_frame(), pd.DataFrame)
     assert table.to_frame().shape == (3, 8)
     assert "<table>" in table._repr_html_()

@@ -4,6 +4,7 @@ import math
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import caldist
@@ -314,9 +315,8 @@ def test_joints_stand_for_rows():
 
 
 def test_summaries_of_an_engine():
-    pandas = pytest.importorskip("pandas")
     y, V = oracles.softmax(SMALL, 3, 1.5, 2.0, 1)
-    table = pandas.DataFrame({"y": y, "a": V[:, 0], "b": V[:, 1], "c": V[:, 2]})
+    table = pd.DataFrame({"y": y, "a": V[:, 0], "b": V[:, 1], "c": V[:, 2]})
     joints = summarize_one_vs_rest(table, y_true="y", y_prob=["a", "b", "c"], bits=16)
     expected = multiclass.classwise_distance(y, V, tol=TOL)
     assert multiclass.classwise_distance(joints, tol=TOL) == pytest.approx(expected, abs=1e-4)

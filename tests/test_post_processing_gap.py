@@ -42,11 +42,10 @@ def solved(y, p, weight, max_slope):
     return before - (mass0 @ x**2 + mass1 @ (1 - x) ** 2)
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
+# Steps of 1e-300 are nothing for an interior-point method.
+@pytest.mark.parametrize("kind", sorted({*FAMILIES} - {"extreme"}))
 @pytest.mark.parametrize("max_slope", [1.0, 2.0, 5.0])
 def test_against_clarabel(kind, max_slope):
-    if kind == "extreme":
-        pytest.skip("steps of 1e-300 are nothing for an interior-point method")
     rng = np.random.default_rng(len(kind))
     y, p = family(kind, 80, rng)
     for weight in (None, rng.exponential(size=80)):
@@ -80,10 +79,9 @@ def test_it_grows_with_the_slope_up_to_the_miscalibration(sample, one, other):
     assert more <= miscalibration + 1e-12
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
+# In the two families left out predictions are too close for any finite slope.
+@pytest.mark.parametrize("kind", sorted({*FAMILIES} - {"clusters", "extreme"}))
 def test_steep_maps_reach_the_miscalibration(kind):
-    if kind in ("clusters", "extreme"):
-        pytest.skip("no finite slope is steep enough")
     y, p = family(kind, 200, np.random.default_rng(1))
     value = caldist.post_processing_gap(y, p, max_slope=1e12)
     assert value == pytest.approx(caldist.corp(y, p).miscalibration, abs=1e-12)

@@ -232,8 +232,6 @@ def test_tables_are_within_one_percent(name, candidate):
     y, p = family(name, 600, rng)
     rows = Counts.of(ordered_units(Rows.of(y, p)))
     fit = fit_all(rows, [candidate])[0]
-    if fit.is_flat:
-        pytest.skip("the ranking says nothing")
     table = caldist.CalibrationMap(*_table_of(fit, 100_000))
     near = 10.0 ** rng.uniform(-12, 0, 5000)
     v = np.concatenate((rng.random(5000), near, 1 - near, rows.prediction))

@@ -113,7 +113,6 @@ def made_up(repair, misses):
 
 
 def test_the_page_says_what_fails(studies):
-    pytest.importorskip("matplotlib")
     repair, page = studies("repair"), studies("repair_page")
     good, bad = (made_up(repair, misses) for misses in (0.069, 0.071))
     text = page.repair_page(good, repair.FULL, "command")

@@ -12,6 +12,7 @@ from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files
 
+import jsonschema
 import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
@@ -117,7 +118,6 @@ def test_regions_in_words(region, words):
 
 
 def test_json_round_trips_and_follows_its_schema(report, tmp_path):
-    jsonschema = pytest.importorskip("jsonschema")
     text = report.to_json(tmp_path / "report.json")
     assert (tmp_path / "report.json").read_text(encoding="utf-8") == text
     schema = json.loads(files("caldist.reporting").joinpath("report.schema.json").read_text())
@@ -301,7 +301,6 @@ def test_a_joint_is_reported_like_its_rows(rows):
 
 
 def test_rounded_predictions_have_no_values_without_a_bound(rows, tmp_path):
-    jsonschema = pytest.importorskip("jsonschema")
     joint = caldist.Joint.from_arrays(rows["y_true"], rows["y_prob"]["honest"])
     exact = caldist.report(joint, n_resamples=99)
     found = caldist.report(joint.coarsen(6), n_resamples=99)

@@ -4,6 +4,7 @@ import json
 import re
 from importlib.resources import files
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -27,7 +28,6 @@ def report():
 
 
 def valid(report):
-    jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(files("caldist.reporting").joinpath("report.schema.json").read_text())
     jsonschema.validate(json.loads(report.to_json()), schema)
     return caldist.Report.from_json(report.to_json()) == report

@@ -171,7 +171,6 @@ def test_results_do_not_depend_on_the_number_of_processes(studies, tmp_path):
 @pytest.mark.skipif(not _kernels.COMPILED, reason="minutes with plain kernels")
 @pytest.mark.parametrize("study", ["coverage", "power", "monitor"])
 def test_a_quick_run_writes_page_table_and_figure(studies, tmp_path, study):
-    pytest.importorskip("matplotlib")
     arguments = [study, "--quick", "--jobs", "1", "--out", str(tmp_path / "new")]
     assert studies("__main__").main(arguments) in {0, 1}
     found = {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()}
