@@ -116,6 +116,17 @@ def distance_ends(source: ClassRows | ClassJoints, tol: float | None) -> tuple[f
     return lower, upper, default_tolerance(source, tol)
 
 
+def enclosed(source: ClassJoints) -> tuple[float, float, float]:
+    """Return CW of summaries, and what it lies between on the rows behind them."""
+    found = [
+        lower_distance.using(tol=tol).enclosed(rows.joint)
+        for rows, tol in _tolerances(source, None)
+    ]
+    factor = 0.5 if source.n_classes > 2 else 1.0
+    value, lower, upper = (factor * math.fsum(ends) for ends in zip(*found, strict=True))
+    return value, lower, upper
+
+
 def default_tolerance(source: ClassRows | ClassJoints, tol: float | None) -> float:
     """Return the tolerance, or what stands for it: far below the noise of any sample."""
     if tol is not None:
