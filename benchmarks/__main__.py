@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks import peers
+from benchmarks.digits import digits_table
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
 from benchmarks.intervals import SIZES, interval_table, limits_table
@@ -70,7 +71,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         days, large = ((3, 5), 10_000) if options.quick else (DAYS, LARGE)
         return [monitor_table(days, large, effort)]
     if options.multiclass:
-        return [multiclass_table(effort, quick=options.quick)]
+        quick = options.quick
+        return [multiclass_table(effort, quick=quick), digits_table(quick=quick)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
     families = [FAMILIES[name] for name in options.families or FAMILIES]
     wanted = cells(

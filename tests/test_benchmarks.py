@@ -134,6 +134,7 @@ def test_several_classes(benchmarks, capsys):
     text = capsys.readouterr().out
     for case in benchmarks("multiclass").CASES:
         assert case.name in text
+    assert "naive Bayes" in text
 
 
 def test_limits_without_replicates_are_timed(benchmarks):
