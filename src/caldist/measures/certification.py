@@ -13,11 +13,8 @@ from caldist.certificates import Certificate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures._measure import Measure
-from caldist.measures.interval_ce import interval_ce
 from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
 from caldist.measures.registry import all_measures, find
-from caldist.measures.surrogate_interval_ce import surrogate_interval_ce
-from caldist.measures.upper_distance import upper_distance
 
 
 def certify(
@@ -100,7 +97,8 @@ def sample_bracket(joint: Joint, *, tol: float) -> DistanceBracket:
     """
     above = {
         measure.name: measure(joint) + joint.radius
-        for measure in (upper_distance, interval_ce, surrogate_interval_ce)
+        for measure in all_measures().values()
+        if measure.facts.above_distance
     }
     best = min(above, key=lambda name: above[name])
     below = lower_distance.using(tol=tol)

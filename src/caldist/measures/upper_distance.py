@@ -91,6 +91,7 @@ def _properties() -> Entries:
     position=40,
     shown_in=("evaluate", "measure", "report"),
     encloses=_encloses,
+    above_distance=True,
     rounding=_rounding_bounds,
     flips=False,  # where it is a bound, the search may end elsewhere
     no_interval=SMEARED,
