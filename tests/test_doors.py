@@ -1,6 +1,7 @@
 """A summary goes through every door: what a joint says, and what it cannot say."""
 
 import math
+import threading
 
 import numpy as np
 import pandas as pd
@@ -390,6 +391,16 @@ def test_threads_can_be_limited(monkeypatch):
         monkeypatch.setenv("CALDIST_NUM_THREADS", wrong)
         with pytest.raises(ValueError, match=f"CALDIST_NUM_THREADS is '{wrong}'"):
             caldist.confidence_interval(y, p, **QUICK)
+
+
+@pytest.mark.parametrize("name", ["upper_distance", "smooth_ce", "interval_ce"])
+def test_one_thread_is_the_one_that_calls(monkeypatch, name):
+    y, p = sample(6000)
+    measure = getattr(caldist, name)
+    expected = measure(y, p)
+    monkeypatch.setenv("CALDIST_NUM_THREADS", "1")
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: pytest.fail(thread.name))
+    assert measure(y, p) == expected
 
 
 def test_rows_are_their_own_rows():
