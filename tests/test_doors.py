@@ -129,6 +129,26 @@ def test_the_upper_end_of_a_bracket_of_cells_holds_for_the_rows():
     assert bracket.upper == pytest.approx(0.125 + joint.radius)
 
 
+def test_brackets_and_groups_say_that_predictions_were_rounded():
+    y, p = sample(1500)
+    exact = Joint.from_arrays(y, p)
+    for joint in (exact, exact.coarsen(6)):
+        for level in (None, 0.9):
+            bracket = caldist.distance_bracket(joint, confidence_level=level, **QUICK)
+            assert bracket.rounding == joint.radius
+            assert ("rounding" in str(bracket)) == (joint.radius > 0)
+        groups = caldist.evaluate_groups({"a": joint}, **QUICK)
+        assert ("rounding" in str(groups)) == (joint.radius > 0)
+
+
+def test_a_region_reads_as_a_sentence():
+    rng = np.random.default_rng(0)
+    p = rng.random(4000)
+    [found] = caldist.miscalibrated_regions(rng.random(4000) < p**2, p, **QUICK)
+    assert str(found).startswith("Predictions from ")
+    assert "of the rows, are too high by 0.1" in str(found)
+
+
 @pytest.mark.filterwarnings("ignore:n_resamples is .* hardly:UserWarning")
 def test_the_test_of_a_summary_keeps_its_level():
     """On cells of width 1/16 drawing labels from their means would be off by much."""
