@@ -322,6 +322,7 @@ BREAKDOWNS = [
     (AssertionError, "", "Error: AssertionError. This is a bug in caldist: please report it"),
     (RecursionError, "too deep.\nmore", "Error: RecursionError: too deep. This is a bug"),
     (EOFError, "", "Error: EOFError. This is a bug"),
+    (ZeroDivisionError, "by zero", "Error: ZeroDivisionError: by zero. This is a bug"),
 ]
 
 

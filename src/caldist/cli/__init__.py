@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from caldist._util.errors import ToleranceError
 from caldist._version import __version__
 from caldist.cli.demos import demo, paper
 from caldist.cli.inference import compare, test
@@ -25,7 +26,7 @@ from caldist.cli.verify import verify
 __all__ = ["main"]
 
 
-_REFUSED = (ValueError, TypeError, OSError, ImportError, ArithmeticError)
+_REFUSED = (ValueError, TypeError, OSError, ImportError, ToleranceError)
 
 _EXIT_CODES = """\b
 Exit codes:

@@ -90,7 +90,7 @@ def measure(
                 shown.append(line | {"measure": name} | value.to_dict() | _named(own))
         else:
             shown.append(line | {name: v.value for name, v in values.items()} | _named(ends))
-    if models.are_summaries:
+    if any(rows.joint.radius > 0 for _, rows in lines):
         notes.append(
             "lower and upper contain the value on the rows themselves, before they were rounded to "
             "cells; without them, cells tell nothing about it."
