@@ -20,7 +20,7 @@ from caldist.data.rows import Rows
 from caldist.inference._dealing import deal_evenly, ordered_units
 from caldist.repairing import _statement
 from caldist.repairing._select import CANDIDATES
-from caldist.repairing.repair import METHODS
+from caldist.repairing.repair import _FOLDS, METHODS
 from strategies import family, fewer, samples
 
 QUICK = {"n_resamples": 99, "rng": 0}
@@ -229,7 +229,7 @@ def test_losses_of_folds_by_hand():
     found = repair(y, p, method="temperature", **QUICK)
     units = ordered_units(Rows.of(y, p))
     asked = caldist.inference._resampling.Resampler.of(0, n_resamples=99)
-    dealt = deal_evenly(units, asked.stream(_statement._OUTER))
+    dealt = deal_evenly(units, asked.stream(_FOLDS))
     label, place = dealt.units.label, dealt.units.place
     v = units.prediction[place]
     mapped = np.empty(v.size)
