@@ -36,6 +36,7 @@ FEW_ROWS = (50, 100, 150)
 BOUND_ROWS = 800
 METHODS = ("auto", "sigmoid", "isotonic")
 TOLERANCE = 0.02  # what the share of misses may be above its nominal value
+_RESAMPLES = 999  # what users get, where the size of the bound is the question
 _QUALITY_ATOMS = 4_000
 _CERTAIN = 1e-12  # predictions of 0 and 1 that fail would cost infinitely much
 
@@ -101,7 +102,7 @@ class Plan:
     data_sets
         Data sets of cells of coverage, by the number of rows.
     n_resamples
-        Replicates for each statement.
+        Replicates for each statement, but for the bound: there as many as by default.
     bound_sets, quality_sets, real_splits, few_sets
         Data sets, or splits of a real one, of the other cells.
     """
@@ -109,7 +110,7 @@ class Plan:
     seed: int = 1
     data_sets: tuple[int, ...] = (200, 200, 100)
     n_resamples: int = 99
-    bound_sets: int = 50
+    bound_sets: int = 30
     quality_sets: int = 20
     real_splits: int = 20
     few_sets: int = 60
@@ -241,7 +242,7 @@ def _bound(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
     for at in range(plan.bound_sets):
         sample = law.draw(n, stream(plan.seed, law.name, n, "bound", at))
         rng = stream(plan.seed, law.name, n, method, "bound", at)
-        options: dict[str, Any] = {"n_resamples": plan.n_resamples, "rng": rng}
+        options: dict[str, Any] = {"n_resamples": _RESAMPLES, "rng": rng}
         y, p = sample.y_true, sample.y_prob
         whole = caldist.repair(y, p, method=method, confidence_level=LEVEL, **options)  # type: ignore[arg-type]
         if not whole.after:

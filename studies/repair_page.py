@@ -60,7 +60,8 @@ _BOUND = """\
 
 The mean upper limit of the smooth calibration error after, at {level:.0f}% and n = {rows}: of
 `repair`, and of the same method fitted to one half of the rows and judged on the other by
-`confidence_interval`. Asked for is at most {share} of the latter, and {mean} in the mean over laws.
+`confidence_interval`, both with 999 replicates. Asked for is at most {share} of the latter, and
+{mean} in the mean over laws.
 
 """
 _QUALITY = """\

@@ -543,14 +543,16 @@ def _stated(
         if not reason and level is not None:
             risk = 1 - level
             before = _statement.bounds_before(rows, units, risk, asked.guarantee, asked.resampler)
-            after = _statement.bounds_after(
-                after_map,
-                risk,
-                asked.guarantee,
-                asked.resampler,
-                remainder=remainder,
-                rounding=_statement.rounding_of(rows.joint, table),
-            )
+            after = before  # of the identity, which no label has moved
+            if not table.is_identity:
+                after = _statement.bounds_after(
+                    after_map,
+                    risk,
+                    asked.guarantee,
+                    asked.resampler,
+                    remainder=remainder,
+                    rounding=_statement.rounding_of(rows.joint, table),
+                )
             losses = _statement.losses(*judge(), risk)
         said = None
         if not reason:
