@@ -124,6 +124,33 @@ def test_the_cost_of_cells_is_at_least_that_of_the_map():
     assert np.mean(found) > cost - 4 * np.std(found) / math.sqrt(200)
 
 
+def test_equal_rows_are_one_cell():
+    from caldist.multiclass._cells import leaves
+
+    equal = np.tile([0.1, 0.2, 0.7], (100, 1))  # their mean is not 0.1, 0.2, 0.7 to the last bit
+    assert leaves(equal, 32).tolist() == [0] * 100
+    two = np.vstack((equal, np.tile([0.2, 0.1, 0.7], (3, 1))))
+    cell = leaves(two, 32)
+    assert len(set(cell[:100])) == len(set(cell[100:])) == 1
+    assert cell[0] != cell[100]
+    V = np.full((100, 3), 1 / 3)
+    bracket = multiclass.distance_bracket(np.arange(100) % 3, V, confidence_level=0.95)
+    assert bracket.upper < 0.25
+
+
+def test_cells_tell_peaked_predictions_apart():
+    """Most probabilities of a class are near 0: cells are cut between these and the others."""
+    from caldist.data.class_rows import ClassRows
+    from caldist.multiclass._cells import leaves, upper_limit
+
+    rng = np.random.default_rng(0)
+    V = 0.98 * np.eye(10)[rng.integers(0, 10, 1000)] + 0.02 * rng.dirichlet(np.ones(10), 1000)
+    cell, best = leaves(V, 32), V.argmax(axis=1)
+    assert all(len(set(best[cell == number])) == 1 for number in set(cell))
+    y = (rng.random(1000)[:, None] > V.cumsum(axis=1)).sum(axis=1)
+    assert upper_limit(ClassRows.of(y, V), 0.05) < 0.06
+
+
 # -- tests -----------------------------------------------------------------------------------------
 
 STATISTICS = ["auto", "classwise_smooth_ce", "kernel_ce", "brier_score", "top_label"]
