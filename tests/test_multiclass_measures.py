@@ -1,7 +1,9 @@
 """Several classes: the measures against linear programs, brute force and their theorems."""
 
+import importlib.util
 import math
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -252,6 +254,27 @@ def test_the_ring():
     assert multiclass.smooth_ce(y, V, **w) == pytest.approx(0.0234, abs=5e-5)
     assert multiclass.kernel_ce(y, V, **w) == pytest.approx(0.035, abs=5e-4)
     assert oracles.distance_lp(y, V, weight) == pytest.approx(0.0468, abs=5e-4)
+    assert caldist.smooth_ce(*caldist.top_label(y, V), **w) < 1e-9
+    away = oracles.total_variation(weight.reshape(-1, 3) * 36, V[::3]).diagonal()
+    assert away == pytest.approx(away[0], rel=0.2)
+    assert away.mean() == pytest.approx(0.141, abs=5e-4)
+
+
+def test_the_figure_of_the_ring():
+    """The guide's figure: points of the circle err, and the means at each probability do not."""
+    path = Path(__file__).parent.parent / "scripts" / "make_ring_figure.py"
+    spec = importlib.util.spec_from_file_location("ring_figure", path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    point, frequency = script.ring()
+    _, V, weight = oracles.ring()
+    assert point == pytest.approx(V[::3])
+    assert frequency == pytest.approx(weight.reshape(-1, 3) * 36)
+    for number in range(3):
+        value, often = script.given_the_class(point, frequency, number)
+        assert value.size == 18
+        assert often == pytest.approx(value)
+    assert script.TARGET.stat().st_size < 100_000
 
 
 # -- invariances -----------------------------------------------------------------------------------
