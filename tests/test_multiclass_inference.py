@@ -157,10 +157,11 @@ STATISTICS = ["auto", "classwise_smooth_ce", "kernel_ce", "brier_score", "top_la
 
 
 @pytest.mark.parametrize("measure", STATISTICS)
-def test_the_size_of_the_test(measure):
+@pytest.mark.parametrize(("k", "scale"), [(3, 1.5), (10, 4.0)])
+def test_the_size_of_the_test(measure, k, scale):
     trials, rejected = 60, 0
     for seed in range(trials):
-        y, V = oracles.softmax(30, 3, 1.5, 1.0, seed)
+        y, V = oracles.softmax(30, k, scale, 1.0, seed)
         result = multiclass.calibration_test(y, V, measure=measure, n_resamples=39, rng=seed)
         rejected += result.pvalue <= 0.1
     assert within(rejected, trials, 0.1)
