@@ -147,6 +147,7 @@ def test_cells_tell_peaked_predictions_apart():
     V = 0.98 * np.eye(10)[rng.integers(0, 10, 1000)] + 0.02 * rng.dirichlet(np.ones(10), 1000)
     cell, best = leaves(V, 32), V.argmax(axis=1)
     assert all(len(set(best[cell == number])) == 1 for number in set(cell))
+    assert np.bincount(cell).min() >= 32
     y = (rng.random(1000)[:, None] > V.cumsum(axis=1)).sum(axis=1)
     assert upper_limit(ClassRows.of(y, V), 0.05) < 0.06
 

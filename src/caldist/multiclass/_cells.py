@@ -42,7 +42,7 @@ def upper_limit(rows: ClassRows, risk: float) -> float:
 
 
 def leaves(dense: Vector, size: int) -> Integers:
-    """Return the leaf of each row in a tree that cuts cells of at least twice ``size`` rows."""
+    """Return the leaf of each row in a tree, of ``size`` rows or more unless equal rows say no."""
     cell = np.zeros(dense.shape[0], dtype=np.int64)
     waiting, number = [np.arange(dense.shape[0])], 0
     while waiting:
@@ -55,7 +55,7 @@ def leaves(dense: Vector, size: int) -> Integers:
             cell[rows] = number
             number += 1
             continue
-        left = column < _cut(column, size // 2)
+        left = column < _cut(column, size)
         waiting += [rows[left], rows[~left]]
     return cell
 
