@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
 from caldist.cli._data import Data, Models
 from caldist.cli._source import Source, open_source
+from caldist.cli._streams import say
 from caldist.data.categories import cluster_codes, refuse_measurements
 from caldist.data.rows import Rows
 
@@ -106,7 +106,7 @@ def _guess(
         label = _only(binary, "--label", "holds only 0 and 1", source)
     if not scores:
         scores = [_only(inside, "--score", "holds only values between 0 and 1", source)]
-    click.echo(f"using label {label!r} and score {', '.join(map(repr, scores))}", err=True)
+    say(f"using label {label!r} and score {', '.join(map(repr, scores))}", err=True)
     return label, scores
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from caldist.cli._streams import say
+
 if TYPE_CHECKING:
     from caldist.certificates import Certificate
 
@@ -33,12 +35,12 @@ def _check(name: str) -> int:
         certificate = Certificate.load(name)
         certificate.verify()
     except CertificateError as error:
-        click.echo(f"{name}: {error}", err=True)
+        say(f"{name}: {error}", err=True)
         return _FAILS
     except (OSError, ValueError) as error:
-        click.echo(str(error), err=True)
+        say(str(error), err=True)
         return _UNREADABLE
-    click.echo(f"{name}: {_described(certificate)}: the proof holds")
+    say(f"{name}: {_described(certificate)}: the proof holds")
     return _HOLDS
 
 
