@@ -10,6 +10,7 @@ import click
 
 from caldist.cli import _options
 from caldist.cli._data import Data, Models
+from caldist.cli._streams import say
 
 if TYPE_CHECKING:
     from caldist.data.rows import Rows
@@ -53,7 +54,7 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
         found.to_json(path)
     else:
         found.to_markdown(path)
-    click.echo(f"{found}\n\nwritten to {out}")
+    say(f"{found}\n\nwritten to {out}")
 
 
 def _named(models: Models) -> dict[str, Rows]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from caldist._util.text_tables import aligned, escaped
+from caldist._util.escaping import for_line, for_terminal
+from caldist._util.escaping import for_markdown as escaped
+from caldist._util.text_tables import aligned
 from caldist._util.text_tables import markdown as table
 from caldist.measures.brier_score import brier_score
 from caldist.measures.log_loss import log_loss
@@ -36,7 +38,7 @@ def plain(report: Report) -> str:
     """Return what ``print(report)`` shows."""
     level = percent(report.confidence_level)
     blocks = ["\n".join(_aligned(_summary(report)))]
-    blocks += [f"{model.name}: {model.verdict}" for model in report.models]
+    blocks += [f"{for_line(model.name)}: {model.verdict}" for model in report.models]
     if repairs := _repairs(report.models, level):
         blocks.append(f"{REPAIRS}, if these rows trained no model")
         blocks.append("\n".join(_aligned(repairs)))
@@ -55,7 +57,7 @@ def plain(report: Report) -> str:
         blocks.append(f"Sub-groups, p-values adjusted for their number{omitted}")
         blocks.append("\n".join(_aligned(_groups(groups, level))))
     blocks += report.data.notes
-    return "\n\n".join(blocks)
+    return for_terminal("\n\n".join(blocks))
 
 
 def markdown(report: Report) -> str:
