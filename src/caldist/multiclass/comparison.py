@@ -104,10 +104,22 @@ def compare(
             "must have the same classes."
         )
         raise ValueError(message)
-    delta = 1 - confidence_level
-    order_rank(resampler.n_resamples, 1 - delta / PARTS)
+    order_rank(
+        resampler.n_resamples, 1 - (1 - confidence_level) / PARTS
+    )  # refused before a warning
     warn_if_few(first)
-    library = library_of(y_prob_a)
+    return paired(first, second, confidence_level, resampler, library_of(y_prob_a))
+
+
+def paired(
+    first: ClassRows,
+    second: ClassRows,
+    confidence_level: float,
+    resampler: Resampler,
+    library: str | None = None,
+) -> Comparison:
+    """Compare two models on the same rows, checked already; enough resamples for the level."""
+    delta = 1 - confidence_level
     if first.n_classes == 2:
         pair = {"a": first.binary, "b": second.binary}
         found = paired_comparisons(pair, binary_smooth_ce, confidence_level, resampler, library)
