@@ -156,6 +156,7 @@ def report(
             for name, rows in models.items()
         )
         pairs = _pairs(models, level, resampler, notes)
+        notes += _like_classes(models)
         options |= {"confidence_level": level, "progress": resampler.progress}
         groups = tuple(_groups(models, by, options))
     return Report(
@@ -256,6 +257,19 @@ def _pairs(
         PairReport(*names, pair.difference, pair.lower, pair.upper, pair.pvalue)
         for names, pair in found.items()
     )
+
+
+def _like_classes(models: dict[str, Rows]) -> Iterator[str]:
+    """Say so where joints look like those of the classes of one model."""
+    joints = [rows.joint for rows in models.values() if rows.is_summary]
+    totals = {joint.total for joint in joints}
+    if len(joints) > 1 and len(totals) == 1:
+        true = sum(float(joint.mass1.sum()) for joint in joints)
+        if math.isclose(true, totals.pop(), rel_tol=1e-9):
+            yield (
+                "Each joint is taken for a model with labels 0 and 1. If they are the classes of "
+                "one model, pass classes=[…] too, in the order of the dict, or a list of joints."
+            )
 
 
 def _groups(

@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from caldist.measures.smooth_ce import smooth_ce
 from caldist.multiclass._cells import upper_limit
 from caldist.multiclass.bracket import distance_bracket
 from caldist.multiclass.classwise import ClassTable, classwise_table
-from caldist.multiclass.comparison import paired
+from caldist.multiclass.comparison import paired_models
 from caldist.multiclass.intervals import confidence_interval, warn_if_few
 from caldist.multiclass.testing import calibration_test
 from caldist.plots.class_reliability import top_label_rows
@@ -488,12 +487,11 @@ def _pairs(
             f"holds for {count:,} pairs together."
         )
         resampler = replace(resampler, n_resamples=needed)
-    found = []
-    for a, b in combinations(rows, 2):
-        pair = paired(rows[a], rows[b], 1 - (1 - level) / count, resampler)
-        pvalue = min(1.0, count * pair.pvalue)
-        found.append(PairReport(a, b, pair.difference, pair.lower, pair.upper, pvalue))
-    return tuple(found)
+    compared = paired_models(rows, level, resampler)
+    return tuple(
+        PairReport(*names, pair.difference, pair.lower, pair.upper, pair.pvalue)
+        for names, pair in compared.items()
+    )
 
 
 def _data(
