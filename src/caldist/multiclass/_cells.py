@@ -47,16 +47,15 @@ def leaves(dense: Vector, size: int) -> Integers:
         rows = waiting.pop()
         part = dense[rows]
         spread = np.abs(part - part.mean(axis=0)).mean(axis=0)
-        widest = int(spread.argmax())
-        if rows.size < 2 * size or spread[widest] <= 0:
-            cell[rows] = number
-            number += 1
-            continue
-        column = part[:, widest]
+        column = part[:, int(spread.argmax())]
         middle = float(np.median(column))
         left = column < middle
         if not left.any():
             left = column <= middle
+        if rows.size < 2 * size or left.all():  # few, or all alike
+            cell[rows] = number
+            number += 1
+            continue
         waiting += [rows[left], rows[~left]]
     return cell
 
