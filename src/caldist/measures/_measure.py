@@ -25,7 +25,7 @@ from caldist.measures._norm import Norm
 
 if TYPE_CHECKING:
     from caldist._properties.claims import Entry
-    from caldist.certificates import Certificate
+    from caldist.certificates import JointCertificate
     from caldist.inference._limits import Limits
 
 P = ParamSpec("P")
@@ -161,7 +161,7 @@ class Facts:
     no_comparison: str = NO_LAW
     no_test: str = ""
     worst: Worst | None = None
-    certify: Callable[..., Certificate] | None = None
+    certify: Callable[..., JointCertificate] | None = None
     properties: Callable[[], Entries] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
 
@@ -280,7 +280,7 @@ class Measure(Generic[P]):
             return value, value
         if self.facts.rounding is None:
             return None
-        ends = self.facts.rounding(joint, value, **self.options)
+        ends = self.facts.rounding(joint.scaled, value, **self.options)
         return None if ends is None else (max(self.facts.floor, ends[0]), ends[1])
 
     @property

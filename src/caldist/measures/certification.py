@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._util.results import Result
-from caldist.certificates import Certificate
+from caldist.certificates import JointCertificate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures._measure import Measure
@@ -25,7 +25,7 @@ def certify(
     tol: float = TOLERANCE,
     sample_weight: ArrayLike | None = None,
     progress: bool = False,
-) -> Certificate:
+) -> JointCertificate:
     """Return a measure's value with bounds and a proof that anyone can re-check.
 
     Parameters
@@ -48,7 +48,7 @@ def certify(
 
     Returns
     -------
-    Certificate
+    caldist.certificates.JointCertificate
         With ``value``, ``lower``, ``upper``, ``gap``, ``joint`` and the proof arrays. Its method
         ``verify()`` checks them with code of its own and raises ``CertificateError`` if they do
         not hold.
