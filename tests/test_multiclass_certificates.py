@@ -90,7 +90,9 @@ def test_the_bracket_of_the_ring():
 @every
 def test_the_coupling_in_fractions(seed):
     y, V = oracles.instance(seed, n=12)
-    rows = ClassRows.of(y, V)
+    weight = np.random.default_rng(seed).integers(1, 5, 12) if seed % 2 else np.ones(12, int)
+    rows = ClassRows.of(y, V, sample_weight=weight)
+    mass = [Fraction(int(w), int(weight.sum())) for w in weight]
     shares = couple(rows)
     k = V.shape[1]
     sums = [Fraction(0)] * len(y)
@@ -98,7 +100,8 @@ def test_the_coupling_in_fractions(seed):
     for row, group, share in zip(shares.row, shares.group, shares.share, strict=True):
         assert share >= 0
         sums[row] += Fraction(float(share))
-        received.setdefault(int(group), [Fraction(0)] * k)[y[row]] += Fraction(float(share))
+        part = mass[row] * Fraction(float(share))
+        received.setdefault(int(group), [Fraction(0)] * k)[y[row]] += part
     assert all(abs(total - 1) < Fraction(1, 10**12) for total in sums)
     cost = Fraction(0)
     target = {g: [part / sum(parts) for part in parts] for g, parts in received.items()}
@@ -106,9 +109,10 @@ def test_the_coupling_in_fractions(seed):
         apart = sum(
             abs(Fraction(float(v)) - u) for v, u in zip(V[row], target[int(group)], strict=True)
         )
-        cost += Fraction(float(share)) * apart / 2
-    assert float(cost / len(y)) == pytest.approx(shares.cost, abs=1e-12)
-    assert shares.cost >= multiclass.classwise_distance(y, V, tol=TOL) - 1e-9
+        cost += mass[row] * Fraction(float(share)) * apart / 2
+    assert float(cost) == pytest.approx(shares.cost, abs=1e-12)
+    below = multiclass.classwise_distance(y, V, tol=TOL, sample_weight=weight)
+    assert shares.cost >= below - 1e-9
     for group, mean in target.items():
         assert shares.target[group] == pytest.approx([float(part) for part in mean], abs=1e-9)
 

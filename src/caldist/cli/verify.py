@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from caldist.cli._streams import say
+
 _HOLDS, _FAILS, _UNREADABLE = 0, 1, 2
 
 
@@ -28,10 +30,10 @@ def _check(name: str) -> int:
         certificate = Certificate.load(name)
         certificate.verify()
     except CertificateError as error:
-        click.echo(f"{name}: {error}", err=True)
+        say(f"{name}: {error}", err=True)
         return _FAILS
     except (OSError, ValueError) as error:
-        click.echo(str(error), err=True)
+        say(str(error), err=True)
         return _UNREADABLE
-    click.echo(f"{name}: {certificate}: the proof holds")
+    say(f"{name}: {certificate}: the proof holds")
     return _HOLDS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
@@ -92,6 +93,7 @@ class ClassRows:
             raise TypeError(message)
         matrix = matrix_beside(y_true, y_prob)
         names = class_names(classes, matrix.shape[1])
+        _check_columns(y_prob, names)
         if classes is None:
             hint = " For other labels pass classes=[…], in the order of the columns."
             label = class_numbers(y_true, matrix.shape[0], matrix.shape[1], hint)
@@ -283,8 +285,12 @@ def class_names(classes: Classes | None, size: int) -> list[Any]:
     """Return what the columns are called."""
     if classes is None:
         return list(range(size))
-    if isinstance(classes, str | bytes | Mapping) or not hasattr(classes, "__iter__"):
-        message = f"classes is {_validate.show(classes)}; it must list {size} classes."
+    unordered = isinstance(classes, str | bytes | Mapping | AbstractSet)
+    if unordered or not hasattr(classes, "__iter__"):
+        message = (
+            f"classes is {_validate.show(classes)}; it must be a list of {size} classes, in the "
+            "order of the columns of y_prob."
+        )
         raise TypeError(message)
     names = [item.item() if isinstance(item, np.generic) else item for item in classes]
     for at, name in enumerate(names):
@@ -302,15 +308,47 @@ def class_names(classes: Classes | None, size: int) -> list[Any]:
     return names
 
 
+def _check_columns(y_prob: object, names: list[Any]) -> None:
+    """Raise for a frame whose columns are called as the classes, and stand in another order."""
+    columns = getattr(y_prob, "column_names", getattr(y_prob, "columns", None))
+    if columns is None or not all(isinstance(name, Hashable) for name in columns):
+        return
+    found = [name.item() if isinstance(name, np.generic) else name for name in columns]
+    if found != names and set(found) == set(names):
+        message = (
+            f"y_prob has the columns {_validate.show(found)} and the classes are "
+            f"{_validate.show(names)}, the same in another order. Columns count by their place: "
+            "reorder one of them."
+        )
+        raise ValueError(message)
+
+
 def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Integers:
     """Return labels that are the numbers of their classes."""
-    array = _validate.real_vector(y_true, "y_true")
+    try:
+        array = _validate.real_array(y_true, "y_true")
+    except TypeError as error:
+        if not hint or not _has_text(y_true):
+            raise
+        message = f"{error}{hint}"
+        raise TypeError(message) from None
+    if array.ndim == 2 and 1 not in array.shape:
+        message = (
+            f"y_true has shape {array.shape}; it must be one-dimensional, a class per row. If it "
+            "is 1 at the true class and 0 at the others, pass y_true.argmax(axis=1)."
+        )
+        raise ValueError(message)
+    array = _validate.real_vector(array, "y_true")
     _validate.check_size("y_true", array.size, "y_prob", size)
     bad = ~((array >= 0) & (array < count) & (np.floor(array) == array))
     if bad.any():
         why = f"with {count} columns a class is an integer from 0 to {count - 1}.{hint}"
         _validate.fail("y_true", array, bad, why)
     return array.astype(np.int64)
+
+
+def _has_text(values: object) -> bool:
+    return isinstance(values, Iterable) and any(isinstance(item, str | bytes) for item in values)
 
 
 def _named_numbers(y_true: object, size: int, names: list[Any]) -> Integers:
@@ -371,22 +409,28 @@ def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
     if array.ndim != 2:
         message = (
             f"{name} has shape {array.shape}; a matrix is needed, with a row per example and a "
-            "column per class. For one column of probabilities use the binary measures directly."
+            "column per class. For one column of probabilities use the binary measures directly. "
+            "The order is (y_true, y_prob)."
         )
         raise ValueError(message)
-    if array.shape[0] == 0:
-        message = f"{name} is empty: at least one row is needed."
+    if array.size == 0:
+        message = f"{name} is empty, of shape {array.shape}: at least one row is needed."
         raise ValueError(message)
-    if array.shape[1] < 2:
-        message = f"{name} has {array.shape[1]} columns; a column per class needs at least two."
+    if array.shape[1] == 1:
+        message = (
+            f"{name} has 1 column; a column per class is needed, two or more. For one column of "
+            "probabilities use the binary measures directly."
+        )
         raise ValueError(message)
     if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
         bad = ~((array >= 0) & (array <= 1))
         row, column = divmod(_validate.first(bad.ravel()), bad.shape[1])
-        message = (
-            f"{name}[{row}, {column}] is {_validate.show(array[row, column])}: a probability lies "
-            "between 0 and 1. If these are logits, apply the softmax first."
+        why = (
+            "drop or fill the rows without a prediction."
+            if np.isnan(array[row, column])
+            else "a probability lies between 0 and 1. If these are logits, apply the softmax first."
         )
+        message = f"{name}[{row}, {column}] is {_validate.show(array[row, column])}: {why}"
         raise ValueError(message)
     total = _row_sums(array)
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE

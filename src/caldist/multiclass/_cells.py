@@ -8,12 +8,11 @@ D_cj = ½ E[sign(μ_cj - v_j) | c] and
 
     ψ = TV(v, μ_c) + ⟨D_c, y - μ_c⟩.
 
-Cells are the leaves of a tree, made from the predictions alone, so labels select nothing. A node
-is cut at the mean of its widest class: of peaked predictions that takes those that are nearly sure
-of the class from the others, where a cut at the median would keep them together. Of all prunings
-the one is taken that would cost least if predictions were calibrated: for each class the spread of
-the predictions in a cell, and the noise of its mean label. Two weights of the noise are tried, each
-with half the risk.
+Cells are the leaves of a tree that cuts the widest class in two where the parts vary least, made
+from the predictions alone, so labels select nothing. (Halves would be cut where most rows are, and
+most probabilities of a class are all but 0.) Of all prunings the one is taken that would cost least
+if predictions were calibrated: for each class the spread of the predictions in a cell, and the
+noise of its mean label. Two weights of the noise are tried, each with half the risk.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from caldist.inference._limits import normal_quantile
 _NOISE = (1.0, 2.0)  # weights of the noise of mean labels
 _PSEUDO = 0.02  # rows of any label in every cell: certain predictions may be wrong
 _LEAST = 2  # rows of a cell
-_CELLS = 4_096  # so many equal ones are never cut further
+_CELLS = 4_096  # so many cells of equal size are never cut further
 _ALONE = 1e-12  # the share of a cell that rounding may leave without a row
 
 
@@ -47,28 +46,46 @@ def upper_limit(rows: ClassRows, risk: float) -> float:
 def partitions(rows: ClassRows) -> list[Integers]:
     """Return the cell of each row, for each weight of the noise."""
     dense, share = rows.dense, rows.share
-    least = max(_LEAST, rows.n_rows // _CELLS)
-    nodes = [np.flatnonzero(share > 0)]
-    first: list[int] = []  # of the two children of each node; 0 for none
-    costs: list[Vector] = []
-    for node in nodes:  # which grows
+    nodes, first = _tree(dense, max(_LEAST, rows.n_rows // _CELLS))
+    costs = np.zeros((len(nodes), len(_NOISE)))
+    for at, node in enumerate(nodes):
         part, weight = dense[node], share[node]
         mass = float(weight.sum())
+        if mass == 0:
+            continue
         mean = weight @ part / mass
         spread = weight @ np.abs(part - mean) / mass
         squares = float(weight @ weight) / mass**2
         noise = 2 / math.pi * squares * (mean * (1 - mean) + _PSEUDO * squares)
-        costs.append(
-            np.array([mass * float(np.sqrt(spread**2 + a**2 * noise).sum()) for a in _NOISE])
-        )
-        above = part > mean
-        count = above.sum(axis=0)
-        possible = (count >= least) & (node.size - count >= least) & (spread > 0)
-        first.append(len(nodes) if possible.any() else 0)
-        if possible.any():
-            column = above[:, np.where(possible, spread, 0.0).argmax()]
-            nodes += [node[column], node[~column]]
-    return [_pruned(rows.n_rows, nodes, first, cost) for cost in np.array(costs).T]
+        costs[at] = [mass * float(np.sqrt(spread**2 + a**2 * noise).sum()) for a in _NOISE]
+    return [_pruned(rows.n_rows, nodes, first, cost) for cost in costs.T]
+
+
+def leaves(dense: Vector, size: int) -> Integers:
+    """Return the leaf of each row in a tree, of ``size`` rows or more unless equal rows say no."""
+    nodes, first = _tree(dense, size)
+    ends = [node for node, child in zip(nodes, first, strict=True) if not child]
+    cell = np.zeros(dense.shape[0], dtype=np.int64)
+    for number, node in enumerate(ends):
+        cell[node] = number
+    return cell
+
+
+def _tree(dense: Vector, least: int) -> tuple[list[Integers], list[int]]:
+    """Return the rows of each node, parents first, and its first child; 0 for none."""
+    nodes, first = [np.arange(dense.shape[0])], []
+    for rows in nodes:  # which grows
+        part = dense[rows]
+        spread = np.abs(part - part.mean(axis=0)).mean(axis=0)
+        column = part[:, int(spread.argmax())]
+        # Rounding of the mean gives equal rows a spread.
+        if rows.size < 2 * least or column.min() == column.max():
+            first.append(0)
+            continue
+        first.append(len(nodes))
+        left = column < _cut(column, least)
+        nodes += [rows[left], rows[~left]]
+    return nodes, first
 
 
 def _pruned(n_rows: int, nodes: list[Integers], first: list[int], cost: Vector) -> Integers:
@@ -89,6 +106,18 @@ def _pruned(n_rows: int, nodes: list[Integers], first: list[int], cost: Vector) 
             cell[nodes[at]] = number
             number += 1
     return cell
+
+
+def _cut(values: Vector, least: int) -> float:
+    """Return where two parts vary least, of at least so many rows each if ties allow that."""
+    v = np.sort(values)
+    before = np.arange(1, v.size)
+    away = np.cumsum(v - v.mean())[:-1]
+    between = np.where(v[1:] > v[:-1], away**2 / (before * (v.size - before)), -1.0)
+    allowed = slice(least - 1, v.size - least)
+    if between[allowed].max() < 0:
+        allowed = slice(0, v.size - 1)
+    return float(v[allowed.start + 1 + int(between[allowed].argmax())])
 
 
 def cell_cost(rows: ClassRows, cell: Integers) -> tuple[float, float]:

@@ -8,6 +8,9 @@ residual masses, and its witness is half that of each class; so what
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -107,10 +110,37 @@ def compare(
             "must have the same classes."
         )
         raise ValueError(message)
-    delta = 1 - confidence_level
-    order_rank(resampler.n_resamples, 1 - delta / PARTS)
+    order_rank(
+        resampler.n_resamples, 1 - (1 - confidence_level) / PARTS
+    )  # refused before a warning
     warn_if_few(first)
-    library = library_of(y_prob_a)
+    return paired(first, second, confidence_level, resampler, library_of(y_prob_a))
+
+
+def paired_models(
+    models: Mapping[str, ClassRows], confidence_level: float, resampler: Resampler
+) -> dict[tuple[str, str], Comparison]:
+    """Compare all pairs of models on the same rows, in one statement for all of them."""
+    pairs = list(combinations(models, 2))
+    risk = (1 - confidence_level) / len(pairs)
+    order_rank(resampler.n_resamples, 1 - risk / PARTS)  # too few are refused before they are made
+    found = {}
+    for a, b in pairs:
+        one = paired(models[a], models[b], 1 - risk, resampler)
+        pvalue = min(1.0, len(pairs) * one.pvalue)
+        found[a, b] = replace(one, pvalue=pvalue, confidence_level=confidence_level)
+    return found
+
+
+def paired(
+    first: ClassRows,
+    second: ClassRows,
+    confidence_level: float,
+    resampler: Resampler,
+    library: str | None = None,
+) -> Comparison:
+    """Compare two models on the same rows, checked already; enough resamples for the level."""
+    delta = 1 - confidence_level
     if first.n_classes == 2:
         pair = {"a": first.binary, "b": second.binary}
         found = paired_comparisons(pair, binary_smooth_ce, confidence_level, resampler, library)
