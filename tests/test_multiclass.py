@@ -291,3 +291,33 @@ def test_frames_come_back_in_the_library_that_they_came_in():
     assert isinstance(table.to_frame(), pd.DataFrame)
     assert table.to_frame().shape == (3, 8)
     assert "<table>" in table._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        function
+        for name in multiclass.__all__
+        if name != "compare" and inspect.isfunction(function := getattr(multiclass, name))
+    ],
+)
+@pytest.mark.parametrize("kind", ["arrays", "lists", "frames", "names"])
+def test_swapped_arguments_are_recognised(function, kind):
+    y_true, y_prob = np.array([0, 2, 1]), np.full((3, 3), 1 / 3)
+    if kind == "lists":
+        y_true, y_prob = y_true.tolist(), y_prob.tolist()
+    elif kind == "frames":
+        y_true, y_prob = pd.Series(y_true), pd.DataFrame(y_prob)
+    elif kind == "names":
+        y_true = ["a", "c", "b"]
+    with pytest.raises(ValueError, match=r"look swapped.* The order is \(y_true, y_prob\)"):
+        function(y_prob, y_true)
+
+
+def test_arguments_of_a_comparison_that_are_swapped():
+    y_true, y_prob = np.array([0, 2, 1]), np.full((3, 3), 1 / 3)
+    order = r"The order is \(y_true, y_prob_a, y_prob_b\)"
+    with pytest.raises(ValueError, match=rf"y_true has .* y_prob_a has .*look swapped.* {order}"):
+        multiclass.compare(y_prob, y_true, y_prob)
+    with pytest.raises(ValueError, match=rf"y_true has .* y_prob_b has .*look swapped.* {order}"):
+        multiclass.compare(y_prob, y_prob, y_true)

@@ -23,7 +23,7 @@ Classes = Sequence[Hashable]
 # four decimals loses, far less than logits or independent scores do.
 ROW_SUM_TOLERANCE = 1e-2
 
-_EXACT = 1e-12  # what the sum of a row of double precision may miss 1 by; more is divided out
+EXACT_SUM = 1e-12  # what the sum of a row of double precision may miss 1 by; more is divided out
 _SAME = 1e-9  # by how much, in proportion, totals of summaries of the same rows may differ
 _BLOCK = 16  # columns that are taken from a matrix at once
 
@@ -57,8 +57,8 @@ class ClassRows:
     ) -> None:
         self.label, self.names, self.weight, self.library = label, names, weight, library
         self._matrix = matrix
-        total = matrix.sum(axis=1, dtype=np.float64)
-        off = np.abs(total - 1) > _EXACT
+        total = _row_sums(matrix)
+        off = np.abs(total - 1) > EXACT_SUM
         self._total = np.where(off, total, 1.0) if off.any() else None
 
     @classmethod
@@ -91,7 +91,7 @@ class ClassRows:
                 "y_prob is None: pass a matrix, with a row per example and a column per class."
             )
             raise TypeError(message)
-        matrix = probability_matrix(y_prob)
+        matrix = matrix_beside(y_true, y_prob)
         names = class_names(classes, matrix.shape[1])
         _check_columns(y_prob, names)
         if classes is None:
@@ -366,6 +366,40 @@ def _named_numbers(y_true: object, size: int, names: list[Any]) -> Integers:
     return result
 
 
+def matrix_beside(y_true: object, y_prob: object) -> NDArray[Any]:
+    """Return the matrix of probabilities, or say that it stands in the place of the labels."""
+    try:
+        return probability_matrix(y_prob)
+    except (TypeError, ValueError):
+        fail_if_swapped(y_true, y_prob)
+        raise
+
+
+def fail_if_swapped(
+    y_true: object,
+    y_prob: object,
+    names: tuple[str, str] = ("y_true", "y_prob"),
+    order: str = "(y_true, y_prob)",
+) -> None:
+    """Raise where the shapes are those of a matrix for labels and of labels for a matrix."""
+    true, prob = _shape(y_true), _shape(y_prob)
+    if len(true) == 2 and len(prob) == 1 and true[0] == prob[0]:
+        message = (
+            f"{names[0]} has shape {true} and {names[1]} has shape {prob}: they look swapped, as "
+            f"the matrix, with a row per example and a column per class, is {names[1]}. The order "
+            f"is {order}."
+        )
+        raise ValueError(message)
+
+
+def _shape(values: Any) -> tuple[int, ...]:
+    """Return the shape of what may be no array; () where it has none."""
+    try:
+        return tuple(np.shape(values))
+    except (TypeError, ValueError):  # rows of several lengths
+        return ()
+
+
 def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
     """Return a matrix with a row per example and a column per class, rows summing to 1.
 
@@ -398,7 +432,7 @@ def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
         )
         message = f"{name}[{row}, {column}] is {_validate.show(array[row, column])}: {why}"
         raise ValueError(message)
-    total = array.sum(axis=1, dtype=np.float64)
+    total = _row_sums(array)
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE
     if off.any():
         row = _validate.first(off)
@@ -408,3 +442,13 @@ def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
         )
         raise ValueError(message)
     return array
+
+
+def _row_sums(matrix: NDArray[Any]) -> Vector:
+    """Return the sum of each row; few columns are added up by themselves, which is faster."""
+    if matrix.shape[1] > _BLOCK:
+        return np.asarray(matrix.sum(axis=1, dtype=np.float64))
+    total = matrix[:, 0].astype(np.float64)
+    for column in range(1, matrix.shape[1]):
+        total += matrix[:, column]
+    return total
