@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from benchmarks import peers
+from benchmarks import peers, repair
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
 from benchmarks.intervals import SIZES, interval_table, limits_table
@@ -55,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         "--monitor", action="store_true", help="only the monitor: batches, and ten years of days"
     )
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
+    parser.add_argument(
+        "--repair", action="store_true", help="only repairs: maps, statements, summaries, files"
+    )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
     return parser
 
@@ -71,6 +74,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         return [monitor_table(days, large, effort)]
     if options.multiclass:
         return [multiclass_table(effort, quick=options.quick)]
+    if options.repair:
+        return [repair.repair_table(repair.QUICK if options.quick else repair.LARGE, effort)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
     families = [FAMILIES[name] for name in options.families or FAMILIES]
     wanted = cells(
