@@ -16,6 +16,7 @@ from caldist.reporting.text import (
     change,
     interval,
     number,
+    repair_draws,
     rows_in_words,
     shortened,
 )
@@ -114,6 +115,7 @@ def page(report: Report) -> str:
             maps={figure["repair_of"]: figure for figure in drawn},
             undrawn=len(report.figures) - len(drawn),
             repaired=[model for model in report.models if model.repair is not None],
+            repair_draws=repair_draws(report.models),
             pairs=pairs,
             pairs_omitted=pairs_omitted,
             groups=groups,
