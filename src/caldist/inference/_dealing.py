@@ -108,12 +108,14 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
     """
     if units.cluster is not None:
         return Dealt(units, rng.integers(0, FOLDS, (times, units.n_clusters))[:, units.cluster])
-    index, fold = np.arange(units.place.size), np.empty((0, units.place.size), dtype=np.int64)
-    count = units.count
+    index, count = np.arange(units.place.size), units.count
+    if units.n_rows <= _ROWS_PER_UNIT * count.size:
+        if units.n_rows > count.size:
+            index = np.repeat(index, count)
+        fold = rng.integers(0, FOLDS, (times, index.size))
+        return Dealt(_cut(units, index, np.ones_like(index)), fold)
+    fold = np.empty((0, count.size), dtype=np.int64)
     for _ in range(times):
-        if (count == 1).all():
-            fold = np.vstack((fold, rng.integers(0, FOLDS, count.size)))
-            continue
         # A unit of many rows parts into up to five.
         parts = rng.multinomial(count, np.full(FOLDS, 1 / FOLDS))
         some = np.flatnonzero(parts)
