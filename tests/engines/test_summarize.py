@@ -227,13 +227,15 @@ def test_cells_with_too_many_rows_for_doubles_are_added_as_integers(constructor,
 
 
 @pytest.mark.parametrize("column", ["y", "p", "w"])
-def test_integers_beyond_those_of_float64_are_no_exception_of_the_engine(constructor, column):
+def test_integers_beyond_those_of_float64_are_no_exception_of_the_engine(
+    request, constructor, column
+):
     """PyArrow does not round them; the others do, as NumPy does."""
     rows = {"y": [0, 1, 1], "p": [0, 1, 1], "w": [1, 2, 3]}
     rows[column] = [0, 1, 2**53 + 1]
     table = constructor(rows)
     options = {"y_true": "y", "y_prob": "p", "sample_weight": "w", "invalid": "count"}
-    if "pyarrow.lib" in str(type(table)):
+    if "pyarrow" in request.node.name:
         with pytest.raises(ValueError, match=r"integer 9007199254740993.*cast its") as found:
             summarize(table, **options)
         assert found.type is ValueError

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from caldist._util.escaping import for_terminal
 from caldist._version import __version__
 from caldist.cli._streams import drop_output, open_missing, say, unwritable
 from caldist.cli.demos import demo, paper
@@ -108,6 +109,7 @@ class _Commands(click.Group):
         try:
             code = run(*args, standalone_mode=False, **extra)
         except click.ClickException as error:
+            error.message = for_terminal(error.message)  # of which click would cut out parts
             text = io.StringIO()
             error.show(text)
             say(text.getvalue(), err=True, nl=False)
