@@ -322,6 +322,7 @@ BREAKDOWNS = [
     (AssertionError, "", "Error: AssertionError. This is a bug in caldist: please report it"),
     (RecursionError, "too deep.\nmore", "Error: RecursionError: too deep. This is a bug"),
     (EOFError, "", "Error: EOFError. This is a bug"),
+    (ZeroDivisionError, "by zero", "Error: ZeroDivisionError: by zero. This is a bug"),
 ]
 
 
@@ -482,7 +483,7 @@ def test_a_report_is_written_in_the_format_of_its_name(file, tmp_path, ending):
     result = run("report", file, *options, "-o", path)
     assert result.exit_code == 0, result.stderr
     content = path.read_text(encoding="utf-8")
-    assert {"html": "<!DOCTYPE html>", "json": "caldist-report-3", "md": "# Calibration"}[
+    assert {"html": "<!DOCTYPE html>", "json": "caldist-report-4", "md": "# Calibration"}[
         ending
     ] in content
     assert "confidence this model is at most" in result.stdout

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from caldist._util.errors import ToleranceError
 from caldist._util.escaping import for_terminal
 from caldist._version import __version__
 from caldist.cli._streams import drop_output, open_missing, say, unwritable
@@ -29,7 +30,7 @@ from caldist.cli.verify import verify
 __all__ = ["main"]
 
 
-_REFUSED = (ValueError, TypeError, OSError, ImportError, ArithmeticError)
+_REFUSED = (ValueError, TypeError, OSError, ImportError, ToleranceError)
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -109,7 +110,8 @@ class _Commands(click.Group):
         try:
             code = run(*args, standalone_mode=False, **extra)
         except click.ClickException as error:
-            error.message = for_terminal(error.message)  # of which click would cut out parts
+            # click cuts escape sequences out of what goes to no terminal; they are to be seen.
+            vars(error)["message"] = for_terminal(error.message)
             text = io.StringIO()
             error.show(text)
             say(text.getvalue(), err=True, nl=False)

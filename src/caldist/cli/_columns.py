@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from caldist import _validate
 from caldist.cli._data import Data, Models
-from caldist.cli._source import Source, open_source
+from caldist.cli._source import Source
 from caldist.cli._streams import say
 from caldist.data.categories import cluster_codes, refuse_measurements
 from caldist.data.rows import Rows
@@ -20,9 +20,8 @@ _HEAD = 1000  # rows that tell what most columns are not
 _NAMED = 40  # columns that a message lists
 
 
-def read_table(data: Data, paths: Sequence[str]) -> Models:
+def read_table(data: Data, source: Source) -> Models:
     """Read and check the columns that a command needs, guessing those that are not named."""
-    source = open_source(paths)
     others = [name for name in (data.weight, data.clusters, data.by) if name is not None]
     named = [name for name in (data.label, *data.scores, *others) if name is not None]
     check_names(source.columns, named)
@@ -41,11 +40,11 @@ def read_table(data: Data, paths: Sequence[str]) -> Models:
         called = f"column {data.weight!r}"
         weight = _validate.weights(content[data.weight], clean_label.size, called)
     if data.clusters is not None:
-        _refuse_missing(data.clusters, content[data.clusters])
+        refuse_missing(data.clusters, content[data.clusters])
         cluster, n_clusters = cluster_codes(content[data.clusters], clean_label.size)
     if data.by is not None:
-        _refuse_missing(data.by, content[data.by])
-        groups = _groups(data.by, content[data.by])
+        refuse_missing(data.by, content[data.by])
+        groups = groups_of(data.by, content[data.by])
     return Models(
         {
             name: Rows(clean_label, prediction, weight, cluster, n_clusters)
@@ -63,7 +62,7 @@ def read_table(data: Data, paths: Sequence[str]) -> Models:
     )
 
 
-def _groups(name: str, values: NDArray[Any]) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+def groups_of(name: str, values: NDArray[Any]) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
     """Return the names of sub-groups, in order, and the number of each row's.
 
     Names stay Python's: NumPy's text takes the room of the longest name for every row, and drops
@@ -81,7 +80,8 @@ def _groups(name: str, values: NDArray[Any]) -> tuple[NDArray[np.object_], NDArr
     return np.array(found, dtype=object), code.astype(np.int64)
 
 
-def _refuse_missing(name: str, values: NDArray[Any]) -> None:
+def refuse_missing(name: str, values: NDArray[Any]) -> None:
+    """Raise for a column with missing values."""
     missing = np.array([value is None or value != value for value in values])  # noqa: PLR0124 -- NaN
     if missing.any():
         _validate.fail(f"column {name!r}", values, missing, "fill it, or leave those rows out.")
