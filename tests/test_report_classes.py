@@ -344,8 +344,7 @@ def test_rows_are_read_once_for_each_model(monkeypatch):
             return _function(*args, **options)
 
         monkeypatch.setattr(class_rows, name, counting)
-    found = caldist.report(label, {"a": truth, "b": sharp}, n_resamples=99)
-    found.to_html()
+    caldist.report(label, {"a": truth, "b": sharp}, n_resamples=99)
     assert counts == {"probability_matrix": 2, "class_numbers": 2}
 
 
@@ -382,7 +381,7 @@ def test_joints_say_what_their_rows_say_of_the_classes():
     joints = joints_of(label, sharp)
     found = caldist.report(joints, classes=NAMES)
     [model] = found.class_models
-    table = multiclass.classwise_table(label, sharp, classes=NAMES, confidence_level=1 - 0.05 / 3)
+    table = multiclass.classwise_table(label, sharp, confidence_level=1 - 0.05 / 3)
     assert (model.value, model.noise) == pytest.approx((table.value, table.noise))
     assert model.population_lower == pytest.approx(sum(line.lower for line in table.lines))
     assert model.lower == pytest.approx(model.value, abs=1e-5)
@@ -511,7 +510,7 @@ def test_many_classes_stay_small_and_readable(report):
     text = str(crowded)
     assert text.count("\n") < 40
     assert "the other 990 have 0.0990 in all" in text
-    assert crowded.to_markdown().count("\n| c") == 500
+    assert len(re.findall(r"\n\| c\d", crowded.to_markdown())) == 500
     assert len(json.loads(crowded.to_json())["class_models"][0]["classes"]) == 1000
 
 
@@ -532,7 +531,7 @@ def test_a_report_read_back_has_its_page_without_figures(report):
     assert again.class_models[0].verdict in page.text
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1200, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1200, "light")])
 def test_in_a_browser(browser, report, tmp_path, width, scheme):  # noqa: F811
     model = report.class_models[1]
     many = tuple(replace(model.classes[0], name=f"class {at}") for at in range(30))
@@ -566,8 +565,7 @@ def test_binary_reports_do_not_speak_of_classes(rows):
     found = caldist.report(
         rows["y_true"] == "cat",
         rows["y_prob"]["honest"][:, 0],
-        n_resamples=39,
-        confidence_level=0.9,
+        n_resamples=99,
     )
     assert found.class_models == ()
     assert found.data.n_classes is None

@@ -13,9 +13,9 @@ _ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 def aligned(rows: Rows, left: Collection[int]) -> list[str]:
     """Pad the columns: those numbered in ``left`` hold text and go left, the others right.
 
-    A name with line breaks stays on one line.
+    A name with line breaks stays on one line; no name commands the terminal.
     """
-    lines = [[" ".join(cell.split()) for cell in row] for row in rows]
+    lines = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "  ".join(
@@ -36,5 +36,19 @@ def markdown(rows: Rows, left: Collection[int]) -> list[str]:
 
 def escaped(text: str) -> str:
     """Keep names from the data from being read as Markdown or HTML."""
-    one_line = " ".join(text.split())
-    return "".join(_ENTITY.get(mark, f"\\{mark}" if mark in _MARKS else mark) for mark in one_line)
+    return "".join(
+        _ENTITY.get(mark, f"\\{mark}" if mark in _MARKS else mark) for mark in one_line(text)
+    )
+
+
+def one_line(text: str) -> str:
+    r"""Return text without line breaks, and without letters that a terminal takes for commands.
+
+    Examples
+    --------
+    >>> from caldist._util.text_tables import one_line
+    >>> one_line("two\nlines \x1b[31mred")
+    'two lines �[31mred'
+    """
+    line = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from caldist._util.text_tables import aligned, escaped
+from caldist._util.text_tables import aligned, escaped, one_line
 from caldist._util.text_tables import markdown as table
 from caldist.measures.brier_score import brier_score
 from caldist.measures.log_loss import log_loss
@@ -55,7 +55,7 @@ def plain(report: Report) -> str:
         return _plain_classes(report)
     level = percent(report.confidence_level)
     blocks = ["\n".join(_aligned(_summary(report)))]
-    blocks += [f"{model.name}: {model.verdict}" for model in report.models]
+    blocks += [f"{one_line(model.name)}: {model.verdict}" for model in report.models]
     if repairs := _repairs(report.models, level):
         blocks.append(f"{REPAIRS}, if these rows trained no model")
         blocks.append("\n".join(_aligned(repairs)))
@@ -73,7 +73,7 @@ def plain(report: Report) -> str:
         groups, omitted = shortened(report.groups, _ROWS_PRINTED)
         blocks.append(f"Sub-groups, p-values adjusted for their number{omitted}")
         blocks.append("\n".join(_aligned(_groups(groups, level))))
-    blocks += report.data.notes
+    blocks += map(one_line, report.data.notes)
     return "\n\n".join(blocks)
 
 
@@ -138,7 +138,7 @@ def _plain_classes(report: Report) -> str:
         pairs, omitted = shortened(report.pairs, _ROWS_PRINTED)
         blocks.append(f"Differences in {CLASS_TWIN}, {level} confidence for all pairs{omitted}")
         blocks.append("\n".join(_aligned(_pairs(pairs))))
-    blocks += [*report.data.notes, CONFIDENCE]
+    blocks += [*map(one_line, report.data.notes), CONFIDENCE]
     return "\n\n".join(blocks)
 
 
