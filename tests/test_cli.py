@@ -322,6 +322,7 @@ BREAKDOWNS = [
     (AssertionError, "", "Error: AssertionError. This is a bug in caldist: please report it"),
     (RecursionError, "too deep.\nmore", "Error: RecursionError: too deep. This is a bug"),
     (EOFError, "", "Error: EOFError. This is a bug"),
+    (ZeroDivisionError, "by zero", "Error: ZeroDivisionError: by zero. This is a bug"),
 ]
 
 
@@ -360,7 +361,7 @@ def test_debug_shows_where_input_was_refused_and_changes_no_exit_code(file):
 
 def test_the_help_lists_the_exit_codes():
     page = (Path(__file__).parent.parent / "docs" / "command-line.md").read_text("utf-8")
-    for code in (0, 1, 2, 3, 70, 130, 141):
+    for code in (0, 1, 2, 3, 70, 74, 130, 141):
         assert f"\n    {code} " in run("--help").stdout
         assert f"\n| {code} |" in page
 

@@ -40,7 +40,7 @@ class ClassModels:
     rows: dict[str, ClassRows]
     head: dict[str, object]
     notes: list[str]
-    groups: tuple[NDArray[np.str_], NDArray[np.int64]] | None = None
+    groups: tuple[NDArray[np.object_], NDArray[np.int64]] | None = None
 
     def lines(self) -> Iterator[tuple[dict[str, object], ClassRows]]:
         """Give the rows of each model or of each sub-group of it, and what a line says of them."""

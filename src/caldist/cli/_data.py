@@ -54,7 +54,7 @@ class Models:
     rows: dict[str, Rows]
     named_by: str
     head: dict[str, object]
-    groups: tuple[NDArray[np.str_], NDArray[np.int64]] | None = None
+    groups: tuple[NDArray[np.object_], NDArray[np.int64]] | None = None
 
     @property
     def are_summaries(self) -> bool:

@@ -10,6 +10,7 @@ import click
 from caldist.cli import _options
 from caldist.cli._data import Data, Models
 from caldist.cli._output import format_option, noting, show
+from caldist.cli._streams import say
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def measure(
                 shown.append(line | {"measure": name} | value.to_dict() | _named(own))
         else:
             shown.append(line | {name: v.value for name, v in values.items()} | _named(ends))
-    if models.are_summaries:
+    if any(rows.joint.radius > 0 for _, rows in lines):
         notes.append(
             "lower and upper contain the value on the rows themselves, before they were rounded to "
             "cells; without them, cells tell nothing about it."
@@ -170,12 +171,12 @@ def _judged(
         above = [(line, gate) for line, gate in described if gate.lower > limit]
         if above:
             what = ", ".join(f"{line} (at least {gate.lower:.6f})" for line, gate in above)
-            click.echo(f"failed: {name} is above {limit:g}, with 95% confidence: {what}", err=True)
+            say(f"failed: {name} is above {limit:g}, with 95% confidence: {what}", err=True)
             code = _FAILED
         unsure = [(line, gate) for line, gate in described if gate.lower <= limit <= gate.upper]
         if unsure and option == "--require-below":
             what = ", ".join(f"{line} (at most {gate.upper:.6f})" for line, gate in unsure)
-            click.echo(
+            say(
                 f"undecided: not enough rows to tell that {name} is below {limit:g}: {what}",
                 err=True,
             )

@@ -10,6 +10,7 @@ import click
 
 from caldist.cli import _options
 from caldist.cli._data import Data, Models
+from caldist.cli._streams import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +60,7 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
     else:
         found.to_markdown(path)
     said = "".join(f"{note}\n\n" for note in getattr(models, "notes", ()))
-    click.echo(f"{found}\n\n{said}written to {out}")
+    say(f"{found}\n\n{said}written to {out}")
 
 
 def _named(models: Models | ClassModels) -> Mapping[str, Rows | ClassRows]:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
-from caldist.data.class_rows import Classes, ClassRows, sums_by
+from caldist.data.class_rows import Classes, ClassRows, fail_if_swapped, sums_by
 from caldist.data.units import FLIPS
 from caldist.inference._differences import PARTS, Mean
 from caldist.inference._resampling import Resampler, order_rank, order_statistic
@@ -93,7 +93,10 @@ def compare(
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     models = []
-    for name, matrix in (("y_prob_a", y_prob_a), ("y_prob_b", y_prob_b)):
+    both = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
+    for name, matrix in both.items():
+        fail_if_swapped(y_true, matrix, ("y_true", name), "(y_true, y_prob_a, y_prob_b)")
+    for name, matrix in both.items():
         try:
             models.append(
                 ClassRows.of(y_true, matrix, classes=classes, sample_weight=sample_weight)

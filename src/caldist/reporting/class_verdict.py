@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from caldist._util.text_tables import one_line
+from caldist._util.escaping import for_line
 from caldist.reporting.model import ClassReport, ClassTestReport
 from caldist.reporting.verdict import LEVEL, down, percent, probability, up
 
@@ -31,7 +31,7 @@ def readable(name: object) -> str:
     >>> readable("x" * 99)
     'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'
     """
-    line = one_line(str(name))
+    line = for_line(str(name))
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 

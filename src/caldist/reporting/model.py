@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
 from caldist._util.atomic_files import write_atomically
+from caldist._util.escaping import for_line
 from caldist._util.results import Result
 from caldist.inference.regions import Region
 
@@ -275,7 +276,7 @@ class MonitorReport(Result):
         return [step.to_dict() for step in self.steps]
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.verdict}"
+        return for_line(f"{self.name}: {self.verdict}")
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return one self-contained page; also write it if a path is given."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from caldist._util.escaping import for_terminal
 from caldist._util.optional import require
 from caldist._version import __version__
 from caldist.reporting.class_verdict import BLIND
@@ -220,6 +221,7 @@ def _template(name: str) -> Any:
         ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_allowed,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -230,6 +232,11 @@ def _template(name: str) -> Any:
         "title": _title,
     }  # fmt: skip
     return environment.get_template(name)
+
+
+def _allowed(value: Any) -> Any:
+    """Return what HTML allows of a text from the data; jinja2 escapes the rest."""
+    return for_terminal(value) if type(value) is str else value
 
 
 def _of_monitor(monitor: MonitorReport | None) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from caldist._util.text_tables import aligned, escaped, one_line
+from caldist._util.escaping import for_line, for_terminal
+from caldist._util.escaping import for_markdown as escaped
+from caldist._util.text_tables import aligned
 from caldist._util.text_tables import markdown as table
 from caldist.measures.brier_score import brier_score
 from caldist.measures.log_loss import log_loss
@@ -55,7 +57,7 @@ def plain(report: Report) -> str:
         return _plain_classes(report)
     level = percent(report.confidence_level)
     blocks = ["\n".join(_aligned(_summary(report)))]
-    blocks += [f"{one_line(model.name)}: {model.verdict}" for model in report.models]
+    blocks += [f"{for_line(model.name)}: {model.verdict}" for model in report.models]
     if repairs := _repairs(report.models, level):
         blocks.append(f"{REPAIRS}, if these rows trained no model")
         blocks.append("\n".join(_aligned(repairs)))
@@ -73,8 +75,8 @@ def plain(report: Report) -> str:
         groups, omitted = shortened(report.groups, _ROWS_PRINTED)
         blocks.append(f"Sub-groups, p-values adjusted for their number{omitted}")
         blocks.append("\n".join(_aligned(_groups(groups, level))))
-    blocks += map(one_line, report.data.notes)
-    return "\n\n".join(blocks)
+    blocks += report.data.notes
+    return for_terminal("\n\n".join(blocks))
 
 
 def markdown(report: Report) -> str:
@@ -138,8 +140,8 @@ def _plain_classes(report: Report) -> str:
         pairs, omitted = shortened(report.pairs, _ROWS_PRINTED)
         blocks.append(f"Differences in {CLASS_TWIN}, {level} confidence for all pairs{omitted}")
         blocks.append("\n".join(_aligned(_pairs(pairs))))
-    blocks += [*map(one_line, report.data.notes), CONFIDENCE]
-    return "\n\n".join(blocks)
+    blocks += [*report.data.notes, CONFIDENCE]
+    return for_terminal("\n\n".join(blocks))
 
 
 def _markdown_classes(report: Report) -> str:
