@@ -179,6 +179,14 @@ def test_groups_of_the_triangle_are_means():
         SimplexDisplay.from_predictions(*rows(20, 4))
 
 
+def test_rows_without_weight_are_not_in_the_triangle():
+    label, matrix = rows(700)
+    weight = (np.arange(700) < 40).astype(float)
+    [model] = SimplexDisplay.from_predictions(label, matrix, sample_weight=weight).models
+    np.testing.assert_array_equal(model.point, matrix[:40])
+    assert (model.mass > 0).all()
+
+
 def test_arrows_of_the_ring_go_round_beyond_chance_and_no_class_errs():
     label, matrix = ring(4000)
     [model] = SimplexDisplay.from_predictions(label, matrix).models

@@ -10,7 +10,7 @@ import pytest
 import caldist
 from caldist import multiclass
 from caldist.cli import _source
-from command_lines import HAS_DUCKDB, run, write_csv
+from command_lines import HAS_DUCKDB, run, write_csv, write_json_lines
 
 NAMES = ["cat", "dog", "owl"]
 
@@ -251,3 +251,15 @@ def test_summaries_have_no_classes(tmp_path):
     result = run("measure", tmp_path / "one.npz", "--classes", "a,b")
     assert result.exit_code == 2
     assert "--classes was given with a summary" in result.stderr
+
+
+@pytest.mark.parametrize("style", ["table", "csv", "markdown", "json"])
+def test_hostile_names_of_classes_are_shown_and_not_obeyed(tmp_path, style):
+    name = "\x1b[2Jred"
+    rows = {"y": [name, "b"] * 6, f"p_{name}": [0.5, 0.25] * 6, "p_b": [0.5, 0.75] * 6}
+    path = write_json_lines(tmp_path / "rows.jsonl", rows)
+    options = ("--label", "y", "--score", "p_*", "--each-class", "--format", style)
+    result = run("measure", path, *options)
+    assert result.exit_code == 0, result.stderr
+    assert "\x1b" not in result.stdout + result.stderr
+    assert "[2Jred" in result.stdout.replace("\\[", "[")

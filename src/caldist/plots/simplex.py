@@ -67,9 +67,8 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
     Each corner is a class, and a prediction is nearer to a corner the more probable it says the
     class is; dots are predictions, at most 500 of them. Rows are put into groups of similar
     predictions, by cutting the widest class in two until they are small; the labels have no part
-    in it.
-    An arrow leads from the mean prediction of a group to the frequencies of its classes. It is as
-    long as the group is wrong: predictions that are calibrated have short arrows in all
+    in it. An arrow leads from the mean prediction of a group to the frequencies of its classes. It
+    is as long as the group is wrong: predictions that are calibrated have short arrows in all
     directions. Errors that cancel in every class, which no bar per class can show, are seen here
     as arrows that go round.
 
@@ -251,11 +250,13 @@ def simplex_groups(
     if confidence_level is not None:
         size = np.maximum(1, np.rint(mass**2 / square)).astype(np.int64)
         beyond = _beyond(prediction, frequency, size, confidence_level, rng)
-    point = rows.dense
-    if rows.n_rows > _POINTS:
-        point = point[rng.choice(rows.n_rows, _POINTS, replace=False, p=rows.share)]
+    shown = np.flatnonzero(rows.share)
+    if shown.size > _POINTS:
+        shown = rng.choice(rows.n_rows, _POINTS, replace=False, p=rows.share)
     names = tuple(map(str, rows.names))
-    return SimplexGroups(name, names, prediction, frequency, mass, beyond, point, confidence_level)
+    return SimplexGroups(
+        name, names, prediction, frequency, mass, beyond, rows.dense[shown], confidence_level
+    )
 
 
 def _beyond(
