@@ -88,8 +88,8 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
     >>> from caldist.plots import SimplexDisplay
     >>> y_prob = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5], [0.5, 0.25, 0.25]]
     >>> display = SimplexDisplay.from_predictions([0, 2, 2, 1] * 9, y_prob * 9)
-    >>> display.models[0].beyond.any()
-    False
+    >>> display.models[0].classes, round(float(display.models[0].mass.sum()), 6)
+    (('0', '1', '2'), 1.0)
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
 
