@@ -26,11 +26,15 @@ import caldist
 from caldist._demo import load_demo
 from caldist._util.atomic_files import write_atomically
 from caldist.plots import (
+    ClassReliabilityDisplay,
+    ClasswiseDisplay,
     CumulativeDisplay,
     DistanceDisplay,
     MapDisplay,
     MonitorDisplay,
     ReliabilityDisplay,
+    SimplexDisplay,
+    TopLabelDisplay,
     TransportDisplay,
     WitnessDisplay,
 )
@@ -42,9 +46,10 @@ HEAD = """\
 
 Every display of `caldist.plots`, on the predictions of `caldist demo`: `label` is an array of 0 and
 1, `predictions` a dict from the names of six models to their predicted probabilities. All take
-`sample_weight`, an `ax` of your own, or a `Joint` in place of labels and predictions, and have
-`from_estimator` for scikit-learn's classifiers; `.to_frame()` gives the numbers. Lines differ by
-dash and marker too, so that nothing is lost in grey. The legend stands above the axes.
+`sample_weight`, an `ax` of your own, or a `Joint` in place of labels and predictions; those of
+several classes take a matrix. They have `from_estimator` for scikit-learn's classifiers;
+`.to_frame()` gives the numbers. Lines differ by dash and marker too, so that nothing is lost in
+grey. The legend stands above the axes.
 `python scripts/make_gallery.py` draws this page.
 """
 
@@ -203,6 +208,50 @@ def monitor(label: Labels, predictions: Models) -> Any:
     return MonitorDisplay.from_monitor(watched)
 
 
+def classwise(label: Labels, predictions: Models) -> Any:  # noqa: ARG001 -- data of its own
+    """Several classes: bars. What each class has to do with the classwise distance, worst first.
+
+    Naive Bayes on scikit-learn's digits. A bar that ends near its diamond says nothing against the
+    class; the line across a bar is what is certain of the population, at 95% for each.
+    """
+    from sklearn.datasets import load_digits
+    from sklearn.naive_bayes import GaussianNB
+
+    digits = load_digits()
+    model = GaussianNB(var_smoothing=1e-3).fit(digits.data[::2], digits.target[::2])
+    return ClasswiseDisplay.from_estimator(model, digits.data[1::2], digits.target[1::2])
+
+
+def class_curves(label: Labels, predictions: Models) -> Any:  # noqa: ARG001 -- data of its own
+    """Several classes: reliability. The most probable class, and the three worst classes.
+
+    Confidences, on the left, are a question of their own: they bound nothing about the whole.
+    """
+    from sklearn.datasets import load_digits
+    from sklearn.naive_bayes import GaussianNB
+
+    digits = load_digits()
+    model = GaussianNB(var_smoothing=1e-3).fit(digits.data[::2], digits.target[::2])
+    matrix = model.predict_proba(digits.data[1::2])
+    _, (left, right) = plt.subplots(1, 2, figsize=(8, 6), layout="constrained")
+    TopLabelDisplay.from_predictions(digits.target[1::2], matrix, name="naive Bayes", ax=left)
+    return ClassReliabilityDisplay.from_predictions(digits.target[1::2], matrix, most=3, ax=right)
+
+
+def triangle(label: Labels, predictions: Models) -> Any:  # noqa: ARG001 -- data of its own
+    """Three classes: the triangle. Arrows lead from similar predictions to what came true.
+
+    The ring: every class is calibrated by itself, and so is every group of classes, but the whole
+    is not. No bar per class can show it; the arrows go round.
+    """
+    rng = np.random.default_rng(0)
+    angle = 2 * np.pi * rng.random(4000)[:, None] + np.array([0, 2, 4]) * np.pi / 3
+    y_prob = 1 / 3 + 0.24 * np.cos(angle)
+    truth = y_prob - 0.15 * np.sin(angle)
+    y_true = (truth.cumsum(axis=1) < rng.random((4000, 1))).sum(axis=1).clip(max=2)
+    return SimplexDisplay.from_predictions(y_true, y_prob, name="ring")
+
+
 def panels(label: Labels, predictions: Models) -> Any:
     """Axes of your own. Two displays side by side; nothing outside of the axes is changed."""
     _, (left, right) = plt.subplots(1, 2, figsize=(8, 4.6), layout="constrained")
@@ -215,8 +264,7 @@ def panels(label: Labels, predictions: Models) -> Any:
 FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
     reliability, reliability_models, witness, witness_calibrated, witness_models, distance,
     transport_map, transport_coupling, repair_map, repair_maps, cumulative, cumulative_models,
-    monitor,
-    panels,
+    monitor, classwise, class_curves, triangle, panels,
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ import caldist
 from caldist import inference, plots, weights
 from caldist.measures._measure import Measure
 from caldist.measures.registry import all_measures
+from caldist.plots._display import MatrixDisplay
 from measure_cases import complete, counts_rows
 
 # Options without which a function cannot be called.
@@ -29,7 +30,9 @@ NEEDED = {
     "certify_map": {"map": ([0, 1], [0, 1])},
 }
 # A matrix in place of a column, or several columns of predictions: these have tests of their own.
-OTHERWISE = {"top_label", "one_vs_rest", "compare", "compare_all"}
+OTHERWISE = {"top_label", "one_vs_rest", "compare", "compare_all"} | {
+    name for name in plots.__all__ if issubclass(getattr(plots, name), MatrixDisplay)
+}
 
 
 def takes_rows(function):
@@ -51,7 +54,7 @@ FUNCTIONS = {
 } | {
     f"{name}.from_predictions": getattr(plots, name).from_predictions
     for name in plots.__all__
-    if hasattr(getattr(plots, name), "from_predictions")
+    if hasattr(getattr(plots, name), "from_predictions") and name not in OTHERWISE
 }
 FUNCTIONS |= {
     "Joint.from_arrays": caldist.Joint.from_arrays,

@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import caldist
@@ -37,7 +38,7 @@ def names_of_the_gallery():
     predictions = {name.replace("_", " "): values for name, values in demo.items()}
     displays = {name: getattr(plots, name) for name in plots.__all__}
     return displays | {
-        "label": label, "predictions": predictions, "plt": plt, "caldist": caldist,
+        "label": label, "predictions": predictions, "plt": plt, "np": np, "caldist": caldist,
     }  # fmt: skip
 
 

@@ -35,7 +35,7 @@ NAMES = ["cat", "dog", "owl"]
 HOSTILE = "<script>alert('x')</script> $\\frac{1}{2}$ | `a` _b_ \"'&\x1b[31m\nend"
 
 
-def drawn(n=150, k=3, seed=0, power=2.0):
+def drawn(n=120, k=3, seed=0, power=2.0):
     """Classes, the probabilities that they were drawn with, and those made too extreme."""
     rng = np.random.default_rng(seed)
     truth = rng.dirichlet(np.ones(k), n)
@@ -107,11 +107,13 @@ def test_numbers_are_those_of_the_functions(report, rows):
 
 
 def test_pairs_of_three_models_hold_together(rows):
-    models = rows["y_prob"] | {"flat": np.full((150, 3), 1 / 3)}
-    pairs = caldist.report(rows["y_true"], models, classes=NAMES, n_resamples=199, rng=0).pairs
+    models = {name: matrix[:50] for name, matrix in rows["y_prob"].items()}
+    models["flat"] = np.full((50, 3), 1 / 3)
+    label = rows["y_true"][:50]
+    pairs = caldist.report(label, models, classes=NAMES, n_resamples=199, rng=0).pairs
     assert len(pairs) == 3
     one = multiclass.compare(
-        rows["y_true"], models["honest"], models["flat"], classes=NAMES,
+        label, models["honest"], models["flat"], classes=NAMES,
         confidence_level=1 - 0.05 / 3, n_resamples=199, rng=0,
     )  # fmt: skip
     assert (pairs[1].lower, pairs[1].upper) == (one.lower, one.upper)
@@ -241,8 +243,8 @@ def test_weights_are_those_of_the_functions():
 @pytest.mark.parametrize(
     ("name", "value", "instead"),
     [
-        ("by", ["a"] * 150, "report each sub-group by itself"),
-        ("clusters", np.arange(150) // 2, "Keep one row of each cluster"),
+        ("by", ["a"] * 120, "report each sub-group by itself"),
+        ("clusters", np.arange(120) // 2, "Keep one row of each cluster"),
         ("monitor", caldist.Monitor(), "monitor_report"),
     ],
 )
@@ -329,8 +331,12 @@ def test_columns_of_a_frame_are_the_classes(rows, frame):
     assert {line.name for line in by_place.class_models[0].classes} == {"0", "1", "2"}
 
 
-def test_the_same_seed_gives_the_same_report(report, rows):
-    assert caldist.report(**rows, n_resamples=99, rng=0) == report
+def test_the_same_seed_gives_the_same_report():
+    label, _, sharp = drawn(40)
+    first, second = (
+        caldist.report(label, sharp, n_resamples=39, confidence_level=0.9, rng=7) for _ in range(2)
+    )
+    assert first == second
 
 
 def test_rows_are_read_once_for_each_model(monkeypatch):
@@ -344,8 +350,7 @@ def test_rows_are_read_once_for_each_model(monkeypatch):
             return _function(*args, **options)
 
         monkeypatch.setattr(class_rows, name, counting)
-    found = caldist.report(label, {"a": truth, "b": sharp}, n_resamples=99)
-    found.to_html()
+    caldist.report(label, {"a": truth, "b": sharp}, n_resamples=99)
     assert counts == {"probability_matrix": 2, "class_numbers": 2}
 
 
@@ -382,7 +387,7 @@ def test_joints_say_what_their_rows_say_of_the_classes():
     joints = joints_of(label, sharp)
     found = caldist.report(joints, classes=NAMES)
     [model] = found.class_models
-    table = multiclass.classwise_table(label, sharp, classes=NAMES, confidence_level=1 - 0.05 / 3)
+    table = multiclass.classwise_table(label, sharp, confidence_level=1 - 0.05 / 3)
     assert (model.value, model.noise) == pytest.approx((table.value, table.noise))
     assert model.population_lower == pytest.approx(sum(line.lower for line in table.lines))
     assert model.lower == pytest.approx(model.value, abs=1e-5)
@@ -511,7 +516,7 @@ def test_many_classes_stay_small_and_readable(report):
     text = str(crowded)
     assert text.count("\n") < 40
     assert "the other 990 have 0.0990 in all" in text
-    assert crowded.to_markdown().count("\n| c") == 500
+    assert len(re.findall(r"\n\| c\d", crowded.to_markdown())) == 500
     assert len(json.loads(crowded.to_json())["class_models"][0]["classes"]) == 1000
 
 
@@ -532,7 +537,7 @@ def test_a_report_read_back_has_its_page_without_figures(report):
     assert again.class_models[0].verdict in page.text
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1200, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1200, "light")])
 def test_in_a_browser(browser, report, tmp_path, width, scheme):  # noqa: F811
     model = report.class_models[1]
     many = tuple(replace(model.classes[0], name=f"class {at}") for at in range(30))
@@ -566,8 +571,7 @@ def test_binary_reports_do_not_speak_of_classes(rows):
     found = caldist.report(
         rows["y_true"] == "cat",
         rows["y_prob"]["honest"][:, 0],
-        n_resamples=39,
-        confidence_level=0.9,
+        n_resamples=99,
     )
     assert found.class_models == ()
     assert found.data.n_classes is None

@@ -87,6 +87,11 @@ class Data:
     by: str | None = None
     classes: str | None = None
 
+    @property
+    def may_have_classes(self) -> bool:
+        """Whether several classes may be meant; the names of the columns say whether they are."""
+        return self.classes is not None or any("*" in score for score in self.scores)
+
     def models(self) -> Models:
         """Read columns or summaries of labels 0 and 1, once, and check them."""
         found = self.read(several=False)

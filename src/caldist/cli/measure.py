@@ -71,8 +71,10 @@ def measure(
     from caldist.measures.evaluation import evaluate
     from caldist.measures.registry import shown_in
 
-    models = data.read()
     given = {"--fail-above": fail_above, "--require-below": require_below}
+    if not data.may_have_classes:  # refused before a file is read
+        _limits(_chosen(measures)[0], given)
+    models = data.read()
     if not isinstance(models, Models):
         from caldist.cli import _class_measures
 

@@ -20,7 +20,7 @@ from caldist.plots._display import Columns, MatrixDisplay, one_name
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GROUPS = 32  # at most about twice as many arrows, which can still be told apart
+_GROUPS = 32  # at most as many arrows, which can still be told apart
 _LEAST = 12  # rows of a group
 _POINTS = 500  # predictions that are shown as dots
 _DRAWS = 5000
@@ -66,9 +66,9 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
 
     Each corner is a class, and a prediction is nearer to a corner the more probable it says the
     class is; dots are predictions, at most 500 of them. Rows are put into groups of similar
-    predictions, by halving the widest class until they are small; the labels have no part in it.
-    An arrow leads from the mean prediction of a group to the frequencies of its classes. It is as
-    long as the group is wrong: predictions that are calibrated have short arrows in all
+    predictions, by cutting the widest class in two until they are small; the labels have no part
+    in it. An arrow leads from the mean prediction of a group to the frequencies of its classes. It
+    is as long as the group is wrong: predictions that are calibrated have short arrows in all
     directions. Errors that cancel in every class, which no bar per class can show, are seen here
     as arrows that go round.
 
@@ -76,7 +76,7 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
     groups; if predictions are calibrated no arrow is bold with probability ``confidence_level``,
     all groups together.
 
-    **Cost.** O(n log n), and the draws in at most about 64 groups.
+    **Cost.** O(n log n), and the draws in at most 32 groups.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
     >>> from caldist.plots import SimplexDisplay
     >>> y_prob = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5], [0.5, 0.25, 0.25]]
     >>> display = SimplexDisplay.from_predictions([0, 2, 2, 1] * 9, y_prob * 9)
-    >>> display.models[0].beyond.any()
-    False
+    >>> display.models[0].classes, round(float(display.models[0].mass.sum()), 6)
+    (('0', '1', '2'), 1.0)
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
 
@@ -236,7 +236,7 @@ def simplex_groups(
             "ClasswiseDisplay, or add up columns."
         )
         raise ValueError(message)
-    cell = leaves(rows.dense, max(_LEAST, math.ceil(rows.n_rows / (2 * _GROUPS))))
+    cell = leaves(rows.dense, max(_LEAST, math.ceil(rows.n_rows / _GROUPS)))
     count = int(cell.max()) + 1
     mass = sums_by(cell, rows.share, count)
     square = sums_by(cell, rows.share**2, count)
@@ -250,11 +250,13 @@ def simplex_groups(
     if confidence_level is not None:
         size = np.maximum(1, np.rint(mass**2 / square)).astype(np.int64)
         beyond = _beyond(prediction, frequency, size, confidence_level, rng)
-    point = rows.dense
-    if rows.n_rows > _POINTS:
-        point = point[rng.choice(rows.n_rows, _POINTS, replace=False, p=rows.share)]
+    shown = np.flatnonzero(rows.share)
+    if shown.size > _POINTS:
+        shown = rng.choice(rows.n_rows, _POINTS, replace=False, p=rows.share)
     names = tuple(map(str, rows.names))
-    return SimplexGroups(name, names, prediction, frequency, mass, beyond, point, confidence_level)
+    return SimplexGroups(
+        name, names, prediction, frequency, mass, beyond, rows.dense[shown], confidence_level
+    )
 
 
 def _beyond(

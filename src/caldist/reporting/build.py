@@ -122,8 +122,8 @@ def report(
     True
     >>> y_prob = rng.dirichlet([1, 1, 1], 500)
     >>> found = caldist.report(y_prob.argmax(axis=1), y_prob, n_resamples=99)
-    >>> round(found.class_models[0].population_lower, 1)
-    0.3
+    >>> found.class_models[0].population_lower > 0.05
+    True
     """
     level = _validate.check_fraction("confidence_level", confidence_level)
     generator = _validate.generator(rng)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from caldist._util.escaping import for_line
 from caldist.reporting.model import ClassReport, ClassTestReport
 from caldist.reporting.verdict import LEVEL, down, percent, probability, up
 
@@ -22,16 +23,15 @@ _LONGEST = 40  # letters of such a name
 
 
 def readable(name: object) -> str:
-    r"""Return a name from the data as it can stand in a line of text, and in a terminal.
+    """Return a name from the data as it can stand in a sentence: one line, and not too long.
 
     Examples
     --------
     >>> from caldist.reporting.class_verdict import readable
-    >>> readable("two\nlines \x1b[31mred")
-    'two lines �[31mred'
+    >>> readable("x" * 99)
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'
     """
-    line = " ".join(str(name).split())
-    line = "".join(letter if letter.isprintable() else "\ufffd" for letter in line)
+    line = for_line(str(name))
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 

@@ -278,6 +278,8 @@ def _table(rows: Source, level: float, seed: int) -> ClassTable:
     """Return the table of classes, with lower limits that hold for all of them together."""
     together = rows.n_classes if rows.n_classes > 2 else 1  # the limits of two are the same
     each = 1 - (1 - level) / together
+    if isinstance(rows, ClassJoints):
+        return classwise_table(rows.joints, classes=rows.names, confidence_level=each, rng=seed)
     return classwise_table(rows, confidence_level=each, rng=seed)  # type: ignore[arg-type]  # checked
 
 

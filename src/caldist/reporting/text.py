@@ -142,7 +142,7 @@ def _plain_classes(report: Report) -> str:
         blocks.append(f"Differences in {CLASS_TWIN}, {level} confidence for all pairs{omitted}")
         blocks.append("\n".join(_aligned(_pairs(pairs))))
     blocks += [*report.data.notes, CONFIDENCE]
-    return "\n\n".join(blocks)
+    return for_terminal("\n\n".join(blocks))
 
 
 def _markdown_classes(report: Report) -> str:
