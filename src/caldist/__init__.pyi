@@ -21,6 +21,7 @@ from .certificates import CertificateError as CertificateError
 from .data.accumulator import Accumulator as Accumulator
 from .data.joint import Joint as Joint
 from .engines import summarize as summarize
+from .inference import CalibrationSummary as CalibrationSummary
 from .inference import Comparison as Comparison
 from .inference import Comparisons as Comparisons
 from .inference import Gate as Gate
@@ -30,6 +31,7 @@ from .inference import Interval as Interval
 from .inference import PopulationBracket as PopulationBracket
 from .inference import Region as Region
 from .inference import TestResult as TestResult
+from .inference import calibration_summary as calibration_summary
 from .inference import calibration_test as calibration_test
 from .inference import compare as compare
 from .inference import compare_all as compare_all

@@ -1,6 +1,12 @@
 """Intervals, tests and comparisons: what a sample says of the population it comes from."""
 
 from caldist.inference.bracket import PopulationBracket, distance_bracket
+from caldist.inference.calibration_summary import (
+    CalibrationSummary,
+    CoxTest,
+    Estimate,
+    calibration_summary,
+)
 from caldist.inference.comparison import Comparison, Comparisons, compare, compare_all
 from caldist.inference.gates import Gate, gate
 from caldist.inference.groups import Group, GroupEvaluation, evaluate_groups
@@ -10,8 +16,11 @@ from caldist.inference.regions import Region, miscalibrated_regions
 from caldist.inference.testing import TestResult, calibration_test
 
 __all__ = [
+    "CalibrationSummary",
     "Comparison",
     "Comparisons",
+    "CoxTest",
+    "Estimate",
     "Gate",
     "Group",
     "GroupEvaluation",
@@ -19,6 +28,7 @@ __all__ = [
     "PopulationBracket",
     "Region",
     "TestResult",
+    "calibration_summary",
     "calibration_test",
     "compare",
     "compare_all",
