@@ -27,6 +27,7 @@ from caldist._demo import load_demo
 from caldist._util.atomic_files import write_atomically
 from caldist.plots import (
     CumulativeDisplay,
+    DecisionCurveDisplay,
     DistanceDisplay,
     MapDisplay,
     MonitorDisplay,
@@ -189,6 +190,16 @@ def cumulative_models(label: Labels, predictions: Models) -> Any:
     return CumulativeDisplay.from_predictions(label, {name: predictions[name] for name in names})
 
 
+def decision(label: Labels, predictions: Models) -> Any:
+    """Decision curves: several models. What acting on their predictions is worth.
+
+    A model is of use where its net benefit is above that of treating all rows and that of treating
+    none. The bands hold at each threshold by itself.
+    """
+    names = ["logistic regression", "naive Bayes"]
+    return DecisionCurveDisplay.from_predictions(label, {name: predictions[name] for name in names})
+
+
 def monitor(label: Labels, predictions: Models) -> Any:
     """Monitor: a model that was replaced. The alarm, the distance, and what is wrong since when.
 
@@ -215,7 +226,7 @@ def panels(label: Labels, predictions: Models) -> Any:
 FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
     reliability, reliability_models, witness, witness_calibrated, witness_models, distance,
     transport_map, transport_coupling, repair_map, repair_maps, cumulative, cumulative_models,
-    monitor,
+    decision, monitor,
     panels,
 )  # fmt: skip
 

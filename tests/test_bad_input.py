@@ -27,6 +27,7 @@ NEEDED = {
     "evaluate_groups": {"by": ["a", "b", "b"]},
     "gate": {"at_most": 0.1},
     "certify_map": {"map": ([0, 1], [0, 1])},
+    "net_benefit": {"thresholds": [0.5]},
 }
 # A matrix in place of a column, or several columns of predictions: these have tests of their own.
 OTHERWISE = {"top_label", "one_vs_rest", "compare", "compare_all"}

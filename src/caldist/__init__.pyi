@@ -28,6 +28,7 @@ from .inference import Gate as Gate
 from .inference import Group as Group
 from .inference import GroupEvaluation as GroupEvaluation
 from .inference import Interval as Interval
+from .inference import NetBenefit as NetBenefit
 from .inference import PopulationBracket as PopulationBracket
 from .inference import Region as Region
 from .inference import TestResult as TestResult
@@ -41,6 +42,7 @@ from .inference import evaluate_groups as evaluate_groups
 from .inference import gate as gate
 from .inference import interval_width as interval_width
 from .inference import miscalibrated_regions as miscalibrated_regions
+from .inference import net_benefit as net_benefit
 from .inference import sample_size as sample_size
 from .measures._kernel_estimators import KernelDraws as KernelDraws
 from .measures._kernel_estimators import kernel_ce_draws as kernel_ce_draws

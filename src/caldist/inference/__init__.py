@@ -11,6 +11,7 @@ from caldist.inference.comparison import Comparison, Comparisons, compare, compa
 from caldist.inference.gates import Gate, gate
 from caldist.inference.groups import Group, GroupEvaluation, evaluate_groups
 from caldist.inference.intervals import Interval, confidence_interval
+from caldist.inference.net_benefit import NetBenefit, net_benefit
 from caldist.inference.planning import interval_width, sample_size
 from caldist.inference.regions import Region, miscalibrated_regions
 from caldist.inference.testing import TestResult, calibration_test
@@ -25,6 +26,7 @@ __all__ = [
     "Group",
     "GroupEvaluation",
     "Interval",
+    "NetBenefit",
     "PopulationBracket",
     "Region",
     "TestResult",
@@ -38,5 +40,6 @@ __all__ = [
     "gate",
     "interval_width",
     "miscalibrated_regions",
+    "net_benefit",
     "sample_size",
 ]

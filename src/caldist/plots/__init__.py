@@ -6,6 +6,7 @@ Each display has ``from_predictions`` and ``from_estimator``, or ``from_monitor`
 """
 
 from caldist.plots.cumulative import CumulativeCurve, CumulativeDisplay
+from caldist.plots.decision import DecisionCurve, DecisionCurveDisplay
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
 from caldist.plots.map import MapCurve, MapDisplay
 from caldist.plots.monitor import MonitorCurve, MonitorDisplay
@@ -16,6 +17,8 @@ from caldist.plots.witness import WitnessCurve, WitnessDisplay
 __all__ = [
     "CumulativeCurve",
     "CumulativeDisplay",
+    "DecisionCurve",
+    "DecisionCurveDisplay",
     "DistanceDisplay",
     "DistanceInterval",
     "MapCurve",
