@@ -26,6 +26,7 @@ import caldist
 from caldist._demo import load_demo
 from caldist._util.atomic_files import write_atomically
 from caldist.plots import (
+    BinnedDisplay,
     CumulativeDisplay,
     DecisionCurveDisplay,
     DistanceDisplay,
@@ -92,6 +93,15 @@ def reliability_models(label: Labels, predictions: Models) -> Any:
     """
     names = ["logistic regression", "random forest", "decision tree"]
     return ReliabilityDisplay.from_predictions(label, {name: predictions[name] for name in names})
+
+
+def binned(label: Labels, predictions: Models) -> Any:
+    """Reliability in bins: one model. The classic diagram, with gaps and the rows of each bin.
+
+    Bins and numbers are those of scikit-learn's `calibration_curve`; whiskers are 95% intervals of
+    the frequency, in each bin by itself.
+    """
+    return BinnedDisplay.from_predictions(label, predictions["random forest"], name="random forest")
 
 
 def witness(label: Labels, predictions: Models) -> Any:
@@ -224,7 +234,7 @@ def panels(label: Labels, predictions: Models) -> Any:
 
 
 FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
-    reliability, reliability_models, witness, witness_calibrated, witness_models, distance,
+    reliability, reliability_models, binned, witness, witness_calibrated, witness_models, distance,
     transport_map, transport_coupling, repair_map, repair_maps, cumulative, cumulative_models,
     decision, monitor,
     panels,

@@ -205,7 +205,13 @@ OPTIONS = {
         {"edges": [0, 0.4]},
         {"edges": "01"},
         {"add_width": 1},
+        {"norm": 3},
+        {"norm": "l2"},
+        {"norm": True},
+        {"norm": 2, "add_width": True},
     ],
+    "calibration_curve": [{"n_bins": 0}, {"strategy": "equal"}, {"confidence_level": 1}],
+    "calibration_summary": [{"smoother": "gam"}, {"n_resamples": 0}, {"confidence_level": 0}],
     "kernel_ce": [
         {"kernel": "rbf"},
         {"kernel": lambda u, v: 1.0},

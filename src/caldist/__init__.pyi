@@ -1,6 +1,7 @@
 # The public names, once: type checkers read them here, and the package loads them when used.
 
 from . import certificates as certificates
+from . import datasets as datasets
 from . import engines as engines
 from . import inference as inference
 from . import monitoring as monitoring
@@ -21,6 +22,7 @@ from .certificates import CertificateError as CertificateError
 from .data.accumulator import Accumulator as Accumulator
 from .data.joint import Joint as Joint
 from .engines import summarize as summarize
+from .inference import CalibrationCurve as CalibrationCurve
 from .inference import CalibrationSummary as CalibrationSummary
 from .inference import Comparison as Comparison
 from .inference import Comparisons as Comparisons
@@ -32,6 +34,7 @@ from .inference import NetBenefit as NetBenefit
 from .inference import PopulationBracket as PopulationBracket
 from .inference import Region as Region
 from .inference import TestResult as TestResult
+from .inference import calibration_curve as calibration_curve
 from .inference import calibration_summary as calibration_summary
 from .inference import calibration_test as calibration_test
 from .inference import compare as compare

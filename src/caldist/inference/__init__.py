@@ -1,6 +1,7 @@
 """Intervals, tests and comparisons: what a sample says of the population it comes from."""
 
 from caldist.inference.bracket import PopulationBracket, distance_bracket
+from caldist.inference.calibration_curve import CalibrationCurve, calibration_curve
 from caldist.inference.calibration_summary import (
     CalibrationSummary,
     CoxTest,
@@ -17,6 +18,7 @@ from caldist.inference.regions import Region, miscalibrated_regions
 from caldist.inference.testing import TestResult, calibration_test
 
 __all__ = [
+    "CalibrationCurve",
     "CalibrationSummary",
     "Comparison",
     "Comparisons",
@@ -30,6 +32,7 @@ __all__ = [
     "PopulationBracket",
     "Region",
     "TestResult",
+    "calibration_curve",
     "calibration_summary",
     "calibration_test",
     "compare",

@@ -5,6 +5,7 @@ Each display has ``from_predictions`` and ``from_estimator``, or ``from_monitor`
 ``pip install 'caldist[report]'``.
 """
 
+from caldist.plots.binned import BinnedCurve, BinnedDisplay
 from caldist.plots.cumulative import CumulativeCurve, CumulativeDisplay
 from caldist.plots.decision import DecisionCurve, DecisionCurveDisplay
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
@@ -15,6 +16,8 @@ from caldist.plots.transport import TransportDisplay, TransportPlan
 from caldist.plots.witness import WitnessCurve, WitnessDisplay
 
 __all__ = [
+    "BinnedCurve",
+    "BinnedDisplay",
     "CumulativeCurve",
     "CumulativeDisplay",
     "DecisionCurve",
