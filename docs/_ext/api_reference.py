@@ -55,6 +55,8 @@ def _lines(module: str, names: list[str]) -> list[str]:
             lines += [f"   :exclude-members: {', '.join(routed)}", ""] if routed else [""]
         elif callable(item):
             lines += [f".. autofunction:: {module}.{name}", ""]
+        else:
+            lines += [f".. autodata:: {module}.{name}", "   :no-value:", ""]
     return lines
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from caldist.cli import _options
+from caldist.cli import _medical, _options
 from caldist.cli._data import Data, Models
 from caldist.cli._output import format_option, noting, show
 from caldist.cli._working import working
@@ -25,7 +25,8 @@ _FAILED, _UNDECIDED = 1, 3
 @click.option(
     "--measures",
     metavar="NAMES",
-    help="Names with commas between, or all. By default a few; the output names the others.",
+    help="Names with commas between, all, or medical: calibration intercept and slope, observed "
+    "over expected, ICI, E50, E90, Emax. By default a few; the output names the others.",
 )
 @format_option
 @click.option(
@@ -63,6 +64,18 @@ def measure(
     from caldist.measures.evaluation import evaluate
     from caldist.measures.registry import shown_in
 
+    if measures is not None and measures.strip() == _medical.NAME:
+        if fail_above is not None or require_below is not None:
+            option = "--require-below" if fail_above is None else "--fail-above"
+            message = (
+                f"{option} cannot be judged by --measures medical, which is several numbers: name "
+                "one measure, as --measures smooth_ce."
+            )
+            raise ValueError(message)
+        models = data.models()
+        shown, notes = _medical.medical_lines(models)
+        show(shown, style, head=models.head, notes=notes)
+        return
     chosen = _chosen(measures)
     limits = _limits(chosen[0], {"--fail-above": fail_above, "--require-below": require_below})
     notes = []

@@ -50,6 +50,8 @@ def _complete(measure: Measure[Any]) -> bool:
     return all(item.default is not item.empty for item in options if item.name != "y_true")
 
 
+#: From ``neg_`` and the name of each measure that needs no options to its scorer, for
+#: ``cross_validate(..., scoring=SCORERS)`` or, one of them, ``scoring=SCORERS["neg_smooth_ce"]``.
 SCORERS: dict[str, CalibrationScorer] = {
     f"neg_{name}": CalibrationScorer(name)
     for name, measure in all_measures().items()
