@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
@@ -13,7 +14,7 @@ from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
 from benchmarks.intervals import SIZES, interval_table, limits_table
 from benchmarks.measures import MEASURES
-from benchmarks.monitor import DAYS, LARGE, monitor_table
+from benchmarks.monitor import DAYS, LARGE, YEAR, monitor_table, year_table
 from benchmarks.multiclass import multiclass_table
 from benchmarks.ratios import cells, measure_cells, ratio_table
 from benchmarks.startup import startup_table
@@ -52,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         "--intervals", action="store_true", help="only confidence intervals and limits"
     )
     parser.add_argument(
-        "--monitor", action="store_true", help="only the monitor: batches, and ten years of days"
+        "--monitor", action="store_true", help="only the monitor: batches, years, a year of files"
     )
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
@@ -68,7 +69,10 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         return [interval_table(chosen, effort), limits_table(many, effort)]
     if options.monitor:
         days, large = ((3, 5), 10_000) if options.quick else (DAYS, LARGE)
-        return [monitor_table(days, large, effort)]
+        tables = [monitor_table(days, large, effort)]
+        if find_spec("duckdb") is not None:
+            tables.append(year_table(3 if options.quick else YEAR, large))
+        return tables
     if options.multiclass:
         return [multiclass_table(effort, quick=options.quick)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]

@@ -1,7 +1,9 @@
-"""What a monitor costs: a batch, whatever came before it, and the file after years of days."""
+"""What a monitor costs: a batch, whatever came before it, years of days, a year of files."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,6 +18,8 @@ DAYS = (20, 200, 1000, 3653)
 LARGE = 10**6
 _DAY_ROWS = 1000
 _MILLISECONDS, _ROWS_A_SECOND, _KIBIBYTES = 2.0, 1e7, 1024.0
+YEAR = 365
+_MORE_SECONDS = 5.0  # than one summary by day may a year of files take
 
 
 def _day(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,3 +75,47 @@ def monitor_table(days: tuple[int, ...], large: int, effort: Effort) -> Table:
         f"large batch {best_of(effort)}, by the clock."
     )
     return Table("The monitor", ["what", "measured", "target", "verdict"], rows, note)
+
+
+def _make_files(folder: Path, days: int, rows: int) -> str:
+    """Write a Parquet file for each day, and return the pattern of their names."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        for day in range(days):
+            connection.execute(
+                f"COPY (SELECT DATE '2026-01-01' + {day} AS day, p, random() < p AS y "
+                f"FROM (SELECT random() AS p FROM range({rows}))) "
+                f"TO '{folder}/{day:04}.parquet' (FORMAT parquet)"
+            )
+    return f"{folder}/*.parquet"
+
+
+def year_table(days: int, rows: int) -> Table:
+    """Time ``caldist monitor`` on a file a day beside one summary by day of the same files."""
+    with tempfile.TemporaryDirectory() as name:
+        files = _make_files(Path(name), days, rows)
+        start = time.perf_counter()
+        table = caldist.engines.open_files(files, numbers=["y", "p"])
+        joints = caldist.engines.summarize(table, y_true="y", y_prob="p", by="day", bits=14)
+        summary = time.perf_counter() - start
+        del joints, table
+        state = Path(name) / "state.npz"
+        columns = ["--label", "y", "--score", "p", "--date", "day", "--tolerance", "0.02"]
+        command = [sys.executable, "-m", "caldist", "monitor", files, *columns, "--state", state]
+        taken = []
+        for _ in range(2):  # the second run finds nothing new
+            start = time.perf_counter()
+            subprocess.run(command, check=True, capture_output=True)
+            taken.append(time.perf_counter() - start)
+    limit = summary + _MORE_SECONDS
+    lines = [
+        ["one summarize(by=day)", f"{number(summary)} s", "", ""],
+        ["caldist monitor", f"{number(taken[0])} s", f"{limit:.3g} s", verdict(taken[0] <= limit)],
+        ["caldist monitor again, nothing new", f"{number(taken[1])} s", "", ""],
+    ]
+    note = (
+        f"{days} Parquet files of {size_name(rows)} rows each, a day a file, read by DuckDB; once "
+        f"each, by the clock. The monitor may take {_MORE_SECONDS:g} s more than one summary."
+    )
+    return Table("A year of files", ["what", "measured", "target", "verdict"], lines, note)

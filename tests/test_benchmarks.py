@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import caldist
+from command_lines import HAS_DUCKDB
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -127,6 +128,7 @@ def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
     assert "a batch of 1e3 rows after 5 days" in text
     assert "the file after 5 days" in text
     assert "a batch of 1e4 rows" in text
+    assert ("3 Parquet files of 1e4 rows each" in text) is HAS_DUCKDB
 
 
 def test_several_classes(benchmarks, capsys):

@@ -38,6 +38,26 @@ class Dealt:
         """The share of the rows in each fold, a row for each dealing."""
         return np.array([np.bincount(fold, self.units.mass, FOLDS) for fold in self.fold])
 
+    @cached_property
+    def once(self) -> Dealt:
+        """The first dealing alone: parts that only a later one has cut are whole again."""
+        units, fold = self.units, self.fold[:1]
+        if len(self.fold) == 1 or units.cluster is not None:
+            return Dealt(units, fold)
+        keys = (units.place, units.label, units.share, fold[0])
+        start = np.flatnonzero(np.append(True, np.any([np.diff(key) != 0 for key in keys], axis=0)))
+        if start.size == units.place.size:
+            return Dealt(units, fold)
+        whole = replace(
+            units,
+            place=units.place[start],
+            label=units.label[start],
+            count=np.add.reduceat(units.count, start),
+            share=units.share[start],
+            mass=np.add.reduceat(units.mass, start),
+        )
+        return Dealt(whole, fold[:, start])
+
     def part(self, inside: NDArray[np.bool_]) -> tuple[Units, float] | None:
         """Return some of the units with their shares made to add up to 1, and what they were."""
         units = self.units
@@ -88,12 +108,14 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
     """
     if units.cluster is not None:
         return Dealt(units, rng.integers(0, FOLDS, (times, units.n_clusters))[:, units.cluster])
-    index, fold = np.arange(units.place.size), np.empty((0, units.place.size), dtype=np.int64)
-    count = units.count
+    index, count = np.arange(units.place.size), units.count
+    if units.n_rows <= _ROWS_PER_UNIT * count.size:
+        if units.n_rows > count.size:
+            index = np.repeat(index, count)
+        fold = rng.integers(0, FOLDS, (times, index.size))
+        return Dealt(_cut(units, index, np.ones_like(index)), fold)
+    fold = np.empty((0, count.size), dtype=np.int64)
     for _ in range(times):
-        if (count == 1).all():
-            fold = np.vstack((fold, rng.integers(0, FOLDS, count.size)))
-            continue
         # A unit of many rows parts into up to five.
         parts = rng.multinomial(count, np.full(FOLDS, 1 / FOLDS))
         some = np.flatnonzero(parts)

@@ -20,6 +20,7 @@ _OF_BINS = (
     "its interval would speak of the bins and not of the predictions. Use "
     "measure='random_interval_ce', which averages over all places of the bins."
 )
+_BINS = 20  # the default
 MOST_BINS = 10_000_000  # whose edges are held in memory
 
 
@@ -70,7 +71,7 @@ def binned_ece(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
     *,
-    n_bins: int = 20,
+    n_bins: int = _BINS,
     strategy: Strategy = "uniform",
     edges: ArrayLike | None = None,
     norm: Literal[1, 2, "max"] = 1,
@@ -104,12 +105,12 @@ def binned_ece(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     n_bins : int
-        How many bins; not used when ``edges`` are given.
+        How many bins.
     strategy : "uniform" or "quantile"
         Bins of equal width, or of equal mass as far as ties allow: bin k starts at the least
         prediction with at least the share k/n_bins of the mass below it.
     edges : array-like, optional
-        Increasing bin edges that cover all predictions.
+        Increasing bin edges that cover all predictions, in place of ``n_bins`` and ``strategy``.
     norm : 1, 2 or "max"
         How the errors of the bins are put together.
     add_width : bool
@@ -135,6 +136,7 @@ def binned_ece(
         _validate.check_goes_with("add_width", add_width, "norm", norm, (1,))
     joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
     if edges is not None:
+        _refuse_beside_edges(n_bins, strategy)
         edges = _check_edges(edges, joint)
     elif strategy == "uniform":
         # k/n is the double nearest to the edge, as the reader of 0.15 expects; k*(1/n) is not.
@@ -153,6 +155,13 @@ def binned_ece(
         return float(error.sum()) + float(mass @ np.diff(edges)[filled])
     distance = np.divide(error, mass, out=np.zeros_like(error), where=mass > 0)
     return float(distance.max()) if norm == "max" else math.sqrt(float(error @ distance))
+
+
+def _refuse_beside_edges(n_bins: int, strategy: str) -> None:
+    for name, value, usual in (("n_bins", n_bins, _BINS), ("strategy", strategy, "uniform")):
+        if value != usual:
+            message = f"{name} is {value!r}, but edges say which bins there are: leave {name} out."
+            raise ValueError(message)
 
 
 def _check_edges(edges: ArrayLike, joint: Joint) -> Vector:

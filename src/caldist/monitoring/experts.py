@@ -21,6 +21,7 @@ from caldist.data.grid import Grid
 LEAVES = 64
 SHIFTS = np.array([sign * size for size in (0.1, 0.2, 0.4, 0.8, 1.6) for sign in (1, -1)])
 LEVELS = 8  # the first of them are also levels of all leaves together
+LEVEL_SHARES = np.repeat([0.11, 0.155, 0.155, 0.08], 2)  # a large one shows itself anyway
 EXPONENTS = np.array([0.5, 0.7, 0.85, 1 / 0.85, 1 / 0.7, 2.0])
 OFFSETS = np.array([-0.4, -0.2, 0.0, 0.2, 0.4])
 OFFSET_SHARES = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
@@ -39,7 +40,7 @@ _MOST_BITS = 14  # of the reference cells; finer grids share them
 _LOG_PRIOR = np.log(
     np.concatenate(
         (
-            np.full(LEVELS, _SHARES[0] / LEVELS),
+            _SHARES[0] * LEVEL_SHARES,
             np.tile(_SHARES[1] * OFFSET_SHARES / EXPONENTS.size, EXPONENTS.size),
             np.full(_WAVES, _SHARES[2] / _WAVES),
         )

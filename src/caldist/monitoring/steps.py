@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from caldist._util.escaping import for_line
 from caldist._util.frames import frame
 from caldist._util.results import Result, plain
 from caldist.monitoring.experts import FAMILIES
@@ -97,7 +98,7 @@ class Step(Result):
             since = f", since {self.onset} ({next(iter(self.kind), 'unknown')})"
         found = [str(name) for name, part in self.by.items() if part.alarm]
         groups = f"; in {', '.join(found)}" if found else ""
-        return (
+        return for_line(
             f"{self.label}: {state}, p = {self.pvalue:.3g}{value} ({self.lower:.4g}{upper}), "
             f"{self.n_rows} rows{since}{groups}"
         )
