@@ -68,3 +68,28 @@ def test_what_cannot_be_computed(tmp_path):
     )  # fmt: skip
     assert result.exit_code == 2
     assert "--fail-above cannot be judged by --measures medical" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("names", "positive"),
+    [(("no", "yes"), "yes"), (("healthy", "ill"), "ill"), ((1, 2), "2"), ((-1, 1), "1")],
+)
+@pytest.mark.parametrize("command", ["measure", "test"])
+def test_any_two_labels(tmp_path, rows, names, positive, command):
+    table = rows | {"won": [names[k] for k in rows["won"]]}
+    file = write_csv(tmp_path / "words.csv", table)
+    columns = ("--label", "won", "--score", "first", "--format", "json")
+    result = run(command, file, *columns, "--positive", positive)
+    assert result.exit_code == 0, result.stderr
+    plain = run(command, write_csv(tmp_path / "plain.csv", rows), *columns)
+    assert json.loads(result.stdout)["results"] == json.loads(plain.stdout)["results"]
+
+
+def test_a_wrong_or_lonely_positive_label(tmp_path, rows):
+    file = write_csv(tmp_path / "words.csv", rows | {"won": [f"w{k}" for k in rows["won"]]})
+    result = run("measure", file, "--label", "won", "--score", "first", "--positive", "yes")
+    assert result.exit_code == 2
+    assert "pos_label is 'yes', which is none of the labels" in result.stderr
+    result = run("measure", file, "--score", "first", "--positive", "w1")
+    assert result.exit_code == 2
+    assert "--positive was given without --label" in result.stderr

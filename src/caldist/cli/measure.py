@@ -22,7 +22,7 @@ _FAILED, _UNDECIDED = 1, 3
 
 
 @click.command()
-@_options.data("clusters", "by", "classes")
+@_options.data("positive", "clusters", "by", "classes")
 @click.option(
     "--measures",
     metavar="NAMES",

@@ -79,6 +79,7 @@ def calibration_curve(
     strategy: Strategy = "uniform",
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
 ) -> CalibrationCurve:
     """Return mean prediction and frequency of label 1 in bins of the predictions.
@@ -116,6 +117,8 @@ def calibration_curve(
     confidence_level : float
         Of each interval.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent.
 
@@ -135,7 +138,9 @@ def calibration_curve(
     n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
     _validate.check_choice("strategy", strategy, ("uniform", "quantile"))
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     return curve_of(rows, n_bins, strategy, confidence_level)
 
 

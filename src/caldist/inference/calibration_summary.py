@@ -177,6 +177,7 @@ def calibration_summary(
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
 ) -> CalibrationSummary:
@@ -244,6 +245,8 @@ def calibration_summary(
         How often the curve's error is drawn.
     sample_weight : array-like, optional
         Weights count in all values. Windows of the smoother hold a share of the weight.
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent, such as a hospital or a patient.
     rng : int, numpy.random.Generator or None
@@ -282,7 +285,9 @@ def calibration_summary(
     _validate.check_choice("smoother", smoother, ("loess", "lowess"))
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples)
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     warn_if_few(rows.units)
     return summary_of(rows, smoother, confidence_level, resampler)
 

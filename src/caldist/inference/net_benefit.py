@@ -74,6 +74,7 @@ def net_benefit(
     thresholds: ArrayLike,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
 ) -> NetBenefit:
     r"""Return the net benefit of decisions at risk thresholds: decision curve analysis.
@@ -108,6 +109,8 @@ def net_benefit(
     confidence_level : float
         Of each interval.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent.
 
@@ -136,7 +139,9 @@ def net_benefit(
     """
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     at = check_thresholds(thresholds)
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     warn_if_few(rows.units)
     return benefit_of(rows, at, confidence_level)
 

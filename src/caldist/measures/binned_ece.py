@@ -77,6 +77,7 @@ def binned_ece(
     norm: Literal[1, 2, "max"] = 1,
     add_width: bool = False,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the binned expected calibration error.
 
@@ -116,6 +117,8 @@ def binned_ece(
     add_width : bool
         Add the average bin width, weighted by mass: the paper's binnedECEw. Goes with norm 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     Examples
     --------
@@ -134,7 +137,7 @@ def binned_ece(
     add_width = _validate.check_flag("add_width", add_width)
     if add_width:
         _validate.check_goes_with("add_width", add_width, "norm", norm, (1,))
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     if edges is not None:
         _refuse_beside_edges(n_bins, strategy)
         edges = _check_edges(edges, joint)

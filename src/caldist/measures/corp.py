@@ -52,6 +52,7 @@ def corp(
     *,
     score: Score = "brier",
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> Corp:
     r"""Split a mean score into miscalibration, discrimination and uncertainty.
 
@@ -89,6 +90,8 @@ def corp(
     score : "brier" or "log"
         The squared error or the logarithmic loss, in nats.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     Returns
     -------
@@ -106,7 +109,7 @@ def corp(
     Corp(score=0.15625, miscalibration=0.03125, discrimination=0.125, uncertainty=0.25)
     """
     _validate.check_choice("score", score, ("brier", "log"))
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     # Not normalised: shares of weights of very different size could vanish. Weights close to the
     # least positive number are scaled up, by a power of two.
     scale = 2.0**500 if joint.total < 2.0**-500 else 1.0

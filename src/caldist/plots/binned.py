@@ -88,6 +88,7 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
         n_bins: int = 10,
         strategy: Strategy = "uniform",
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float = 0.95,
@@ -106,6 +107,8 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
         strategy : "uniform" or "quantile"
             Bins of equal width, or between quantiles of the predictions.
         sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
         clusters : array-like, optional
             The cluster of each row, for the intervals.
         name : str, optional
@@ -119,7 +122,8 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
         level = _validate.check_fraction("confidence_level", confidence_level)
         found = cls._of(
             lambda key, rows: binned_curve(key, rows, n_bins, strategy, level),
-            y_true, y_prob, name, sample_weight=sample_weight, clusters=clusters,
+            y_true, y_prob, name,
+            sample_weight=sample_weight, clusters=clusters, pos_label=pos_label,
         )  # fmt: skip
         return found.plot(ax=ax)
 

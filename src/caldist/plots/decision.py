@@ -82,6 +82,7 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
         *,
         thresholds: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float = 0.95,
@@ -98,6 +99,8 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
         thresholds : array-like in [0, 1), optional
             By default 0.01, 0.02, …, 0.99. Choose those at which somebody would act.
         sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
         clusters : array-like, optional
             The cluster of each row, for the band.
         name : str, optional
@@ -111,7 +114,8 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
         at = np.unique(given)
         found = cls._of(
             lambda key, rows: decision_curve(key, rows, at, level),
-            y_true, y_prob, name, sample_weight=sample_weight, clusters=clusters,
+            y_true, y_prob, name,
+            sample_weight=sample_weight, clusters=clusters, pos_label=pos_label,
         )  # fmt: skip
         return found.plot(ax=ax)
 
