@@ -135,7 +135,7 @@ def net_benefit(
     >>> y_true = np.tile([0, 0, 0, 0, 0, 1, 0, 1, 1], 14)[:120]
     >>> benefit = caldist.net_benefit(y_true, y_prob, thresholds=[0.25, 0.5])
     >>> benefit.threshold, benefit.model.round(4)
-    (array([0.25, 0.5 ]), array([0.2889, 0.225 ]))
+    (array([0.25, 0.5 ]), array([0.2111, 0.1   ]))
     """
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     at = check_thresholds(thresholds)

@@ -69,7 +69,7 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
     >>> display = DecisionCurveDisplay.from_predictions(
     ...     [0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75], thresholds=[0.25, 0.5]
     ... )
-    >>> display.models[0].model, display.models[0].treat_all.round(4)
+    >>> display.models[0].model.round(4), display.models[0].treat_all.round(4)
     (array([0.3333, 0.25  ]), array([0.3333, 0.    ]))
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
