@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from benchmarks import peers
+from benchmarks import peers, repair
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
 from benchmarks.intervals import SIZES, interval_table, limits_table
@@ -56,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
         "--monitor", action="store_true", help="only the monitor: batches, years, a year of files"
     )
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
+    parser.add_argument(
+        "--repair", action="store_true", help="only repairs: maps, statements, summaries, files"
+    )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
     return parser
 
@@ -75,6 +78,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         return tables
     if options.multiclass:
         return [multiclass_table(effort, quick=options.quick)]
+    if options.repair:
+        return [repair.repair_table(repair.QUICK if options.quick else repair.LARGE, effort)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
     families = [FAMILIES[name] for name in options.families or FAMILIES]
     wanted = cells(

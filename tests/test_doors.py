@@ -349,11 +349,16 @@ def test_frames_are_of_the_library_of_the_input_or_the_one_asked_for(library):
     y, p = sample(100)
     column = {"pandas": pd.Series, "polars": pl.Series, "pyarrow": __import__("pyarrow").array}
     data = y, column[library](p)
+    monitor = caldist.Monitor()
     for result in (
         caldist.confidence_interval(*data, **QUICK),
         caldist.calibration_test(*data, **QUICK),
         caldist.compare(y, column[library](p), p**2, **QUICK),
         caldist.evaluate_groups(*data, by=np.arange(100) % 2, **QUICK),
+        caldist.corp(*data),
+        caldist.t_cal(*data, **QUICK),
+        monitor.update(*data, label=1),
+        monitor.steps,
     ):
         assert type(result.to_frame()).__module__.startswith(library), type(result)
         assert type(result.to_frame("polars")).__module__.startswith("polars")
