@@ -26,9 +26,11 @@ import caldist
 from caldist._demo import load_demo
 from caldist._util.atomic_files import write_atomically
 from caldist.plots import (
+    BinnedDisplay,
     ClassReliabilityDisplay,
     ClasswiseDisplay,
     CumulativeDisplay,
+    DecisionCurveDisplay,
     DistanceDisplay,
     MapDisplay,
     MonitorDisplay,
@@ -96,6 +98,15 @@ def reliability_models(label: Labels, predictions: Models) -> Any:
     """
     names = ["logistic regression", "random forest", "decision tree"]
     return ReliabilityDisplay.from_predictions(label, {name: predictions[name] for name in names})
+
+
+def binned(label: Labels, predictions: Models) -> Any:
+    """Reliability in bins: one model. The classic diagram, with gaps and the rows of each bin.
+
+    Bins and numbers are those of scikit-learn's `calibration_curve`; whiskers are 95% intervals of
+    the frequency, in each bin by itself.
+    """
+    return BinnedDisplay.from_predictions(label, predictions["random forest"], name="random forest")
 
 
 def witness(label: Labels, predictions: Models) -> Any:
@@ -194,6 +205,16 @@ def cumulative_models(label: Labels, predictions: Models) -> Any:
     return CumulativeDisplay.from_predictions(label, {name: predictions[name] for name in names})
 
 
+def decision(label: Labels, predictions: Models) -> Any:
+    """Decision curves: several models. What acting on their predictions is worth.
+
+    A model is of use where its net benefit is above that of treating all rows and that of treating
+    none. The bands hold at each threshold by itself.
+    """
+    names = ["logistic regression", "naive Bayes"]
+    return DecisionCurveDisplay.from_predictions(label, {name: predictions[name] for name in names})
+
+
 def monitor(label: Labels, predictions: Models) -> Any:
     """Monitor: a model that was replaced. The alarm, the distance, and what is wrong since when.
 
@@ -262,9 +283,9 @@ def panels(label: Labels, predictions: Models) -> Any:
 
 
 FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
-    reliability, reliability_models, witness, witness_calibrated, witness_models, distance,
+    reliability, reliability_models, binned, witness, witness_calibrated, witness_models, distance,
     transport_map, transport_coupling, repair_map, repair_maps, cumulative, cumulative_models,
-    monitor, classwise, class_curves, triangle, panels,
+    decision, monitor, classwise, class_curves, triangle, panels,
 )  # fmt: skip
 
 

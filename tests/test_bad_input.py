@@ -28,6 +28,7 @@ NEEDED = {
     "evaluate_groups": {"by": ["a", "b", "b"]},
     "gate": {"at_most": 0.1},
     "certify_map": {"map": ([0, 1], [0, 1])},
+    "net_benefit": {"thresholds": [0.5]},
 }
 # A matrix in place of a column, or several columns of predictions: these have tests of their own.
 OTHERWISE = {"top_label", "one_vs_rest", "compare", "compare_all"} | {
@@ -209,7 +210,13 @@ OPTIONS = {
         {"n_bins": 2, "edges": [0, 0.5, 1]},
         {"strategy": "quantile", "edges": [0, 0.5, 1]},
         {"add_width": 1},
+        {"norm": 3},
+        {"norm": "l2"},
+        {"norm": True},
+        {"norm": 2, "add_width": True},
     ],
+    "calibration_curve": [{"n_bins": 0}, {"strategy": "equal"}, {"confidence_level": 1}],
+    "calibration_summary": [{"smoother": "gam"}, {"n_resamples": 0}, {"confidence_level": 0}],
     "kernel_ce": [
         {"kernel": "rbf"},
         {"kernel": lambda u, v: 1.0},

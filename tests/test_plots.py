@@ -36,7 +36,9 @@ from caldist.data.rows import Rows
 from caldist.inference._resampling import Resampler
 from caldist.inference.regions import Region, miscalibrated_regions
 from caldist.plots import (
+    BinnedDisplay,
     CumulativeDisplay,
+    DecisionCurveDisplay,
     DistanceDisplay,
     DistanceInterval,
     MapDisplay,
@@ -61,8 +63,8 @@ from caldist.plots.map import map_curve
 ROOT = Path(__file__).parent.parent
 PICTURES = Path(__file__).parent / "data" / "plots"
 DISPLAYS = (
-    CumulativeDisplay, DistanceDisplay, MapDisplay, ReliabilityDisplay, TransportDisplay,
-    WitnessDisplay,
+    BinnedDisplay, CumulativeDisplay, DecisionCurveDisplay, DistanceDisplay, MapDisplay,
+    ReliabilityDisplay, TransportDisplay, WitnessDisplay,
 )  # fmt: skip
 HOSTILE = (
     "_hidden", "$x^2$", "$", r"\$5", "a_b", "<b>&amp;</b>", "{}", "%s", "x" * 200, "two\nlines",
@@ -987,6 +989,16 @@ def scene(name):
             0.03 + 0.05 * x, x > 0.75, 0.02, 18, x, 0.1 * np.sin(6 * x), np.full(30, 1 / 30),
         )  # fmt: skip
         return MonitorDisplay([shown]).plot()
+    if name == "binned":
+        return BinnedDisplay.from_predictions(label, forest, name="forest")
+    if name == "binned_models":
+        return BinnedDisplay.from_predictions(label, {"forest": forest, "tree": tree})
+    if name == "decision":
+        return DecisionCurveDisplay.from_predictions(label, forest, name="forest")
+    if name == "decision_models":
+        return DecisionCurveDisplay.from_predictions(
+            label, {"forest": forest, "tree": tree}, thresholds=np.arange(20, 80) / 100
+        )
     if name == "cumulative":
         return CumulativeDisplay.from_predictions(label, forest, name="forest")
     return CumulativeDisplay.from_predictions(label, {"forest": forest, "tree": tree})
@@ -995,6 +1007,7 @@ def scene(name):
 SCENES = (
     "reliability", "reliability_models", "witness", "witness_models", "distance", "transport",
     "coupling", "map", "map_models", "cumulative", "cumulative_models", "monitor",
+    "decision", "decision_models", "binned", "binned_models",
 )  # fmt: skip
 
 

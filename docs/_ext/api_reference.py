@@ -23,7 +23,8 @@ MODULES = {
     "caldist.engines": "Tables of any size to summaries. Engines come with the extra ``engines``.",
     "caldist.certificates": "Proofs, and the code that checks them.",
     "caldist.weights": "Ready-made functions for ``weighted_ce``.",
-    "caldist.sklearn": "Estimators for scikit-learn.",
+    "caldist.datasets": "Data that ship with the package.",
+    "caldist.sklearn": "Estimators and scorers for scikit-learn.",
     "caldist.torch": "Losses and a metric. They need the extra ``torch``.",
 }
 
@@ -54,6 +55,8 @@ def _lines(module: str, names: list[str]) -> list[str]:
             lines += [f"   :exclude-members: {', '.join(routed)}", ""] if routed else [""]
         elif callable(item):
             lines += [f".. autofunction:: {module}.{name}", ""]
+        else:
+            lines += [f".. autodata:: {module}.{name}", "   :no-value:", ""]
     return lines
 
 

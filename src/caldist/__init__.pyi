@@ -1,6 +1,7 @@
 # The public names, once: type checkers read them here, and the package loads them when used.
 
 from . import certificates as certificates
+from . import datasets as datasets
 from . import engines as engines
 from . import inference as inference
 from . import monitoring as monitoring
@@ -22,15 +23,20 @@ from .certificates import JointCertificate as JointCertificate
 from .data.accumulator import Accumulator as Accumulator
 from .data.joint import Joint as Joint
 from .engines import summarize as summarize
+from .inference import CalibrationCurve as CalibrationCurve
+from .inference import CalibrationSummary as CalibrationSummary
 from .inference import Comparison as Comparison
 from .inference import Comparisons as Comparisons
 from .inference import Gate as Gate
 from .inference import Group as Group
 from .inference import GroupEvaluation as GroupEvaluation
 from .inference import Interval as Interval
+from .inference import NetBenefit as NetBenefit
 from .inference import PopulationBracket as PopulationBracket
 from .inference import Region as Region
 from .inference import TestResult as TestResult
+from .inference import calibration_curve as calibration_curve
+from .inference import calibration_summary as calibration_summary
 from .inference import calibration_test as calibration_test
 from .inference import compare as compare
 from .inference import compare_all as compare_all
@@ -40,6 +46,7 @@ from .inference import evaluate_groups as evaluate_groups
 from .inference import gate as gate
 from .inference import interval_width as interval_width
 from .inference import miscalibrated_regions as miscalibrated_regions
+from .inference import net_benefit as net_benefit
 from .inference import sample_size as sample_size
 from .measures._kernel_estimators import KernelDraws as KernelDraws
 from .measures._kernel_estimators import kernel_ce_draws as kernel_ce_draws

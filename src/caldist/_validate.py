@@ -63,6 +63,8 @@ def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoRetur
             remedy = f"{name} must hold real numbers, not complex ones: pass the real part."
         elif isinstance(item, str | bytes):
             remedy = f"{name} must hold numbers, not text: convert it to numbers first."
+            if name == "y_true":
+                remedy = remedy[:-1] + ", or say with pos_label which label counts as 1."
         elif item is None:
             remedy = f"{name} must not have missing values: drop or fill those rows first."
         elif _is_number(item):
@@ -153,6 +155,47 @@ def labels(values: object, name: str = "y_true") -> NDArray[np.uint8]:
     return np.ascontiguousarray(one).view(np.uint8)
 
 
+def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArray[np.uint8]:
+    """Return bytes 1 where any two labels are ``pos_label``, else 0."""
+    if isinstance(pos_label, float) and math.isnan(pos_label):
+        message = f"pos_label is {show(pos_label)}; it must be one of the two labels."
+        raise ValueError(message)
+    array = np.asarray(values)
+    if array.ndim != 1 or array.size == 0:
+        real_vector(np.zeros(array.shape), name)  # says what is wrong with the shape
+    if array.dtype.kind not in "biufUS":
+        array = np.asarray(values, dtype=object)
+        missing = np.array([item is None or item != item for item in array], dtype=bool)  # noqa: PLR0124 -- NaN
+    else:
+        missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.size, bool)
+    if missing.any():
+        fail(name, array, missing, "drop the rows without a label.")
+    kind = array.dtype.kind
+    text = isinstance(pos_label, str | bytes)
+    alike = kind == "O" or (kind in "US") == text
+    ones = np.asarray(array == pos_label, bool) if alike else np.zeros(array.size, bool)
+    rest = np.flatnonzero(~ones)
+    others = array[rest]
+    if rest.size and not ones.any():
+        different = np.asarray(others != others[0], bool)
+        if different.any() or not alike:
+            why = f"pos_label is {show(pos_label)}, which is none of the labels."
+            fail(name, array, ~ones, why)
+    elif rest.size:
+        different = np.asarray(others != others[0], bool)
+    else:
+        different = np.zeros(0, bool)
+    if different.any():
+        at = int(rest[first(different)])
+        message = (
+            f"{name}[{at}] is {show(array[at])}, a third label beside {show(pos_label)} "
+            f"(pos_label) and {show(others[0])}: for several classes use caldist.multiclass, or "
+            "reduce explicitly with caldist.top_label or caldist.one_vs_rest."
+        )
+        raise ValueError(message)
+    return np.ascontiguousarray(ones).view(np.uint8)
+
+
 def _fail_label(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> NoReturn:
     found = float(array[first(bad)])
     if math.isnan(found):
@@ -163,7 +206,10 @@ def _fail_label(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> NoRet
             "0 with weight 1 - y (sample_weight)."
         )
     elif found == -1 and bool(np.isin(array, (-1, 1)).all()):
-        why = f"a label is 0 or 1. Labels -1 and 1 become 0 and 1 with ({name} == 1)."
+        why = (
+            f"a label is 0 or 1. Labels -1 and 1 become 0 and 1 with ({name} == 1), or pass "
+            "pos_label=1."
+        )
     elif 1 < found < math.inf and bool(np.all(np.floor(array) == array)):
         why = (
             "a label is 0 or 1. For several classes use caldist.multiclass, or reduce explicitly "
@@ -236,13 +282,18 @@ def named_inputs(
     *,
     true_name: str = "y_true",
     remedy: str = _ORDER,
+    pos_label: object = None,
 ) -> tuple[NDArray[np.uint8], list[Vector]]:
     """Return clean labels and columns of predictions, which messages call by their keys.
 
-    ``remedy`` says what to do where labels and predictions look swapped.
+    ``remedy`` says what to do where labels and predictions look swapped. With ``pos_label`` the
+    labels may be any two values.
     """
     try:
-        label = labels(y_true, true_name)
+        if pos_label is None:
+            label = labels(y_true, true_name)
+        else:
+            label = two_labels(y_true, pos_label, true_name)
     except ValueError:
         for name, values in predictions.items():
             _fail_if_swapped(y_true, values, (true_name, name), remedy)
@@ -266,7 +317,12 @@ def called(y_prob: Mapping[Any, object]) -> dict[str, object]:
 
 
 def binary_inputs(
-    y_true: object, y_prob: object, sample_weight: object = None, *, remedy: str = _ORDER
+    y_true: object,
+    y_prob: object,
+    sample_weight: object = None,
+    *,
+    remedy: str = _ORDER,
+    pos_label: object = None,
 ) -> tuple[NDArray[np.uint8], Vector, Vector | None]:
     """Return clean labels, predictions and weights (None where there are none)."""
     if y_prob is None:
@@ -275,7 +331,9 @@ def binary_inputs(
             "predictions."
         )
         raise TypeError(message)
-    label, [prediction] = named_inputs(y_true, {"y_prob": y_prob}, remedy=remedy)
+    label, [prediction] = named_inputs(
+        y_true, {"y_prob": y_prob}, remedy=remedy, pos_label=pos_label
+    )
     if sample_weight is None:
         return label, prediction, None
     return label, prediction, weights(sample_weight, prediction.size)

@@ -17,6 +17,7 @@ from caldist.data.categories import cluster_codes, refuse_measurements
 from caldist.data.rows import Rows
 
 _HEAD = 1000  # rows that tell what most columns are not
+_WORDS = (("false", "f", "no", "n", "0"), ("true", "t", "yes", "y", "1"))
 _NAMED = 40  # columns that a message lists
 
 
@@ -26,6 +27,9 @@ def read_table(data: Data, source: Source) -> Models:
     named = [name for name in (data.label, *data.scores, *others) if name is not None]
     check_names(source.columns, named)
     label, scores = data.label, list(dict.fromkeys(data.scores))
+    if label is None and data.positive is not None:
+        message = "--positive was given without --label: name the column of labels."
+        raise ValueError(message)
     if label is None or not scores:
         label, scores = _guess(source, label, scores, others)
     content = source.read([*dict.fromkeys([label, *scores, *others])])
@@ -34,6 +38,7 @@ def read_table(data: Data, source: Source) -> Models:
         {f"column {name!r}": content[name] for name in scores},
         true_name=f"column {label!r}",
         remedy="Exchange --label and --score.",
+        pos_label=None if data.positive is None else _positive(content[label], data.positive),
     )
     weight, cluster, n_clusters, groups = None, None, 0, None
     if data.weight is not None:
@@ -60,6 +65,19 @@ def read_table(data: Data, source: Source) -> Models:
         },
         groups=groups,
     )
+
+
+def _positive(values: NDArray[Any], text: str) -> object:
+    """Return the label that a text of the shell means, in the type of the column."""
+    if values.dtype.kind == "b":  # as some readers take yes and no
+        meant = {word: k for k, words in enumerate(_WORDS) for word in words}
+        return bool(meant[text.lower()]) if text.lower() in meant else text
+    if values.dtype.kind in "iuf":
+        try:
+            return float(text)
+        except ValueError:
+            return text
+    return text
 
 
 def groups_of(name: str, values: NDArray[Any]) -> tuple[NDArray[np.object_], NDArray[np.int64]]:

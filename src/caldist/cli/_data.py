@@ -32,6 +32,7 @@ _OF_TABLES = {
         "a summary has one column of predictions. Of several classes pass the table, or use "
         "caldist.report([joint, …]) in Python."
     ),
+    "positive": "the labels of a summary are 0 and 1 already: leave it out.",
 }
 
 
@@ -86,6 +87,7 @@ class Data:
     clusters: str | None = None
     by: str | None = None
     classes: str | None = None
+    positive: str | None = None
 
     @property
     def may_have_classes(self) -> bool:
@@ -109,6 +111,12 @@ class Data:
             if isinstance(found, list):
                 source = open_source(found)
                 if several and speaks_of_classes(self, source.columns):
+                    if self.positive is not None:
+                        message = (
+                            f"--positive is {self.positive!r}, but there are several classes: "
+                            "leave it out, or name one column of predictions with --score."
+                        )
+                        raise ValueError(message)
                     return read_classes(self, source)
                 return read_table(self, source)
             empty = next((name for name, joint in found.items() if joint.total == 0), None)
@@ -142,7 +150,10 @@ class Data:
 
     def refuse_columns(self) -> None:
         """Raise if an option speaks of columns, which summaries have not."""
-        given = (self.label, self.scores, self.weight, self.clusters, self.by, self.classes)
+        given = (
+            *(self.label, self.scores, self.weight, self.clusters, self.by, self.classes),
+            self.positive,
+        )
         for (option, reason), value in zip(_OF_TABLES.items(), given, strict=True):
             if value:
                 message = f"--{option} was given with a summary (.npz), but {reason}"

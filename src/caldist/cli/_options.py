@@ -26,6 +26,11 @@ _DATA = {
         help="A column of predicted probabilities; repeat for several models. Of several classes a "
         "pattern in quotes, as 'p_*', for each model; or with --classes a column for each class.",
     ),
+    "positive": click.option(
+        "--positive",
+        metavar="VALUE",
+        help="Labels may be any two values: which of them counts as label 1, as yes.",
+    ),
     "weight": click.option("--weight", metavar="COL", help="A column of row weights."),
     "clusters": click.option(
         "--clusters", metavar="COL", help="Rows that belong together: a patient, a game, a user."

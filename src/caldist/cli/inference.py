@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@_options.data("clusters", "classes")
+@_options.data("positive", "clusters", "classes")
 @_options.resampling
 @click.option("--measure", default="auto", show_default=True, metavar="NAME", help="The statistic.")
 @click.option(
@@ -103,7 +103,7 @@ def _test_classes(models: ClassModels, measure: str, resamples: int, seed: int, 
 
 
 @click.command()
-@_options.data("clusters", "classes")
+@_options.data("positive", "clusters", "classes")
 @_options.confidence
 @_options.resampling
 @click.option("--measure", default="smooth_ce", show_default=True, metavar="NAME")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from caldist.cli import _options
+from caldist.cli import _medical, _options
 from caldist.cli._data import Data, Models
 from caldist.cli._output import format_option, noting, show
 from caldist.cli._streams import say
@@ -22,11 +22,12 @@ _FAILED, _UNDECIDED = 1, 3
 
 
 @click.command()
-@_options.data("clusters", "by", "classes")
+@_options.data("positive", "clusters", "by", "classes")
 @click.option(
     "--measures",
     metavar="NAMES",
-    help="Names with commas between, or all. By default a few; the output names the others.",
+    help="Names with commas between, all, or medical: calibration intercept and slope, observed "
+    "over expected, ICI, E50, E90, Emax. By default a few; the output names the others.",
 )
 @click.option(
     "--each-class", is_flag=True, help="Of several classes: a line for each, the worst first."
@@ -87,6 +88,17 @@ def measure(
             "--score 'p_*', or with --classes."
         )
         raise ValueError(message)
+    if measures is not None and measures.strip() == _medical.NAME:
+        for option, limit in given.items():
+            if limit is not None:
+                message = (
+                    f"{option} cannot be judged by --measures medical, which is several numbers: "
+                    "name one measure, as --measures smooth_ce."
+                )
+                raise ValueError(message)
+        shown, notes = _medical.medical_lines(models)
+        show(shown, style, head=models.head, notes=notes)
+        return
     chosen = _chosen(measures)
     limits = _limits(chosen[0], given)
     notes = []

@@ -22,7 +22,7 @@ _FAILED, _UNDECIDED = 1, 3
 
 
 @click.command()
-@_options.data("clusters")
+@_options.data("positive", "clusters")
 @_options.confidence
 @_options.resampling
 @click.option("--method", type=click.Choice(_METHODS), default="auto", show_default=True)

@@ -23,7 +23,7 @@ _SUFFIXES = (".html", ".json", ".md")
 
 
 @click.command()
-@_options.data("by", "clusters", "classes")
+@_options.data("positive", "by", "clusters", "classes")
 @_options.confidence
 @_options.resampling
 @_options.out(

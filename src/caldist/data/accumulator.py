@@ -46,6 +46,7 @@ class Accumulator:
         y_prob: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
     ) -> Self:
         """Add rows, or a joint of them, and return the accumulator itself.
 
@@ -55,12 +56,16 @@ class Accumulator:
         y_prob : array-like in [0, 1]
             The predicted probability of label 1; left out where a joint is given.
         sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
         """
         if isinstance(y_true, Joint):  # also one without rows
-            refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight)
+            refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, pos_label=pos_label)
             batch = y_true.coarsen(self._bits)
         else:
-            batch = Rows.of(y_true, y_prob, sample_weight=sample_weight).on_grid(self._bits)
+            batch = Rows.of(
+                y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label
+            ).on_grid(self._bits)
         with self._lock:
             self._joint = self._joint + batch
         return self

@@ -117,10 +117,20 @@ class Joint:
 
     @classmethod
     def from_arrays(
-        cls, y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
     ) -> Joint:
-        """Collect rows of label, prediction and optional weight. O(n log n)."""
-        return cls._of_rows(*_validate.binary_inputs(y_true, y_prob, sample_weight))
+        """Collect rows of label, prediction and optional weight. O(n log n).
+
+        With ``pos_label``, the value that counts as label 1, labels may be any two values.
+        """
+        return cls._of_rows(
+            *_validate.binary_inputs(y_true, y_prob, sample_weight, pos_label=pos_label)
+        )
 
     @classmethod
     def _of_rows(

@@ -67,15 +67,20 @@ class Rows:
         *,
         sample_weight: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
+        pos_label: object = None,
     ) -> Rows:
         """Check labels and predictions, or take a joint that stands in their place."""
         if isinstance(y_true, Joint | Rows):
-            refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, clusters=clusters)
+            refuse_beside_joint(
+                y_prob=y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
+            )
             return y_true if isinstance(y_true, Rows) else cls(None, None, joint=y_true)
         if isinstance(y_prob, Joint):
             message = "y_prob is a Joint: it stands for labels and predictions, so pass it alone."
             raise TypeError(message)
-        label, prediction, weight = _validate.binary_inputs(y_true, y_prob, sample_weight)
+        label, prediction, weight = _validate.binary_inputs(
+            y_true, y_prob, sample_weight, pos_label=pos_label
+        )
         code, number = _codes(clusters, label.size)
         return cls(label, prediction, weight, code, number, library=library_of(y_prob))
 
@@ -204,6 +209,10 @@ _CANNOT = {
         "sample_weight was given with a Joint, which has the weights of its rows in it already: "
         "leave it out."
     ),
+    "pos_label": (
+        "pos_label was given with a Joint, whose labels are 0 and 1 already: leave it out here and "
+        "pass it where the Joint is made."
+    ),
     "by": (
         "by was given with a Joint, which has no rows to divide: make a joint of each sub-group, "
         "for example with caldist.summarize(…, by=…), and pass them as {name: joint}."
@@ -231,6 +240,7 @@ def models_of(
     *,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
+    pos_label: object = None,
     name: str | None = None,
     default: str = "model",
 ) -> dict[str, Rows]:
@@ -251,13 +261,19 @@ def models_of(
         )
         raise ValueError(message)
     if isinstance(y_true, Mapping):
-        refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, clusters=clusters)
+        refuse_beside_joint(
+            y_prob=y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
+        )
         return _summaries(y_true)
     if not isinstance(y_prob, Mapping):
-        rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+        rows = Rows.of(
+            y_true, y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
+        )
         return {default if name is None else name: rows}
     called = _validate.called(y_prob)
-    models = paired_rows(y_true, called, sample_weight=sample_weight, clusters=clusters)
+    models = paired_rows(
+        y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
+    )
     return dict(zip(y_prob, models, strict=True))
 
 
@@ -267,9 +283,10 @@ def paired_rows(
     *,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> list[Rows]:
     """Return the rows of models on the same labels, from predictions by what messages call them."""
-    label, clean = _validate.named_inputs(y_true, predictions)
+    label, clean = _validate.named_inputs(y_true, predictions, pos_label=pos_label)
     weight = None if sample_weight is None else _validate.weights(sample_weight, label.size)
     code, number = _codes(clusters, label.size)
     return [

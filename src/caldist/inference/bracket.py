@@ -38,6 +38,7 @@ def distance_bracket(
     *,
     tol: float = TOLERANCE,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     confidence_level: float | None = None,
     n_resamples: int = 999,
     clusters: ArrayLike | None = None,
@@ -74,6 +75,8 @@ def distance_bracket(
     tol : float
         How precise the lower end shall be.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     confidence_level : float, optional
         Speak of the population, with this confidence.
     n_resamples : int
@@ -109,7 +112,9 @@ def distance_bracket(
     if confidence_level is None and clusters is not None:
         message = "clusters only matters for the population: give confidence_level too."
         raise ValueError(message)
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     if confidence_level is None:
         return replace(sample_bracket(rows.joint, tol=tol), library=rows.library)
     level = _validate.check_fraction("confidence_level", confidence_level)

@@ -129,6 +129,7 @@ def compare(
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
@@ -177,6 +178,8 @@ def compare(
     n_resamples : int
         How often signs are drawn; not used for the Brier score.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent. Signs flip for whole clusters.
     rng : int, numpy.random.Generator or None
@@ -208,10 +211,12 @@ def compare(
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
-        pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters)
+        pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters, pos_label)
         return independent_comparison(pair, chosen, confidence_level, resampler)
     called = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
-    rows = paired_rows(y_true, called, sample_weight=sample_weight, clusters=clusters)
+    rows = paired_rows(
+        y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
+    )
     models = dict(zip("ab", rows, strict=True))
     return paired_comparisons(models, chosen, confidence_level, resampler, rows[0].library)[
         "a", "b"
@@ -226,6 +231,7 @@ def compare_all(
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
@@ -257,6 +263,8 @@ def compare_all(
         How often signs are drawn. It must be at least about 3 m/δ: 999 are enough for 16 pairs at
         95%.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent.
     rng : int, numpy.random.Generator or None
@@ -304,7 +312,9 @@ def compare_all(
     chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
-    models = models_of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    models = models_of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     if len(models) < 2:
         message = "y_prob has only one model; at least two are needed to compare."
         raise ValueError(message)
@@ -399,10 +409,17 @@ def _moved(measure: Measure[Any], rows: Rows, value: float) -> tuple[float, floa
 
 
 def _independent(
-    y_true: Any, y_prob_a: Any, y_prob_b: Any, sample_weight: Any, clusters: Any
+    y_true: Any,
+    y_prob_a: Any,
+    y_prob_b: Any,
+    sample_weight: Any,
+    clusters: Any,
+    pos_label: Any,
 ) -> tuple[Rows, Rows]:
     """Return the rows of two joints, or say what is missing."""
-    refuse_beside_joint(y_prob_b=y_prob_b, sample_weight=sample_weight, clusters=clusters)
+    refuse_beside_joint(
+        y_prob_b=y_prob_b, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
+    )
     for name, joint in (("y_true", y_true), ("y_prob_a", y_prob_a)):
         if not isinstance(joint, Joint | Rows):
             message = (

@@ -80,6 +80,7 @@ def gate(
     measure: str | Measure[Any] | None = None,
     error: float = 0.05,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
 ) -> Gate:
     r"""Decide whether the population's distance to calibration is at most a limit.
@@ -116,6 +117,8 @@ def gate(
     error : float
         The probability of each wrong decision, below one half.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row; see :func:`caldist.confidence_interval`.
 
@@ -154,7 +157,9 @@ def gate(
     if measure is not None:
         chosen = find(measure, among=[m.name for m in all_measures().values() if m.has_interval])
         refuse_without_interval(chosen)
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     warn_if_few(rows.units)
     return gate_of(rows, chosen, at_most, error)
 

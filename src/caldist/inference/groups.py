@@ -130,6 +130,7 @@ def evaluate_groups(
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
@@ -174,6 +175,8 @@ def evaluate_groups(
         B above, and the replicates of each interval.
     sample_weight : array-like, optional
         Weights must not depend on the labels.
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent; see
         :func:`caldist.calibration_test`. Clusters may reach across sub-groups.
@@ -212,11 +215,19 @@ def evaluate_groups(
     fresh = rng is None or isinstance(rng, np.random.Generator)
     each = Resampler.of(resampler.entropy if fresh else rng, n_resamples=n_resamples)
     if isinstance(y_true, Mapping):
-        refuse_beside_joint(y_prob=y_prob, by=by, sample_weight=sample_weight, clusters=clusters)
+        refuse_beside_joint(
+            y_prob=y_prob,
+            by=by,
+            sample_weight=sample_weight,
+            clusters=clusters,
+            pos_label=pos_label,
+        )
         names, parts = _joints(y_true)
         units = [part.units for part in parts]
     else:
-        rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+        rows = Rows.of(
+            y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+        )
         names, parts, units = _divided(rows, by)
     return groups_of(names, parts, units, chosen, confidence_level, resampler, each)
 

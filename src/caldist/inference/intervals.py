@@ -78,6 +78,7 @@ def confidence_interval(
     method: Method = "auto",
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
@@ -137,6 +138,8 @@ def confidence_interval(
         The number of replicates, where there are any: at least 2/(1 - confidence_level) - 1.
     sample_weight : array-like, optional
         Weights multiply the residuals and are taken as given, not as random.
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, by numbers, text or other hashable labels. Rows of one cluster, of
         one patient or one game, may depend on each other in any way; clusters are independent.
@@ -176,7 +179,9 @@ def confidence_interval(
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     _validate.check_choice("method", method, ("auto", "resampling", "split", "finite_sample"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     if method != "finite_sample":
         warn_if_few(rows.units)
     return interval_of(rows, chosen, confidence_level, resampler, method)

@@ -62,6 +62,7 @@ def miscalibrated_regions(
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
 ) -> list[Region]:
@@ -94,6 +95,8 @@ def miscalibrated_regions(
         Draws for the critical value: at least 1/(1 - confidence_level) - 1.
     sample_weight : array-like, optional
         Must not depend on the labels.
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         Rows that belong together: their labels may depend on each other in any way.
     rng : int, numpy.random.Generator or None
@@ -117,7 +120,9 @@ def miscalibrated_regions(
     n_resamples = _validate.check_count("n_resamples", n_resamples)
     generator = _validate.generator(rng)
     order_rank(n_resamples, confidence_level)  # too few are refused
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     # What drawing labels from rounded predictions may miss is taken off the error rate.
     level = confidence_level + (0.0 if rows.cluster is not None else drawing_error(rows.joint))
     if n_resamples + 1 < 1 / max(1 - level, 1e-300) - 1e-9:

@@ -82,6 +82,7 @@ def calibration_test(
     n_resamples: int = 999,
     tolerance: float | None = None,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
@@ -151,6 +152,8 @@ def calibration_test(
         ``smooth_ce``, ``kernel_ce``, ``random_interval_ce``, ``weighted_ce``.
     sample_weight : array-like, optional
         Weights must not depend on the labels.
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row.
     rng : int, numpy.random.Generator or None
@@ -196,7 +199,9 @@ def calibration_test(
     1.0
     """
     names = _names(measure)
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     _check(names, tolerance=tolerance, clustered=rows.cluster is not None)
     if tolerance is not None:
         tolerance = _validate.check_nonnegative("tolerance", tolerance)

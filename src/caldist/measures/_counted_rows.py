@@ -13,7 +13,11 @@ from caldist.data.rows import Rows
 
 
 def counted_joint(
-    y_true: ArrayLike | Joint, y_prob: ArrayLike | None, sample_weight: object, why: str
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None,
+    sample_weight: object,
+    why: str,
+    pos_label: object,
 ) -> Joint:
     """Return the distribution of rows that count one each, at their own predictions.
 
@@ -23,7 +27,12 @@ def counted_joint(
     if sample_weight is not None and not isinstance(y_true, Joint):
         message = f"sample_weight was given, but {why}: leave sample_weight out."
         raise ValueError(message)
-    joint = Rows.of(y_true, y_prob, sample_weight=cast("ArrayLike | None", sample_weight)).joint
+    joint = Rows.of(
+        y_true,
+        y_prob,
+        sample_weight=cast("ArrayLike | None", sample_weight),
+        pos_label=pos_label,
+    ).joint
     if joint.radius > 0:
         found = "holds rounded predictions"
         remedy = "pass labels and predictions, or a joint of them that is not on a grid"

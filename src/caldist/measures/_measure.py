@@ -56,7 +56,7 @@ NO_POPULATION = (
     "'smooth_ce', or 'random_interval_ce' for the error of bins."
 )
 _ROUNDING = 1e-12  # labels this close to none or all of a prediction's rows are
-_DATA = ("y_true", "y_prob", "sample_weight")
+_DATA = ("y_true", "y_prob", "sample_weight", "pos_label")
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ def averaged_two_bin_ce(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the averaged two-bin calibration error, exactly.
 
@@ -70,6 +71,8 @@ def averaged_two_bin_ce(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -83,7 +86,7 @@ def averaged_two_bin_ce(
     >>> caldist.averaged_two_bin_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.00390625
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     sums = joint.prefix_sums()
     width = np.diff(joint.prediction, prepend=0.0, append=1.0)  # S is constant in between
     return float((width * (sums**2 + (sums[-1] - sums) ** 2)).sum())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -71,14 +74,20 @@ def binned_ece(
     n_bins: int = _BINS,
     strategy: Strategy = "uniform",
     edges: ArrayLike | None = None,
+    norm: Literal[1, 2, "max"] = 1,
     add_width: bool = False,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the binned expected calibration error.
 
     .. math:: \mathrm{binnedECE}(I) = \sum_k |E[(y - v)\,1(v \in I_k)]|
 
-    over bins :math:`[e_k, e_{k+1})`, the last one closed.
+    over bins :math:`[e_k, e_{k+1})`, the last one closed. With :math:`w_k` the share of the mass in
+    bin k and :math:`d_k` the mean label minus the mean prediction in it, that is
+    :math:`\sum_k w_k |d_k|`. With ``norm=2`` it is :math:`\sqrt{\sum_k w_k d_k^2}`, the root mean
+    square calibration error, and with ``norm="max"`` :math:`\max_k |d_k|` over bins that are not
+    empty, the maximum calibration error: as in scikit-learn's ``calibration_error``.
 
     **What it means.** Errors of opposite sign cancel within a bin, so 0 does not mean calibrated,
     and the value depends on the bins: on predictions just below and above 1/2 it is 0 or about 1/2
@@ -103,9 +112,13 @@ def binned_ece(
         prediction with at least the share k/n_bins of the mass below it.
     edges : array-like, optional
         Increasing bin edges that cover all predictions, in place of ``n_bins`` and ``strategy``.
+    norm : 1, 2 or "max"
+        How the errors of the bins are put together.
     add_width : bool
-        Add the average bin width, weighted by mass: the paper's binnedECEw.
+        Add the average bin width, weighted by mass: the paper's binnedECEw. Goes with norm 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     Examples
     --------
@@ -114,11 +127,17 @@ def binned_ece(
     0.4375
     >>> caldist.binned_ece([0, 1], [0.4375, 0.5625], n_bins=3)
     0.0
+    >>> y_true, y_prob = [0, 0, 1, 1, 1], [0.25, 0.25, 0.25, 0.75, 0.75]
+    >>> [round(caldist.binned_ece(y_true, y_prob, n_bins=2, norm=k), 4) for k in (1, 2, "max")]
+    [0.15, 0.1708, 0.25]
     """
     n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
     _validate.check_choice("strategy", strategy, ("uniform", "quantile"))
+    _validate.check_choice("norm", norm, (1, 2, "max"))
     add_width = _validate.check_flag("add_width", add_width)
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    if add_width:
+        _validate.check_goes_with("add_width", add_width, "norm", norm, (1,))
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     if edges is not None:
         _refuse_beside_edges(n_bins, strategy)
         edges = _check_edges(edges, joint)
@@ -131,11 +150,14 @@ def binned_ece(
     # The first point of each bin. Points at or beyond the last edge belong to the last bin.
     first = np.searchsorted(joint.prediction, edges[:-1])
     filled = np.diff(first, append=joint.prediction.size) > 0
-    value = float(np.abs(np.add.reduceat(joint.residual(), first[filled])).sum())
-    if add_width:
-        mass = np.add.reduceat(joint.mass0 + joint.mass1, first[filled]) / joint.total
-        value += float(mass @ np.diff(edges)[filled])
-    return value
+    error = np.abs(np.add.reduceat(joint.residual(), first[filled]))
+    if norm == 1 and not add_width:
+        return float(error.sum())
+    mass = np.add.reduceat(joint.mass0 + joint.mass1, first[filled]) / joint.total
+    if norm == 1:
+        return float(error.sum()) + float(mass @ np.diff(edges)[filled])
+    distance = np.divide(error, mass, out=np.zeros_like(error), where=mass > 0)
+    return float(distance.max()) if norm == "max" else math.sqrt(float(error @ distance))
 
 
 def _refuse_beside_edges(n_bins: int, strategy: str) -> None:

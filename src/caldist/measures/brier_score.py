@@ -69,6 +69,7 @@ def brier_score(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the Brier score.
 
@@ -91,6 +92,8 @@ def brier_score(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -102,7 +105,7 @@ def brier_score(
     >>> caldist.brier_score([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.15625
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     mass0, mass1 = joint.normalized()
     v = joint.prediction
     return float((mass0 * v**2 + mass1 * (1 - v) ** 2).sum())

@@ -24,6 +24,7 @@ def certify(
     measure: str | Measure[Any] = "lower_distance",
     tol: float = TOLERANCE,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     progress: bool = False,
 ) -> JointCertificate:
     """Return a measure's value with bounds and a proof that anyone can re-check.
@@ -43,6 +44,8 @@ def certify(
         How far apart the bounds of the lower distance may be. Where that cannot be reached, the
         certificate is valid all the same and its ``gap`` is larger.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -68,7 +71,7 @@ def certify(
         raise ValueError(message)
     tol = _validate.check_positive("tol", tol)
     progress = _validate.check_flag("progress", progress)
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     return chosen.facts.certify(joint, **{"tol": tol, "progress": progress, **chosen.options})
 
 

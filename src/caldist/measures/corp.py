@@ -53,6 +53,7 @@ def corp(
     *,
     score: Score = "brier",
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> Corp:
     r"""Split a mean score into miscalibration, discrimination and uncertainty.
 
@@ -90,6 +91,8 @@ def corp(
     score : "brier" or "log"
         The squared error or the logarithmic loss, in nats.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     Returns
     -------
@@ -107,7 +110,7 @@ def corp(
     Corp(score=0.15625, miscalibration=0.03125, discrimination=0.125, uncertainty=0.25)
     """
     _validate.check_choice("score", score, ("brier", "log"))
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     joint = rows.joint
     # Not normalised: shares of weights of very different size could vanish. Weights close to the
     # least positive number are scaled up, by a power of two.

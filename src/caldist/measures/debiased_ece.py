@@ -28,6 +28,7 @@ def debiased_ece(
     strategy: Strategy = "quantile",
     squared: bool = False,
     sample_weight: None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the ℓ2 calibration error of binned predictions, with the bias taken off.
 
@@ -63,6 +64,8 @@ def debiased_ece(
         Return the square, which may be negative. Otherwise its root, 0 if negative.
     sample_weight : None
         Not defined: the correction counts rows.
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -81,7 +84,7 @@ def debiased_ece(
     _validate.check_choice("strategy", strategy, ("uniform", "quantile"))
     squared = _validate.check_flag("squared", squared)
     why = "the correction of a bin needs its number of rows"
-    joint = counted_joint(y_true, y_prob, sample_weight, why)
+    joint = counted_joint(y_true, y_prob, sample_weight, why, pos_label)
     count0, count1 = row_counts(joint)
     starts = bin_starts(joint.prediction, count0 + count1, n_bins, strategy)
     rows = np.add.reduceat(count0 + count1, starts)

@@ -86,6 +86,7 @@ def ecce_mad(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the largest cumulative difference of labels and predictions.
 
@@ -114,6 +115,8 @@ def ecce_mad(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -126,6 +129,6 @@ def ecce_mad(
     >>> caldist.ecce_mad([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.0625
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     sums = joint.prefix_sums()
     return float(np.abs(sums).max())

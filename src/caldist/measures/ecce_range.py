@@ -68,6 +68,7 @@ def ecce_range(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the range of the cumulative differences of labels and predictions.
 
@@ -92,6 +93,8 @@ def ecce_range(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -106,6 +109,6 @@ def ecce_range(
     >>> caldist.ecce_range([1, 0], [0.25, 0.5])
     0.375
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     sums = joint.prefix_sums()
     return float(np.ptp(sums))

@@ -48,6 +48,7 @@ def ece(
     *,
     norm: float = 1,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the expected calibration error, the mean of \|E[y | v] - v\|.
 
@@ -74,6 +75,8 @@ def ece(
     norm : 1, 2 or inf
         The exponent p; inf is the largest deviation of any predicted value.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     Examples
     --------
@@ -82,7 +85,7 @@ def ece(
     0.125
     """
     _validate.check_choice("norm", norm, (1, 2, math.inf))
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     if norm == 1:
         return float(np.abs(joint.residual()).sum())
     mass = joint.mass0 + joint.mass1

@@ -36,6 +36,7 @@ def evaluate(
     *,
     measures: Iterable[str | Measure[Any]] | None = None,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> dict[str, Evaluation]:
     """Compute measures of rows or of their joint, with the certified effect of rounding.
 
@@ -49,6 +50,8 @@ def evaluate(
         Which ones, ``caldist.kernel_ce.using(bandwidth=0.1)`` among them; by default all that are
         finite for every sample.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     Returns
     -------
@@ -67,7 +70,7 @@ def evaluate(
     True
     """
     chosen = find_all(measures, shown_in("evaluate"))
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     return {
         str(measure): Evaluation(*measure.enclosed(rows.joint), rows.library) for measure in chosen
     }

@@ -58,6 +58,7 @@ def interval_ce(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the interval calibration error, exactly.
 
@@ -83,6 +84,8 @@ def interval_ce(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     See Also
     --------
@@ -94,7 +97,9 @@ def interval_ce(
     >>> caldist.interval_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.125
     """
-    return _partition(Rows.of(y_true, y_prob, sample_weight=sample_weight).joint)[0]
+    return _partition(
+        Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
+    )[0]
 
 
 def optimal_partition(
@@ -102,6 +107,7 @@ def optimal_partition(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> Vector:
     """Return the edges of an interval partition that attains the interval calibration error.
 
@@ -118,7 +124,7 @@ def optimal_partition(
     >>> float(caldist.binned_ece(y_true, y_prob, edges=edges, add_width=True))
     0.125...
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     _, first = _partition(joint)
     start = joint.prediction[first]
     last = joint.prediction[np.append(first[1:], joint.prediction.size) - 1]

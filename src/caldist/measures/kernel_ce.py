@@ -167,6 +167,7 @@ def kernel_ce(
     n_terms: int | None = None,
     n_features: int | None = None,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     rng: _validate.Rng = None,
 ) -> float:
     r"""Return the kernel calibration error.
@@ -214,6 +215,8 @@ def kernel_ce(
         Only for "fourier" and "binning": draws to average; by default one, as in the paper.
         :func:`caldist.kernel_ce_draws` gives both for a wanted precision.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     rng : int, numpy.random.Generator or None
         For the estimators.
 
@@ -246,9 +249,9 @@ def kernel_ce(
     generator = _validate.generator(rng)
     if unbiased:
         why = "unbiased=True is for rows that count one each (unbiased=False takes any)"
-        joint = counted_joint(y_true, y_prob, sample_weight, why)
+        joint = counted_joint(y_true, y_prob, sample_weight, why, pos_label)
     else:
-        joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+        joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     if method == "exact":
         return _exact(joint, kernel, bandwidth, squared=squared, unbiased=unbiased)
     if method == "subsample":

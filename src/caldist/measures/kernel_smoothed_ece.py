@@ -88,6 +88,7 @@ def kernel_smoothed_ece(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the smooth ECE of Błasiok and Nakkiran.
 
@@ -120,6 +121,8 @@ def kernel_smoothed_ece(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -133,7 +136,7 @@ def kernel_smoothed_ece(
     >>> round(caldist.kernel_smoothed_ece([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 10)
     0.1202899221
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     residual = joint.residual()
     high = float(np.abs(residual).sum())  # smoothing never makes it larger
     if high < _NEGLIGIBLE or residual.min() >= 0 or residual.max() <= 0:

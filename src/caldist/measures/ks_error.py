@@ -22,6 +22,7 @@ def ks_error(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the Kolmogorov-Smirnov calibration error.
 
@@ -42,6 +43,8 @@ def ks_error(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -54,4 +57,4 @@ def ks_error(
     >>> caldist.ks_error([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.0625
     """
-    return ecce_mad(y_true, y_prob, sample_weight=sample_weight)
+    return ecce_mad(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)

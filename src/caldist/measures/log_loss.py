@@ -46,6 +46,7 @@ def log_loss(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the mean logarithmic loss, in nats.
 
@@ -69,6 +70,8 @@ def log_loss(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -84,7 +87,7 @@ def log_loss(
     >>> caldist.log_loss([1, 1], [0.0, 0.75])
     inf
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     mass0, mass1 = joint.normalized()
     v = joint.prediction
     ones, zeros = joint.mass1 > 0, joint.mass0 > 0

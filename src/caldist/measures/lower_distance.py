@@ -153,6 +153,7 @@ def lower_distance(
     *,
     tol: float = TOLERANCE,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     progress: bool = False,
 ) -> float:
     r"""Return the lower distance to calibration, within ``tol``.
@@ -181,6 +182,8 @@ def lower_distance(
     tol : float
         How wide the certified interval may be.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -197,7 +200,7 @@ def lower_distance(
     """
     tol = _validate.check_positive("tol", tol)
     progress = _validate.check_flag("progress", progress)
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     certificate = certify_lower(joint, tol=tol, progress=progress)
     if certificate.gap > tol:
         message = (

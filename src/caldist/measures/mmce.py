@@ -45,6 +45,7 @@ def mmce(
     *,
     bandwidth: float = 0.4,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the maximum mean calibration error of the confidence.
 
@@ -75,6 +76,8 @@ def mmce(
     bandwidth : float
         h above.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -92,7 +95,7 @@ def mmce(
     0.75
     """
     bandwidth = _validate.check_positive("bandwidth", bandwidth)
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     v = joint.prediction
     says_zero = v <= 0.5
     confidence = Joint.from_masses(

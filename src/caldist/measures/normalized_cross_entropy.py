@@ -38,6 +38,7 @@ def normalized_cross_entropy(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the normalized cross-entropy: the share of the base rate's entropy that is explained.
 
@@ -64,6 +65,8 @@ def normalized_cross_entropy(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -78,7 +81,7 @@ def normalized_cross_entropy(
     >>> caldist.normalized_cross_entropy([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
     0.0
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     mass0, mass1 = joint.normalized()
     zeros, ones = float(mass0.sum()), float(mass1.sum())
     if zeros == 0 or ones == 0:

@@ -142,6 +142,7 @@ def post_processing_gap(
     *,
     max_slope: float = MAX_SLOPE,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return how much the best map with bounded slopes takes off the Brier score, exactly.
 
@@ -172,6 +173,8 @@ def post_processing_gap(
     max_slope : float
         The largest slope of a map, finite and at least 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -185,5 +188,5 @@ def post_processing_gap(
     0.03125
     """
     max_slope = _checked(max_slope)
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     return max(0.0, _gain(joint, fitted_map(joint, max_slope)))

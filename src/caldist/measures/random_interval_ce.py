@@ -136,6 +136,7 @@ def random_interval_ce(
     width: float = DEFAULT_WIDTH,
     add_width: bool = False,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the binned ECE averaged over all shifts of bins of one width, exactly.
 
@@ -161,6 +162,8 @@ def random_interval_ce(
     add_width : bool
         Add ε.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     Examples
     --------
@@ -170,6 +173,6 @@ def random_interval_ce(
     """
     width = _validate.check_positive("width", width)
     add_width = _validate.check_flag("add_width", add_width)
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     value = float(shifts.random_interval_ce(joint.prediction, joint.prefix_sums(), width))
     return value + width if add_width else value

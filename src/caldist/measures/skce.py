@@ -29,6 +29,7 @@ def skce(
     bandwidth: float = 1.0,
     unbiased: bool = True,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the squared kernel calibration error of two classes.
 
@@ -68,6 +69,8 @@ def skce(
         The estimator above; the unbiased one needs at least two rows.
     sample_weight : array-like, optional
         Only for ``unbiased=False``.
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -94,5 +97,6 @@ def skce(
         squared=True,
         unbiased=unbiased,
         sample_weight=sample_weight,
+        pos_label=pos_label,
     )
     return value if unbiased else max(0.0, value)  # rounding must not make a square negative

@@ -115,6 +115,7 @@ def smooth_ce(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the smooth calibration error, exactly.
 
@@ -140,6 +141,8 @@ def smooth_ce(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -152,5 +155,5 @@ def smooth_ce(
     >>> caldist.smooth_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.03125
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     return float(smooth.smooth_ce(joint.prediction, joint.residual(), np.empty(0)))

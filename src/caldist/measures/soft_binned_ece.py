@@ -31,6 +31,7 @@ def soft_binned_ece(
     temperature: float = 0.01,
     norm: float = 2,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the calibration error of predictions that belong to all bins, the nearest most.
 
@@ -68,6 +69,8 @@ def soft_binned_ece(
     norm : 1 or 2
         The exponent p; 2 as in the paper's experiments.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -85,7 +88,7 @@ def soft_binned_ece(
     n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
     temperature = _validate.check_positive("temperature", temperature)
     _validate.check_choice("norm", norm, (1, 2))
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     v, residual = joint.prediction, joint.residual()
     mass = (joint.mass0 + joint.mass1) / joint.total
     centre = (np.arange(n_bins) + 0.5)[:, None] / n_bins

@@ -130,6 +130,7 @@ def surrogate_interval_ce(
     precision: float | None = None,
     n_shifts: int | None = None,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     rng: _validate.Rng = None,
 ) -> float:
     r"""Return the surrogate interval calibration error.
@@ -160,6 +161,8 @@ def surrogate_interval_ce(
         Only for "monte_carlo": random shifts per k. By default as many as make the result correct
         to ``precision`` with probability 0.95, by Hoeffding's inequality.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     rng : int, numpy.random.Generator or None
         Only for "monte_carlo".
 
@@ -182,7 +185,7 @@ def surrogate_interval_ce(
         n_shifts = _validate.check_count("n_shifts", n_shifts)
         _validate.check_goes_with("n_shifts", n_shifts, "method", method, ("monte_carlo",))
     generator = _validate.generator(rng)
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     if method == "exact":
         return _exact(joint)
     return _monte_carlo(joint, _PRECISION if precision is None else precision, n_shifts, generator)

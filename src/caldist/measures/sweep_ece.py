@@ -31,6 +31,7 @@ def sweep_ece(
     *,
     norm: float = 1,
     sample_weight: None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the calibration error on as many bins of equal mass as keep it monotone.
 
@@ -63,6 +64,8 @@ def sweep_ece(
         The exponent p.
     sample_weight : None
         Not defined: the sweep ends at one row a bin.
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------
@@ -78,7 +81,7 @@ def sweep_ece(
     """
     _validate.check_choice("norm", norm, (1, 2))
     why = "the sweep goes up to as many bins as there are rows"
-    joint = counted_joint(y_true, y_prob, sample_weight, why)
+    joint = counted_joint(y_true, y_prob, sample_weight, why, pos_label)
     count0, count1 = row_counts(joint)
     count = count0 + count1
     starts = bin_starts(joint.prediction, count, _bins_reached(count, count1), "quantile")

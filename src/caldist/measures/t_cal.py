@@ -47,6 +47,7 @@ def t_cal(
     n_resamples: int = 999,
     rng: _validate.Rng = None,
     sample_weight: None = None,
+    pos_label: object = None,
 ) -> TCal:
     r"""Test perfect calibration by the debiased plug-in estimate of the squared ℓ2 error.
 
@@ -81,6 +82,8 @@ def t_cal(
     rng : int, numpy.random.Generator or None
     sample_weight : None
         Not defined: the estimate counts rows and the test draws a label for each.
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     Returns
     -------
@@ -105,7 +108,7 @@ def t_cal(
     n_resamples = _validate.check_count("n_resamples", n_resamples)
     generator = _validate.generator(rng)
     why = "the estimate counts rows and the test draws a label for each"
-    joint = counted_joint(y_true, y_prob, sample_weight, why)
+    joint = counted_joint(y_true, y_prob, sample_weight, why, pos_label)
     count0, count1 = row_counts(joint)
     count = count0 + count1
     if n_bins is None:

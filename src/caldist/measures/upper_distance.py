@@ -106,6 +106,7 @@ def upper_distance(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     progress: bool = False,
 ) -> float:
     r"""Return the upper distance to calibration, or the best upper bound found.
@@ -136,6 +137,8 @@ def upper_distance(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -150,7 +153,7 @@ def upper_distance(
     0.125
     """
     progress = _validate.check_flag("progress", progress)
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     group, recalibrated, _ = best_map(joint, progress=progress)
     return _cost(joint, group, recalibrated)
 
@@ -160,6 +163,7 @@ def nearest_calibrated(
     y_prob: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> Vector:
     """Return the calibrated predictions κ(v) at the upper distance from the given ones.
 
@@ -175,6 +179,8 @@ def nearest_calibrated(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     Examples
     --------
@@ -182,7 +188,7 @@ def nearest_calibrated(
     >>> caldist.nearest_calibrated([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     array([0.5, 0.5, 0.5, 0.5])
     """
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     joint = rows.joint
     group, recalibrated, _ = best_map(joint)
     if rows.is_summary:

@@ -81,6 +81,7 @@ def weighted_ce(
     *,
     functions: Iterable[WeightFunction],
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
 ) -> float:
     r"""Return the largest correlation of the residuals with any of the functions.
 
@@ -103,6 +104,8 @@ def weighted_ce(
         Each takes the array of distinct predictions and returns as many finite values.
         :mod:`caldist.weights` makes common ones.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     Examples
     --------
@@ -112,7 +115,7 @@ def weighted_ce(
     0.03125
     """
     family = _check_functions(functions)
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     residual = joint.residual()
     return max(
         abs(float(residual @ _values(function, at, joint.prediction)))

@@ -5,9 +5,11 @@ Each display has ``from_predictions`` and ``from_estimator``, or ``from_monitor`
 ``pip install 'caldist[report]'``.
 """
 
+from caldist.plots.binned import BinnedCurve, BinnedDisplay
 from caldist.plots.class_reliability import ClassReliabilityDisplay, TopLabelDisplay
 from caldist.plots.classwise import ClassShares, ClasswiseDisplay
 from caldist.plots.cumulative import CumulativeCurve, CumulativeDisplay
+from caldist.plots.decision import DecisionCurve, DecisionCurveDisplay
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
 from caldist.plots.map import MapCurve, MapDisplay
 from caldist.plots.monitor import MonitorCurve, MonitorDisplay
@@ -17,11 +19,15 @@ from caldist.plots.transport import TransportDisplay, TransportPlan
 from caldist.plots.witness import WitnessCurve, WitnessDisplay
 
 __all__ = [
+    "BinnedCurve",
+    "BinnedDisplay",
     "ClassReliabilityDisplay",
     "ClassShares",
     "ClasswiseDisplay",
     "CumulativeCurve",
     "CumulativeDisplay",
+    "DecisionCurve",
+    "DecisionCurveDisplay",
     "DistanceDisplay",
     "DistanceInterval",
     "MapCurve",

@@ -130,7 +130,7 @@ class PredictionDisplay(Display[Model]):
         y_true: Labels,
         y_prob: Scores,
         name: str | None,
-        **options: ArrayLike | None,
+        **options: Any,
     ) -> Self:
         """Check and sort the rows of each model once, and compute what is shown of it."""
         models = models_of(y_true, y_prob, name=name, default="predictions", **options)

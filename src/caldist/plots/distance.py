@@ -79,6 +79,7 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
         y_prob: Scores = None,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float | None = None,
@@ -95,6 +96,8 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
         sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
         clusters : array-like, optional
             Only with a confidence level: the cluster of each row.
         name : str, optional
@@ -116,7 +119,8 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
         resampler = Resampler.of(rng, n_resamples=n_resamples)
         found = cls._of(
             lambda key, rows: _interval(key, rows, level, resampler),
-            y_true, y_prob, name, sample_weight=sample_weight, clusters=clusters,
+            y_true, y_prob, name,
+            sample_weight=sample_weight, clusters=clusters, pos_label=pos_label,
         )  # fmt: skip
         return found.plot(ax=ax)
 

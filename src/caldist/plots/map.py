@@ -115,6 +115,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         method: Method = "auto",
         slack: float | None = None,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float | None = None,
@@ -133,6 +134,8 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         method, slack
             As for :func:`caldist.repair`.
         sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
         clusters : array-like, optional
             The cluster of each row.
         name : str, optional
@@ -160,7 +163,11 @@ class MapDisplay(PredictionDisplay[MapCurve]):
                 )
             return repair_curve(key, found, rows)
 
-        options = {"sample_weight": sample_weight, "clusters": clusters}
+        options = {
+            "sample_weight": sample_weight,
+            "clusters": clusters,
+            "pos_label": pos_label,
+        }
         return cls._of(shown, y_true, y_prob, name, **options).plot(ax=ax)
 
     @classmethod

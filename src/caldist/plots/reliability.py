@@ -230,6 +230,7 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
         y_prob: Scores = None,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float | None = 0.95,
@@ -247,6 +248,8 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
         sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
         clusters : array-like, optional
             The cluster of each row, for the band.
         name : str, optional
@@ -263,7 +266,8 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
         generator = _validate.generator(rng)
         found = cls._of(
             lambda key, rows: reliability_curve(key, rows, confidence_level, generator),
-            y_true, y_prob, name, sample_weight=sample_weight, clusters=clusters,
+            y_true, y_prob, name,
+            sample_weight=sample_weight, clusters=clusters, pos_label=pos_label,
         )  # fmt: skip
         return found.plot(ax=ax, curve=curve, density=density)
 

@@ -99,6 +99,7 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
         y_prob: Scores = None,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         name: str | None = None,
         kind: Kind = "map",
         ax: Axes | None = None,
@@ -112,6 +113,8 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
         sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
         name : str, optional
             The model's name in the figure.
         kind : "map" or "coupling"
@@ -119,7 +122,9 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
         """
         _validate.check_choice("kind", kind, ("map", "coupling"))
         plan = map_plan if kind == "map" else coupling_plan
-        return cls._of(plan, y_true, y_prob, name, sample_weight=sample_weight).plot(ax=ax)
+        return cls._of(
+            plan, y_true, y_prob, name, sample_weight=sample_weight, pos_label=pos_label
+        ).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the plan.

@@ -108,6 +108,7 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
         y_prob: Scores = None,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float = 0.95,
@@ -124,6 +125,8 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
         sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
         clusters : array-like, optional
             The cluster of each row, for the regions.
         name : str, optional
@@ -145,7 +148,15 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
             )
             return witness_curve(key, rows, regions, level)
 
-        found = cls._of(shown, y_true, y_prob, name, sample_weight=sample_weight, clusters=clusters)
+        found = cls._of(
+            shown,
+            y_true,
+            y_prob,
+            name,
+            sample_weight=sample_weight,
+            clusters=clusters,
+            pos_label=pos_label,
+        )
         return found.plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:

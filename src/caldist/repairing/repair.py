@@ -146,6 +146,7 @@ def repair(
     method: Method = "auto",
     slack: float | None = None,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
     confidence_level: float | None = 0.95,
     guarantee: Guarantee = "resampling",
@@ -200,6 +201,8 @@ def repair(
     slack : float, optional
         Only with "slope": at least 1; 2 by default.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row; see :func:`caldist.confidence_interval`. Folds and signs go by
         cluster.
@@ -250,7 +253,9 @@ def repair(
     candidates = _candidates(method, slack)
     max_knots = _validate.check_count("max_knots", max_knots, minimum=2, maximum=100_000)
     asked = _Asked.of(confidence_level, guarantee, n_resamples, rng, progress=progress)
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     units = ordered_units(rows)
     if confidence_level is not None:
         _statement.refuse_unproved(units, guarantee)
@@ -281,6 +286,7 @@ def certify_map(
     map: Any = None,  # noqa: A002 -- the word that everyone uses for it
     *,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
     confidence_level: float | None = 0.95,
     guarantee: Guarantee = "resampling",
@@ -316,6 +322,8 @@ def certify_map(
         probabilities. Of an estimator of scikit-learn ``predict_proba`` is used, or else
         ``predict``, or else ``transform``, with the scores as its only feature.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row; see :func:`caldist.confidence_interval`.
     confidence_level : float or None
@@ -350,7 +358,9 @@ def certify_map(
     """
     max_knots = _validate.check_count("max_knots", max_knots, minimum=2, maximum=100_000)
     asked = _Asked.of(confidence_level, guarantee, n_resamples, rng, progress=progress)
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
     units = ordered_units(rows)
     if confidence_level is not None:
         _statement.refuse_unproved(units, guarantee)

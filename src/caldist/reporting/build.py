@@ -59,6 +59,7 @@ def report(
     classes: Classes | None = None,
     by: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
     clusters: ArrayLike | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
@@ -94,6 +95,8 @@ def report(
     by : array-like, optional
         A sub-group for each row.
     sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         Rows that belong together (a patient, a game): intervals, tests and figures take clusters as
         a whole.
@@ -130,14 +133,16 @@ def report(
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     drawn = int(generator.integers(2**63)) if seed is None else seed
     resampler = Resampler.of(drawn, n_resamples=n_resamples, progress=progress)
-    if speaks_of_classes(y_true, y_prob, classes):
+    if pos_label is None and speaks_of_classes(y_true, y_prob, classes):
         refused = {"by": by, "clusters": clusters, "monitor": monitor}
         spoken = class_report(
             y_true, y_prob, classes, sample_weight, level, resampler, drawn, refused
         )
         return replace(spoken, seed=seed, versions=_versions())
     watched = None if monitor is None else monitor_report(monitor)
-    models = models_of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
+    models = models_of(
+        y_true, y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
+    )
     first = next(iter(models.values()))
     if first.is_summary:
         refuse_beside_joint(by=by)

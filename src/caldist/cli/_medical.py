@@ -1,0 +1,56 @@
+"""``caldist measure --measures medical``: intercept, slope, O/E, ICI and relatives, Cox's test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from caldist.cli._data import Models
+from caldist.cli._output import noting
+from caldist.cli._working import working
+
+NAME = "medical"
+_LEVEL, _DRAWS, _SEED = 0.95, 999, 0
+
+
+def medical_lines(models: Models) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return a line for each model, sub-group and number, and what there is to note."""
+    from caldist.inference._limits import warn_if_few
+    from caldist.inference._resampling import Resampler
+    from caldist.inference.calibration_summary import summary_of
+
+    lines: list[dict[str, Any]] = []
+    notes: list[str] = []
+    every = list(models.lines())
+    with working("measuring"), noting(notes):
+        for line, rows in every:
+            warn_if_few(rows.units)
+            resampler = Resampler.of(_SEED, n_resamples=_DRAWS)
+            try:
+                found = summary_of(rows, "loess", _LEVEL, resampler)
+            except ValueError as error:
+                if len(every) == 1:
+                    raise
+                notes.append(f"left out: {_described(line)}: {error}")
+                continue
+            for name, part in found.estimates.items():
+                ends = {"value": part.value, "lower": part.lower, "upper": part.upper}
+                lines.append(line | {"measure": name} | ends)
+            lines.append(
+                line
+                | {"measure": "cox_test_pvalue", "value": found.test.pvalue}
+                | {"lower": None, "upper": None}
+            )
+            reasons = dict.fromkeys(part.note for part in found.estimates.values() if part.note)
+            notes += [why for why in reasons if why not in notes]
+    if not lines:
+        message = f"no line could be computed. {' '.join(notes)}"
+        raise ValueError(message)
+    notes.append(
+        "lower and upper: 95% intervals for the population, each by itself. cox_test_pvalue: "
+        "intercept 0 and slope 1."
+    )
+    return lines, notes
+
+
+def _described(line: dict[str, Any]) -> str:
+    return " / ".join(str(value) for key, value in line.items() if key != "rows")

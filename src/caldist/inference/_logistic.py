@@ -1,0 +1,259 @@
+"""Cox's line: the log odds of the label as a line of the log odds of the prediction.
+
+Notation: ℓ = logit v, π = 1/(1 + exp(−a − bℓ)), shares that add up to 1. A prediction of 0 with
+label 0, and of 1 with label 1, has likelihood 1 on every line with b > 0: such rows drop out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caldist._util.types import Vector
+from caldist.data.joint import Joint
+from caldist.data.units import Units
+
+_STEPS = 200  # of Newton's method, which needs about ten
+_CONVERGED = 1e-14
+
+
+def sigmoid(x: Vector) -> Vector:
+    """Return 1/(1 + exp(−x)) without overflow; 0 and 1 at the infinities."""
+    small = np.exp(-np.abs(x))
+    return np.asarray(np.where(x >= 0, 1.0, small) / (1 + small))
+
+
+def logit(v: Vector) -> Vector:
+    """Return the log odds; infinite at 0 and 1."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(v) - np.log1p(-v))
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """The shares of label 0 and label 1 at each log odds that is finite, increasing."""
+
+    log_odds: Vector
+    share0: Vector
+    share1: Vector
+
+    @classmethod
+    def of(cls, joint: Joint) -> Counts:
+        """Leave out predictions of 0 and 1 that came true, and refuse those that did not."""
+        v, total = joint.prediction, joint.total
+        for value, mass, label in ((0.0, joint.mass1, 1), (1.0, joint.mass0, 0)):
+            if (mass[v == value] > 0).any():
+                message = (
+                    f"y_prob is exactly {value:g} in a row of label {label}: its log odds are "
+                    "infinite, so no intercept and no slope explain it. Leave such rows out, or "
+                    "move predictions off 0 and 1 yourself, for example with numpy.clip(y_prob, "
+                    "1e-6, 1 - 1e-6)."
+                )
+                raise ValueError(message)
+        keep = (v > 0) & (v < 1) & (joint.mass0 + joint.mass1 > 0)
+        counts = cls(logit(v[keep]), joint.mass0[keep] / total, joint.mass1[keep] / total)
+        counts._check()
+        return counts
+
+    def _check(self) -> None:
+        """Raise where the likelihood has no maximum."""
+        for label, share in ((1, self.share1), (0, self.share0)):
+            if not share.any():
+                message = (
+                    f"y_true has no row of label {label} with a prediction strictly between 0 and "
+                    "1: the calibration intercept would be infinite. Both labels are needed."
+                )
+                raise ValueError(message)
+        if self.log_odds.size == 1:
+            message = (
+                "y_prob has the same value in every row: a calibration slope needs two different "
+                "predictions. Compare the mean of y_true with it instead."
+            )
+            raise ValueError(message)
+        zeros, ones = (self.log_odds[share > 0] for share in (self.share0, self.share1))
+        for low, high, direction in ((zeros, ones, "above"), (ones, zeros, "below")):
+            if low[-1] <= high[0]:
+                message = (
+                    f"y_prob separates the labels: every row of label 1 is predicted {direction}, "
+                    "or level with, every row of label 0, so the calibration slope would be "
+                    "infinite. More rows are needed."
+                )
+                raise ValueError(message)
+
+    def in_the_large(self) -> float:
+        """Return a of the line with b = 1: the offset that makes the mean right."""
+        return root(self.log_odds, self.share0 + self.share1, float(self.share1.sum()))
+
+    def line(self) -> tuple[float, float]:
+        """Return a and b of the line of largest likelihood."""
+        share = self.share0 + self.share1
+        total = float(share.sum())
+        centre = float(share @ self.log_odds) / total
+        scale = math.sqrt(float(share @ (self.log_odds - centre) ** 2) / total)
+        x = (self.log_odds - centre) / scale
+        rate = float(self.share1.sum()) / total
+        theta = np.array([math.log(rate / (1 - rate)), 0.0])
+        best = self._likelihood(theta, x)
+        for _ in range(_STEPS):
+            fitted = sigmoid(theta[0] + theta[1] * x)
+            missed = self.share1 - share * fitted
+            weight = share * fitted * (1 - fitted)
+            gradient = np.array([missed.sum(), missed @ x])
+            step = np.linalg.solve(_moments(weight, x), gradient)
+            size, found = 1.0, -math.inf
+            while size > _CONVERGED:  # half steps, where a whole one overshoots
+                found = self._likelihood(theta + size * step, x)
+                if found >= best - 1e-15 * abs(best):
+                    break
+                size /= 2
+            theta = theta + size * step
+            best = max(best, found)
+            if np.abs(size * step).max() < _CONVERGED * (1 + np.abs(theta).max()):
+                break
+        slope = float(theta[1]) / scale
+        return float(theta[0]) - slope * centre, slope
+
+    def _likelihood(self, theta: Vector, x: Vector) -> float:
+        return _log_likelihood(theta[0] + theta[1] * x, self.share0, self.share1)
+
+    def gain(self, intercept: float, slope: float) -> float:
+        """Return by how much the line's mean log likelihood exceeds that of the predictions."""
+        fitted = _log_likelihood(intercept + slope * self.log_odds, self.share0, self.share1)
+        return fitted - _log_likelihood(self.log_odds, self.share0, self.share1)
+
+
+def _log_likelihood(eta: Vector, share0: Vector, share1: Vector) -> float:
+    both = np.logaddexp(0.0, -np.abs(eta))
+    return -float(share1 @ (both + np.maximum(-eta, 0.0)) + share0 @ (both + np.maximum(eta, 0.0)))
+
+
+def _moments(weight: Vector, x: Vector) -> NDArray[np.float64]:
+    cross = float(weight @ x)
+    return np.array([[float(weight.sum()), cross], [cross, float(weight @ x**2)]])
+
+
+def root(log_odds: Vector, share: Vector, wanted: float) -> float:
+    """Return the a at which the shares times 1/(1 + exp(−a − ℓ)) add up to ``wanted``.
+
+    Infinite log odds are allowed; so is the answer, where no a is large or small enough.
+    """
+    finite = np.isfinite(log_odds)
+    least = float(share[log_odds == np.inf].sum())
+    most = least + float(share[finite].sum())
+    if not least < wanted < most:
+        return math.inf if wanted >= most else -math.inf
+    middle = math.log((wanted - least) / (most - wanted))
+    low, high = (middle - end for end in (log_odds[finite].max(), log_odds[finite].min()))
+    a = (low + high) / 2
+    for _ in range(_STEPS):
+        fitted = sigmoid(a + log_odds)
+        excess = float(share @ fitted) - wanted
+        low, high = (low, a) if excess > 0 else (a, high)
+        lean = float(share @ (fitted * (1 - fitted)))
+        new = a - excess / lean if lean > 0 else math.nan
+        if not low <= new <= high:
+            new = (low + high) / 2
+        if abs(new - a) <= _CONVERGED * (1 + abs(a)):
+            return float(new)
+        a = new
+    return float(a)
+
+
+def line_covariance(
+    units: Units, log_odds: Vector, intercept: float, slope: float | None
+) -> NDArray[np.float64]:
+    """Return the covariance of the estimates, whatever the true curve is: a sandwich.
+
+    ``log_odds`` are those of the support. Without a slope it is that of the intercept with b = 1.
+    """
+    x, error, fitted = _unit_scores(units, log_odds, intercept, 1.0 if slope is None else slope)
+    if slope is None:
+        x = x[:1]
+    bread = (x * (units.mass * fitted * (1 - fitted))) @ x.T
+    meat = score_covariance(units, x * error)
+    inverse = np.linalg.inv(bread)
+    return np.asarray(inverse @ meat @ inverse)
+
+
+def score_test(units: Units, log_odds: Vector) -> float:
+    """Return the score statistic of a = 0 and b = 1, with two degrees of freedom.
+
+    Its covariance is that of independent labels drawn from the predictions; with clusters it is
+    estimated from the sums over each.
+    """
+    x, error, fitted = _unit_scores(units, log_odds, 0.0, 1.0)
+    score = (x * error) @ units.mass
+    if units.cluster is None:
+        covariance = (x * (units.count * units.share**2 * fitted * (1 - fitted))) @ x.T
+    else:
+        covariance = score_covariance(units, x * error)
+    return float(score @ np.linalg.solve(covariance, score))
+
+
+def _unit_scores(
+    units: Units, log_odds: Vector, intercept: float, slope: float
+) -> tuple[NDArray[np.float64], Vector, Vector]:
+    """Return (1, ℓ) of each unit, its residual y − π, and π; zeros where ℓ is infinite."""
+    at = log_odds[units.place]
+    finite = np.isfinite(at)
+    at = np.where(finite, at, 0.0)
+    fitted = np.where(finite, sigmoid(intercept + slope * at), 0.0)
+    error = np.where(finite, units.label - fitted, 0.0)
+    return np.stack((np.ones_like(at), at)), error, fitted
+
+
+def score_covariance(units: Units, score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the covariance of the sum of scores of rows, a column for each unit."""
+    if units.cluster is None:
+        return np.asarray((score * (units.count * units.share**2)) @ score.T)
+    sums = np.stack([units.cluster_sums(units.share * row) for row in score])
+    return np.asarray(sums @ sums.T)
+
+
+def slope_rounding(
+    log_odds: Vector, share: Vector, line: tuple[float, float], ends: tuple[Vector, Vector]
+) -> float:
+    r"""Bound by how much the slope changes if each log odds lies anywhere between its ends.
+
+    The mean log likelihood is concave. Where its gradient at the line found is at most g for every
+    such choice, and the least eigenvalue of its negative Hessian at least λ within r ≥ g/λ, its
+    maximum is within g/λ. Weights π(1 − π) change by a factor of at most exp(Δη). Infinite where
+    that proves nothing. ``share`` has a row for label 0 and one for label 1.
+    """
+    low, high = ends
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        return math.inf
+    intercept, slope = line
+    mass = share[0] + share[1]
+    centre = float(mass @ log_odds) / float(mass.sum())
+    scale = math.sqrt(float(mass @ (log_odds - centre) ** 2) / float(mass.sum()))
+    x = (log_odds - centre) / scale
+    shift = np.maximum(high - log_odds, log_odds - low) / scale
+    at_ends = [sigmoid(intercept + slope * end) for end in ends]
+    fitted = sigmoid(intercept + slope * log_odds)
+    change = np.maximum(*(np.abs(end - fitted) for end in at_ends))
+    largest = np.maximum(*at_ends)
+    least = np.minimum(*at_ends)
+    missed = share[0] @ (largest * shift) + share[1] @ ((1 - least) * shift)
+    gradient = math.hypot(float(mass @ change), float(missed + mass @ (np.abs(x) * change)))
+    length = np.hypot(1.0, np.abs(x))
+    weight = mass * fitted * (1 - fitted)
+    moved = abs(slope) * scale * shift
+
+    def curvature(radius: float) -> float:
+        reduced = weight * np.exp(-moved - radius * (length + shift))
+        least_eigenvalue = float(np.linalg.eigvalsh(_moments(reduced, x))[0])
+        return least_eigenvalue - float(reduced @ (2 * length * shift + shift**2))
+
+    radius = gradient
+    for _ in range(60):
+        steepness = curvature(radius)
+        if steepness <= 0:
+            return math.inf
+        if gradient / steepness <= radius:
+            return gradient / steepness / scale
+        radius *= 1.5
+    return math.inf

@@ -1,0 +1,552 @@
+"""Calibration in the words of medicine: intercept, slope, observed over expected, ICI."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from caldist import _validate
+from caldist._util.results import Result
+from caldist._util.text_tables import aligned
+from caldist._util.types import Vector
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.data.units import Units
+from caldist.inference._classical import chi_squared_tail
+from caldist.inference._limits import normal_quantile, warn_if_few
+from caldist.inference._logistic import (
+    Counts,
+    line_covariance,
+    logit,
+    root,
+    score_test,
+    slope_rounding,
+)
+from caldist.inference._null import drawing_error
+from caldist.inference._resampling import Resampler, order_statistic
+from caldist.inference._smoothers import Smoother, SmootherName, smoother_of
+
+_NAMES = {
+    "intercept": "intercept (in the large)",
+    "slope": "slope",
+    "observed_over_expected": "observed / expected",
+    "ici": "ICI",
+    "e50": "E50",
+    "e90": "E90",
+    "emax": "Emax",
+}
+_CURVE = ("ici", "e50", "e90", "emax")
+_POINTS = 1000  # predictions at which the noise of the curve is looked at
+_BLOCK = 1 << 15  # predictions whose functions are held in memory at once
+_EMPIRICAL, _BY_PREDICTION = 60, 61  # random streams
+_NO_CELLS = (
+    "the effect of rounding is not known for each prediction: make the summary on a grid, with "
+    "caldist.summarize or .coarsen(bits), or pass the rows"
+)
+_CURVE_ROUNDED = (
+    "the windows of the smoother depend on the order of predictions, which rounding has changed, "
+    "and no bound on that is proved: pass the rows for an interval"
+)
+_EDGES = (
+    "predictions lie in a cell that reaches to 0 or 1, where log odds have no bound: pass the rows "
+    "for an interval"
+)
+
+
+@dataclass(frozen=True)
+class Estimate(Result):
+    """A value of the sample and a confidence interval for the population's.
+
+    ``lower`` and ``upper`` are None where rounded predictions leave no interval that is proved;
+    ``note`` then says why.
+    """
+
+    value: float
+    lower: float | None
+    upper: float | None
+    note: str = ""
+
+    def __str__(self) -> str:
+        if self.lower is None or self.upper is None:
+            return f"{_digits(self.value)} (no interval: {self.note})"
+        return f"{_digits(self.value)} ({_digits(self.lower)} to {_digits(self.upper)})"
+
+
+@dataclass(frozen=True)
+class CoxTest(Result):
+    """Cox's test that the calibration intercept is 0 and the slope 1.
+
+    ``method`` is "likelihood ratio", or "score" where rows have weights or clusters; the statistic
+    is chi-squared with ``df`` degrees of freedom under the hypothesis.
+    """
+
+    statistic: float
+    pvalue: float
+    df: int
+    method: str
+
+    def __str__(self) -> str:
+        p = f"p = {self.pvalue:.2g}" if self.pvalue >= 1e-4 else "p < 0.0001"
+        return (
+            f"Cox's test of intercept 0 and slope 1: {self.method} statistic {self.statistic:.3g} "
+            f"with {self.df} degrees of freedom, {p}"
+        )
+
+
+@dataclass(frozen=True)
+class CalibrationSummary(Result):
+    """The result of :func:`caldist.calibration_summary`.
+
+    Attributes
+    ----------
+    intercept, slope, observed_over_expected, ici, e50, e90, emax
+        Each with ``value``, ``lower`` and ``upper``.
+    test
+        Cox's test of intercept 0 and slope 1: ``statistic``, ``pvalue``, ``df``, ``method``.
+    observed_rate, mean_prediction
+        The frequency of label 1, and what the predictions say it is.
+    n_rows, n_positives
+        The rows, and those of label 1; None where a summary does not say.
+    confidence_level
+        Of each interval by itself.
+    smoother
+        "loess" or "lowess", which the curve behind ``ici``, ``e50``, ``e90`` and ``emax`` is.
+    """
+
+    intercept: Estimate
+    slope: Estimate
+    observed_over_expected: Estimate
+    ici: Estimate
+    e50: Estimate
+    e90: Estimate
+    emax: Estimate
+    test: CoxTest
+    observed_rate: float
+    mean_prediction: float
+    n_rows: int | None
+    n_positives: int | None
+    confidence_level: float
+    smoother: str
+    library: str | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """The seven estimates, by name."""
+        return {name: getattr(self, name) for name in _NAMES}
+
+    def _lines(self) -> list[dict[str, Any]]:
+        return [
+            {"measure": name, "value": part.value, "lower": part.lower, "upper": part.upper}
+            for name, part in self.estimates.items()
+        ]
+
+    def __str__(self) -> str:
+        level = f"{100 * self.confidence_level:g}% interval"
+        rows = [["", "value", level]]
+        without: dict[str, list[str]] = {}
+        for name, part in self.estimates.items():
+            ends = f"{_digits(part.lower)} to {_digits(part.upper)}"
+            rows.append([_NAMES[name], _digits(part.value), "–" if part.note else ends])
+            if part.note:
+                without.setdefault(part.note, []).append(_NAMES[name])
+        size = "" if self.n_rows is None else f" in {self.n_rows:,} rows"
+        if self.n_positives is not None:
+            size += f", {self.n_positives:,} of label 1"
+        head = (
+            f"predicted {100 * self.mean_prediction:.3g}%, observed {100 * self.observed_rate:.3g}%"
+            f"{size}"
+        )
+        notes = [f"No interval of {', '.join(names)}: {why}." for why, names in without.items()]
+        return "\n".join([head, *aligned(rows, left={0}), str(self.test), *notes])
+
+
+def _digits(number: float | None) -> str:
+    return "–" if number is None else f"{number:.3g}"
+
+
+def calibration_summary(
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    smoother: SmootherName = "loess",
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+    clusters: ArrayLike | None = None,
+    rng: _validate.Rng = None,
+) -> CalibrationSummary:
+    r"""Return what a validation study of a risk model reports on calibration.
+
+    With :math:`\ell = \log(v/(1 - v))`, the log odds of the prediction,
+
+    - **intercept**, calibration in the large: a of the logistic model with log odds a + ℓ (an
+      offset). Above 0 risks are predicted too low, below 0 too high.
+    - **slope**: b of the logistic model with log odds a + b ℓ. Below 1 predictions are too extreme.
+    - **observed_over_expected**: the frequency of label 1 over the mean prediction.
+    - **ici**, **e50**, **e90**, **emax**: mean, median, 90% quantile and maximum over the rows of
+      \|curve − v\|, the distance of a smooth calibration curve from the predictions.
+    - **test**: Cox's test of a = 0 and b = 1.
+
+    **What it means.** These are the numbers of the reporting guidelines for prediction models
+    (TRIPOD; Van Calster et al.). Intercept 0, slope 1 and O/E 1 do not mean calibrated: errors in
+    opposite directions cancel. The ICI and its relatives see them, as far as the smoother does.
+
+    **Agreement with R.** Intercept, slope and likelihood-ratio test are those of
+    ``CalibrationCurves::val.prob.ci.2`` and ``pmcalibration::logistic_cal``. ``rms::val.prob`` has
+    the same slope and test ("U"), but its "Intercept" is that of the line with the slope, not of
+    the model with an offset. With ``smoother="loess"``, the definition of Austin and Steyerberg,
+    the curve is R's ``loess(y ~ p)`` (span 0.75, degree 2, interpolated): ``Eavg`` and ``Emax`` of
+    CalibrationCurves, ``smooth="loess"`` with ``transf="none"`` of pmcalibration. With
+    ``smoother="lowess"`` it is ``lowess(p, y, iter=0)``: ``Eavg``, ``E90`` and ``Emax`` of
+    ``rms::val.prob``. The default of pmcalibration is a spline on the log odds: its values differ.
+
+    **Intervals.** Those of intercept and slope come from a sandwich covariance, which holds
+    whatever the true curve is and respects weights and clusters; R's come from the model or the
+    profile of its likelihood, which suppose that the line is true. That of O/E is made on the log
+    scale, predictions random too. Those of ICI, E50, E90 and Emax speak of the smoother's curve of
+    the population at these predictions. The curve's error is a random curve with a covariance that
+    is known, drawn ``n_resamples`` times: the lower end of the ICI takes off its quantile, the
+    upper end adds the error of one mean; the others come from a band that holds for the whole curve
+    at once. They hold at perfect calibration too, where those of a bootstrap do not, since noise
+    alone makes an ICI above 0.
+
+    **The test** is the likelihood ratio for independent rows of equal weight, as in R; otherwise
+    the score test, whose covariance respects weights and clusters.
+
+    **Predictions of exactly 0 or 1** have infinite log odds. Where they came true their likelihood
+    is 1 on every line, and they leave intercept and slope as they are (R deletes them too); where
+    they did not, no line explains them, which is an error. One label only, a constant prediction,
+    and predictions that separate the labels leave no finite intercept or slope: errors too.
+
+    **From a joint.** If predictions were rounded, O/E, intercept and slope have ends moved outwards
+    by the certified effect of that, the p-value is raised by it, and the ICI and its relatives have
+    a value but no interval; ``note`` says why.
+
+    **Cost.** A sort and some thirty passes over the distinct predictions; lowess takes a hundred.
+
+    Parameters
+    ----------
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
+    y_prob : array-like in [0, 1]
+        The predicted probability of label 1.
+    smoother : "loess" or "lowess"
+        The calibration curve. Up to three different predictions are not smoothed: the curve goes
+        through the rates.
+    confidence_level : float
+        Of each interval by itself.
+    n_resamples : int
+        How often the curve's error is drawn.
+    sample_weight : array-like, optional
+        Weights count in all values. Windows of the smoother hold a share of the weight.
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
+    clusters : array-like, optional
+        The cluster of each row, where rows are not independent, such as a hospital or a patient.
+    rng : int, numpy.random.Generator or None
+        The same seed gives the same intervals, whatever the order of rows.
+
+    Returns
+    -------
+    CalibrationSummary
+
+    Warns
+    -----
+    UserWarning
+        With fewer than ten rows of either label, or clusters that have one of it.
+
+    References
+    ----------
+    Cox, "Two further applications of a model for binary regression", Biometrika 1958.
+    Austin and Steyerberg, "The Integrated Calibration Index (ICI) and related metrics", Statistics
+    in Medicine 2019.
+    Van Calster et al., "A calibration hierarchy for risk models was defined", Journal of Clinical
+    Epidemiology 2016.
+
+    Examples
+    --------
+    >>> import numpy as np, caldist
+    >>> rng = np.random.default_rng(0)
+    >>> risk = rng.beta(2, 5, 1000)
+    >>> y_true = rng.random(1000) < risk
+    >>> too_extreme = risk**2 / (risk**2 + (1 - risk) ** 2)
+    >>> summary = caldist.calibration_summary(y_true, too_extreme, rng=0)
+    >>> summary.slope.lower < 0.5 < summary.slope.upper
+    True
+    >>> summary.test.pvalue < 0.001, summary.ici.lower > 0.05
+    (True, True)
+    """
+    _validate.check_choice("smoother", smoother, ("loess", "lowess"))
+    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
+    resampler = Resampler.of(rng, n_resamples=n_resamples)
+    rows = Rows.of(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
+    )
+    warn_if_few(rows.units)
+    return summary_of(rows, smoother, confidence_level, resampler)
+
+
+def summary_of(
+    rows: Rows, smoother: SmootherName, confidence_level: float, resampler: Resampler
+) -> CalibrationSummary:
+    """Summarise rows that were checked."""
+    joint, units = rows.joint, rows.units
+    risk = 1 - confidence_level
+    z = -normal_quantile(risk / 2)
+    counts = Counts.of(joint)
+    line = counts.line()
+    mean = float((joint.mass0 + joint.mass1) @ joint.prediction) / joint.total
+    rate = float(joint.mass1.sum()) / joint.total
+    curve = _Curve(units, smoother_of(smoother, *_support(joint), _row_number(joint, units)))
+    return CalibrationSummary(
+        intercept=_intercept(joint, units, counts, z),
+        slope=_slope(joint, units, counts, line, z),
+        observed_over_expected=_ratio(joint, units, rate, mean, z),
+        **curve.estimates(joint, risk, resampler),
+        test=_test(joint, units, counts, line),
+        observed_rate=rate,
+        mean_prediction=mean,
+        n_rows=rows.n_rows,
+        n_positives=rows.n_positives,
+        confidence_level=confidence_level,
+        smoother=smoother,
+        library=rows.library,
+    )
+
+
+def _support(joint: Joint) -> tuple[Vector, Vector]:
+    """Return the predictions that have mass, and their shares."""
+    mass = (joint.mass0 + joint.mass1) / joint.total
+    return joint.prediction[mass > 0], mass[mass > 0]
+
+
+def _row_number(joint: Joint, units: Units) -> int:
+    return units.n_rows if joint.n_rows is None else joint.n_rows
+
+
+# -- intercept, slope, observed over expected, Cox's test --------------------------------------
+
+
+def _cells(joint: Joint) -> tuple[Vector, Vector] | None:
+    """Return the ends of the cell of each prediction that has mass; None where none are known."""
+    if joint.grid is None:
+        return None
+    low = joint.grid.cell / 2.0**joint.grid.bits
+    high = np.minimum((joint.grid.cell + 1) / 2.0**joint.grid.bits, 1.0)
+    return low, high
+
+
+def _interval(
+    value: float, error: float, down: float, up: float, reason: str
+) -> tuple[float | None, float | None, str]:
+    """Return the ends of an interval, moved outwards, or the reason why there are none."""
+    if not math.isfinite(down + up):
+        return None, None, reason
+    return value - error - down, value + error + up, ""
+
+
+def _intercept(joint: Joint, units: Units, counts: Counts, z: float) -> Estimate:
+    value = counts.in_the_large()
+    covariance = line_covariance(units, logit(joint.prediction), value, None)
+    error = z * math.sqrt(float(covariance[0, 0]))
+    down = up = 0.0
+    reason = ""
+    if joint.radius > 0:
+        cells = _cells(joint)
+        reason = _NO_CELLS if cells is None else _EDGES
+        down = up = math.inf
+        if cells is not None:
+            # The offset falls as any prediction rises.
+            share = (joint.mass0 + joint.mass1) / joint.total
+            rate = float(joint.mass1.sum()) / joint.total
+            down = value - root(logit(cells[1]), share, rate)
+            up = root(logit(cells[0]), share, rate) - value
+    return Estimate(value, *_interval(value, error, down, up, reason))
+
+
+def _slope(
+    joint: Joint, units: Units, counts: Counts, line: tuple[float, float], z: float
+) -> Estimate:
+    value = line[1]
+    covariance = line_covariance(units, logit(joint.prediction), *line)
+    error = z * math.sqrt(float(covariance[1, 1]))
+    moved, reason = 0.0, ""
+    if joint.radius > 0:
+        cells = _cells(joint)
+        reason, moved = _NO_CELLS if cells is None else _EDGES, math.inf
+        if cells is not None:
+            finite = (joint.prediction > 0) & (joint.prediction < 1)
+            ends = (logit(cells[0][finite]), logit(cells[1][finite]))
+            shares = np.stack((counts.share0, counts.share1))
+            moved = slope_rounding(counts.log_odds, shares, line, ends)
+    return Estimate(value, *_interval(value, error, moved, moved, reason))
+
+
+def _ratio(joint: Joint, units: Units, rate: float, mean: float, z: float) -> Estimate:
+    value = rate / mean
+    influence = units.label / rate - units.prediction[units.place] / mean
+    factor = math.exp(z * units.standard_error(influence))
+    least = rate / (mean + joint.radius)
+    most = rate / (mean - joint.radius) if mean > joint.radius else math.inf
+    if math.isinf(most):
+        return Estimate(value, None, None, "rounding may have changed the mean to 0")
+    return Estimate(value, least / factor, most * factor)
+
+
+def _test(joint: Joint, units: Units, counts: Counts, line: tuple[float, float]) -> CoxTest:
+    if units.are_alike:
+        method = "likelihood ratio"
+        statistic = 2 * units.n_rows * counts.gain(*line)
+    else:
+        method, statistic = "score", score_test(units, logit(joint.prediction))
+    statistic = max(0.0, statistic)
+    pvalue = min(1.0, chi_squared_tail(statistic, 2) + drawing_error(joint))
+    return CoxTest(statistic, pvalue, 2, method)
+
+
+# -- the smooth curve ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """A smoother on units, and what follows from it."""
+
+    units: Units
+    smoother: Smoother
+
+    def estimates(self, joint: Joint, risk: float, resampler: Resampler) -> dict[str, Estimate]:
+        """Return ICI, E50, E90 and Emax."""
+        x, share = _support(joint)
+        coefficient = self._coefficients()
+        distance = np.abs(self.smoother.curve(coefficient[:, None], x)[:, 0])
+        n_rows = _row_number(joint, self.units)
+        values = _summaries(distance, share, n_rows)
+        if joint.radius > 0:
+            return {
+                name: Estimate(value, None, None, _CURVE_ROUNDED)
+                for name, value in zip(_CURVE, values, strict=True)
+            }
+        points, at = _points(x, share)
+        basis = self.smoother.curve(np.eye(coefficient.size), points)
+        noise = self._noise(risk, resampler, basis, at)
+        here = np.abs(basis @ coefficient)
+        lower = _summaries(np.maximum(0.0, here - noise.band), at, n_rows)
+        upper = _summaries(here + noise.band, at, n_rows)
+        signs = np.sign(basis @ coefficient) * at
+        lower[0] = max(0.0, values[0] - noise.mean)
+        upper[0] = values[0] + noise.error(signs @ basis)
+        return {
+            name: Estimate(value, float(min(low, value)), float(max(high, value)))
+            for name, value, low, high in zip(_CURVE, values, lower, upper, strict=True)
+        }
+
+    def _coefficients(self) -> Vector:
+        units = self.units
+        total = np.zeros(self.smoother.place.size)
+        for block in _blocks(units.prediction.size):
+            total += self.smoother.functions(units.prediction[block]) @ units.residual[block]
+        return total
+
+    def _noise(
+        self, risk: float, resampler: Resampler, basis: NDArray[np.float64], share: Vector
+    ) -> _Noise:
+        """Return the size of the curve's error, by residuals seen and by predictions."""
+        covariances = [self._covariance(self.units.error**2, _EMPIRICAL)]
+        if self.units.cluster is None:
+            v = self.units.prediction[self.units.place]
+            covariances.append(self._covariance(v * (1 - v), _BY_PREDICTION))
+        variance = np.max([((basis @ part) * basis).sum(axis=1) for part in covariances], axis=0)
+        deviation = np.sqrt(np.maximum(variance, 0.0))
+        scaled = np.divide(
+            basis, deviation[:, None], out=np.zeros_like(basis), where=deviation[:, None] > 0
+        )
+        widest, means = 0.0, 0.0
+        for family, part in zip((_EMPIRICAL, _BY_PREDICTION), covariances, strict=False):
+            size = np.trace(part) / part.shape[0]
+            if size <= 0:
+                continue
+            factor = np.linalg.cholesky(part + 1e-10 * size * np.eye(part.shape[0]))
+            drawn = factor @ resampler.stream(family).standard_normal(
+                (part.shape[0], resampler.n_resamples)
+            )
+            largest = np.abs(scaled @ drawn).max(axis=0)
+            widest = max(widest, float(order_statistic(largest, 1 - risk)))
+            mean = share @ np.abs(basis @ drawn)
+            means = max(means, float(order_statistic(mean, 1 - risk / 2)))
+        z = -normal_quantile(risk / 2)
+
+        def error(weights: Vector) -> float:
+            return z * max(
+                math.sqrt(max(0.0, float(weights @ part @ weights))) for part in covariances
+            )
+
+        return _Noise(widest * deviation, means, error)
+
+    def _covariance(self, square: Vector, family: int) -> NDArray[np.float64]:
+        """Return the covariance of the coefficients, ``square`` that of a row of each unit."""
+        units, functions = self.units, self.smoother.functions
+        if units.cluster is not None and family == _EMPIRICAL:
+            sums = [
+                units.cluster_sums(
+                    units.share
+                    * units.error
+                    * self.smoother.function(at, units.prediction)[units.place]
+                )
+                for at in range(self.smoother.place.size)
+            ]
+            return np.asarray(np.array(sums) @ np.array(sums).T)
+        variance = units.at_predictions(units.count * units.share**2 * square)
+        total = np.zeros((self.smoother.place.size,) * 2)
+        for block in _blocks(units.prediction.size):
+            part = functions(units.prediction[block])
+            total += (part * variance[block]) @ part.T
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Noise:
+    """The curve's error: a band of all points at once, of its mean, of a mean with weights."""
+
+    band: Vector
+    mean: float
+    error: Callable[[Vector], float]
+
+
+def _blocks(size: int) -> list[slice]:
+    return [slice(first, first + _BLOCK) for first in range(0, size, _BLOCK)]
+
+
+def _points(x: Vector, share: Vector) -> tuple[Vector, Vector]:
+    """Return at most some thousand predictions and the shares they stand for, the ends included."""
+    if x.size <= 2 * _POINTS:
+        return x, share
+    cell = np.minimum((np.cumsum(share) * _POINTS).astype(np.int64), _POINTS - 1)
+    starts = np.append(0, np.flatnonzero(np.diff(cell)) + 1)
+    middle = (starts + np.append(starts[1:], x.size)) // 2
+    shares = np.add.reduceat(share, starts)
+    return np.concatenate((x[:1], x[middle], x[-1:])), np.concatenate(([0.0], shares, [0.0]))
+
+
+def _summaries(distance: Vector, share: Vector, n_rows: int) -> list[float]:
+    """Return mean, median, 90% quantile and maximum, as of rows that have these shares."""
+    order = np.argsort(distance, kind="stable")
+    rows = np.cumsum(share[order]) * n_rows
+    ranked = distance[order]
+    last = ranked.size - 1
+
+    def at(row: float) -> float:
+        return float(ranked[min(last, int(np.searchsorted(rows, row + 1 - 1e-6)))])
+
+    quantiles = []
+    for level in (0.5, 0.9):  # between the two nearest rows, as R's default
+        place = (n_rows - 1) * level
+        low = math.floor(place + 1e-9)
+        part = place - low
+        quantiles.append(at(low) if part < 1e-9 else (1 - part) * at(low) + part * at(low + 1))
+    return [float(share @ distance), *quantiles, float(ranked[-1])]

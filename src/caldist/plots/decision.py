@@ -1,0 +1,178 @@
+"""Decision curves: net benefit over the risk from which on one would act."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from caldist import _validate
+from caldist._util.types import Vector
+from caldist.data.rows import Rows
+from caldist.inference.net_benefit import benefit_of, check_thresholds
+from caldist.plots import _style
+from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionCurve:
+    """The decision curve of one model.
+
+    Attributes
+    ----------
+    name
+        The model's name.
+    threshold
+        The risks from which on one would act, increasing.
+    model, treat_all
+        The net benefit of treating the rows at or above it, and of treating all rows.
+    lower, upper
+        The ends of the interval at each threshold.
+    confidence_level
+        That of each interval.
+    """
+
+    name: str
+    threshold: Vector
+    model: Vector
+    treat_all: Vector
+    lower: Vector
+    upper: Vector
+    confidence_level: float
+
+
+class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
+    """Net benefit of models over thresholds, with those of treating all and none.
+
+    A model is of use where its curve is above both. :func:`caldist.net_benefit` says what net
+    benefit is, and how the band is made: it holds at each threshold by itself. Models on other
+    rows than the first have a curve of treating all of their own, which is not drawn.
+
+    **Cost.** That of :func:`caldist.net_benefit`.
+
+    Parameters
+    ----------
+    models : list of DecisionCurve
+
+    References
+    ----------
+    Vickers and Elkin, "Decision curve analysis", Medical Decision Making 2006.
+
+    Examples
+    --------
+    >>> from caldist.plots import DecisionCurveDisplay
+    >>> display = DecisionCurveDisplay.from_predictions(
+    ...     [0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75], thresholds=[0.25, 0.5]
+    ... )
+    >>> display.models[0].model.round(4), display.models[0].treat_all.round(4)
+    (array([0.3333, 0.25  ]), array([0.3333, 0.    ]))
+    >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
+    """
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Labels,
+        y_prob: Scores = None,
+        *,
+        thresholds: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
+        clusters: ArrayLike | None = None,
+        name: str | None = None,
+        confidence_level: float = 0.95,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Compute the decision curves of one or several models, and draw them.
+
+        Parameters
+        ----------
+        y_true : array-like of 0 and 1, Joint, or dict from names to joints
+            A joint stands for labels, predictions and weights at once.
+        y_prob : array-like in [0, 1], or dict from names to such
+            The predicted probability of label 1.
+        thresholds : array-like in [0, 1), optional
+            By default 0.01, 0.02, …, 0.99. Choose those at which somebody would act.
+        sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
+        clusters : array-like, optional
+            The cluster of each row, for the band.
+        name : str, optional
+            The model's name in the figure.
+        confidence_level : float
+            That of the band, at each threshold by itself.
+        ax : matplotlib axes, optional
+        """
+        level = _validate.check_fraction("confidence_level", confidence_level)
+        given = np.arange(1, 100) / 100 if thresholds is None else check_thresholds(thresholds)
+        at = np.unique(given)
+        found = cls._of(
+            lambda key, rows: decision_curve(key, rows, at, level),
+            y_true, y_prob, name,
+            sample_weight=sample_weight, clusters=clusters, pos_label=pos_label,
+        )  # fmt: skip
+        return found.plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
+        ax, before, _ = self._begin(ax, 5.2, 3.8 + 0.17 * (len(self.models) - 1))
+        first = self.models[0]
+        others: dict[str, Any] = {}
+        if before == 0:
+            _style.plain_axes(ax)
+            ax.set(xlabel="threshold: the risk from which on one would act", ylabel="net benefit")
+            others["none"] = ax.axhline(
+                0, color=_style.GREY, linewidth=0.9, zorder=1, label="treat none"
+            )
+            [others["all"]] = ax.plot(
+                first.threshold, first.treat_all, color=_style.GREY, linewidth=0.9,
+                linestyle=(0, (2, 1.5)), zorder=1, label="treat all",
+            )  # fmt: skip
+        for at, model in enumerate(self.models, start=before):
+            look = _style.model_style(at)
+            ax.fill_between(
+                model.threshold, model.lower, model.upper, color=look["color"], alpha=0.14,
+                linewidth=0, zorder=0,
+            )  # fmt: skip
+            every = max(1, model.threshold.size // 10)
+            self.lines_ += ax.plot(
+                model.threshold, model.model, label=_style.mark(model.name), zorder=3,
+                markevery=every, **look,
+            )  # fmt: skip
+        if before == 0:
+            top = max(float(np.maximum(model.upper, 0).max()) for model in self.models)
+            top = max(top, float(first.treat_all.max()), 1e-6)
+            # Treating all falls without end: what is far below doing nothing need not be seen.
+            ax.set_ylim(-0.3 * top, 1.08 * top)
+            if first.threshold.size > 1:
+                ax.set_xlim(first.threshold[0], first.threshold[-1])
+        _style.legend(ax, others.values())
+        return self
+
+    def _columns(self, model: DecisionCurve) -> Columns:
+        return {
+            "threshold": model.threshold,
+            "model_benefit": model.model,
+            "treat_all": model.treat_all,
+            "lower": model.lower,
+            "upper": model.upper,
+        }
+
+
+def decision_curve(name: str, rows: Rows, threshold: Vector, level: float) -> DecisionCurve:
+    """Return the decision curve of one model."""
+    found = benefit_of(rows, threshold, level)
+    return DecisionCurve(
+        name, found.threshold, found.model, found.treat_all, found.lower, found.upper, level
+    )
