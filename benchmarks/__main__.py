@@ -18,6 +18,8 @@ from benchmarks.monitor import DAYS, LARGE, YEAR, monitor_table, year_table
 from benchmarks.multiclass import multiclass_table
 from benchmarks.ratios import cells, measure_cells, ratio_table
 from benchmarks.startup import startup_table
+from benchmarks.sums import SIZES as SUMS_SIZES
+from benchmarks.sums import sums_table
 from benchmarks.tables import Table, machine, page
 from benchmarks.timing import ONCE, THOROUGH
 from caldist._util.atomic_files import write_atomically
@@ -55,6 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--monitor", action="store_true", help="only the monitor: batches, years, a year of files"
     )
+    parser.add_argument(
+        "--sums", action="store_true", help="only sums over rows and smECE, beside their peers"
+    )
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
     return parser
@@ -73,6 +78,9 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         if find_spec("duckdb") is not None:
             tables.append(year_table(3 if options.quick else YEAR, large))
         return tables
+    several = sizes if options.quick or options.sizes else SUMS_SIZES
+    if options.sums:
+        return [sums_table(several, effort)]
     if options.multiclass:
         return [multiclass_table(effort, quick=options.quick)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
@@ -92,6 +100,7 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         n = _QUICK_PEER_ROWS if options.quick else peers.ROWS
         large = peers.LARGE_ROWS if options.peers_large else None
         tables.append(peers.peer_table(n, large, effort))
+        tables.append(sums_table(several, effort))
     return tables
 
 

@@ -285,7 +285,9 @@ class Rows:
             if (
                 columns[0].dtype.char in _KINDS
                 and columns[1].dtype.char in "fd"
-                and all(part is None or part.flags.aligned for part in columns)
+                and all(
+                    part is None or (part.dtype.isnative and part.flags.aligned) for part in columns
+                )
             ):
                 return columns
         return self.label, self.prediction, self.weight

@@ -12,6 +12,8 @@ weights (Dekker), and a row of weight 2 is two rows. Moments of rows are sums of
 
 from __future__ import annotations
 
+from typing import Any
+
 try:
     import cython
 except ImportError:  # plain Python on a machine without Cython
@@ -55,7 +57,9 @@ class Reader:
     term: cython.double[::1]
     rest: cython.double[::1]
 
-    def __init__(self, kind, label, prediction, weight, scale, counted):
+    def __init__(
+        self, kind: int, label: Any, prediction: Any, weight: Any, scale: float, counted: int
+    ) -> None:
         block: cython.double[::1] = doubles(5 * 512)
         self.kind = kind
         if kind == 0:

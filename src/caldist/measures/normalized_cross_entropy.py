@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import cast
 
 from numpy.typing import ArrayLike
 
@@ -90,4 +91,4 @@ def normalized_cross_entropy(
         raise ValueError(message)
     rarer = min(zeros, ones)  # log(1 - rarer) would lose its digits
     entropy = -rarer * math.log(rarer) - (1 - rarer) * math.log1p(-rarer)
-    return (entropy - log_loss(rows)) / entropy
+    return (entropy - log_loss(cast("Joint", rows))) / entropy
