@@ -30,7 +30,9 @@ _QUICK_COVERAGE = coverage.Plan(
     data_sets=2, n_resamples=59, bootstrap_sets=1, distance_sets=1, bootstrap_resamples=5
 )
 _QUICK_MULTICLASS = multiclass.Plan(data_sets=2, many_classes=1)
-_QUICK_REPAIR = repair.Plan(data_sets=(2, 2, 2), bound_sets=2, quality_sets=1, real_splits=1)
+_QUICK_REPAIR = repair.Plan(
+    data_sets=(2, 2, 2), bound_sets=2, quality_sets=1, real_splits=1, few_sets=1
+)
 _QUICK_POWER = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
 
 

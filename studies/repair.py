@@ -1,10 +1,11 @@
 """Repair: how often its statement holds, how large its bound is, and how good its maps are.
 
-Four kinds of cells. "coverage": how often the population's smCE and ldCE lie beyond the limits that
+Six kinds of cells. "coverage": how often the population's smCE and ldCE lie beyond the limits that
 ``repair`` states, at 90%, so 5% on each side. "bound": the mean upper limit of smCE after, beside
 that of a map fitted to one half of the rows and judged on the other. "quality": what maps lose
 against E[y | v] on the population of laws, beside those of other libraries. "real": the same on
-held-out rows of data sets that come with scikit-learn.
+held-out rows of data sets that come with scikit-learn. "few" and "few real": whether below 200 rows
+to take the sigmoid, as ``repair`` does, is better than to select there, too.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ __all__ = ["FULL", "METHODS", "REAL", "REPAIRED", "ROWS", "Plan", "cells", "repa
 
 LEVEL = 0.9
 ROWS = (300, 1000, 4000)
+FEW_ROWS = (50, 100, 150)
 BOUND_ROWS = 800
 METHODS = ("auto", "sigmoid", "isotonic")
 TOLERANCE = 0.02  # what the share of misses may be above its nominal value
+_RESAMPLES = 999  # what users get, where the size of the bound is the question
 _QUALITY_ATOMS = 4_000
 _CERTAIN = 1e-12  # predictions of 0 and 1 that fail would cost infinitely much
 
@@ -84,6 +87,9 @@ REPAIRED: dict[str, Law] = {
 BALANCED = tuple(name for name in REPAIRED if "rare" not in name and "clusters" not in name)
 """Independent rows of labels that are not rare."""
 
+FEW_LAWS = BALANCED
+"""Those of which so few rows have both labels."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -96,23 +102,25 @@ class Plan:
     data_sets
         Data sets of cells of coverage, by the number of rows.
     n_resamples
-        Replicates for each statement.
-    bound_sets, quality_sets, real_splits
+        Replicates for each statement, but for the bound: there as many as by default.
+    bound_sets, quality_sets, real_splits, few_sets
         Data sets, or splits of a real one, of the other cells.
     """
 
     seed: int = 1
-    data_sets: tuple[int, ...] = (400, 400, 200)
+    data_sets: tuple[int, ...] = (200, 200, 100)
     n_resamples: int = 99
-    bound_sets: int = 50
+    bound_sets: int = 30
     quality_sets: int = 20
     real_splits: int = 20
+    few_sets: int = 60
 
     def __str__(self) -> str:
         peers = ", ".join(name for name in _PEERS if find_spec(_PEERS[name]) is not None)
         return (
             f"seed {self.seed}; data sets {self.data_sets}, {self.bound_sets}, "
-            f"{self.quality_sets}, {self.real_splits}; resamples {self.n_resamples}; {peers}"
+            f"{self.quality_sets}, {self.real_splits}, {self.few_sets}; "
+            f"resamples {self.n_resamples}; {peers}"
         )
 
 
@@ -126,7 +134,9 @@ def cells(rows: Sequence[int] = ROWS) -> list[tuple[str | int, ...]]:
         found += [("coverage", law, n, method) for law in REPAIRED for method in METHODS]
         found += [("quality", law, n, "all") for law in REPAIRED if not REPAIRED[law].clustered]
     found += [("bound", law, BOUND_ROWS, method) for law in BALANCED for method in METHODS]
-    return found + [("real", name, 0, "all") for name in REAL]
+    found += [("real", name, 0, "all") for name in REAL]
+    found += [("few", law, n, "all") for law in FEW_LAWS for n in FEW_ROWS]
+    return found + [("few real", name, 0, "all") for name in REAL]
 
 
 def repair_cell(kind: str, name: str, n: int, method: str, *, plan: Plan) -> list[Row]:
@@ -142,7 +152,9 @@ def repair_cell(kind: str, name: str, n: int, method: str, *, plan: Plan) -> lis
             return _bound(REPAIRED[name], n, method, plan)
         if kind == "quality":
             return _quality(REPAIRED[name], n, plan)
-        return _real(name, plan)
+        if kind == "few":
+            return _few(REPAIRED[name], n, plan)
+        return _few_real(name, plan) if kind == "few real" else _real(name, plan)
 
 
 def _row(kind: str, name: str, n: int, method: str, quantity: str, values: Sequence[float]) -> Row:
@@ -198,7 +210,7 @@ def _coverage(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
                 f"{name}, truth": after[name],
             }
         said["distance, bound"] = result.after["distance"].upper
-        said["distance, after misses"] = caldist.lower_distance(mapped) > said["distance, bound"]
+        said["distance, after misses"] = after["lower_distance"] > said["distance, bound"]
         said["improvement proved"] = (
             result.before["smooth_ce"].lower > result.after["smooth_ce"].upper
         )
@@ -230,7 +242,7 @@ def _bound(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
     for at in range(plan.bound_sets):
         sample = law.draw(n, stream(plan.seed, law.name, n, "bound", at))
         rng = stream(plan.seed, law.name, n, method, "bound", at)
-        options: dict[str, Any] = {"n_resamples": plan.n_resamples, "rng": rng}
+        options: dict[str, Any] = {"n_resamples": _RESAMPLES, "rng": rng}
         y, p = sample.y_true, sample.y_prob
         whole = caldist.repair(y, p, method=method, confidence_level=LEVEL, **options)  # type: ignore[arg-type]
         if not whole.after:
@@ -451,18 +463,25 @@ REAL = tuple(
 )
 
 
-def _real(name: str, plan: Plan) -> list[Row]:
-    """Fit a model to two fifths, a map to another two, and judge on the last."""
+def _splits(name: str, plan: Plan) -> Iterator[tuple[Vector, Labels, Labels, Labels]]:
+    """Give scores and labels of all rows, which rows fit a map, and which judge it.
+
+    Two fifths train the model, another two fit the map, the last judges.
+    """
     load, model = name.split(": ")
     x, y = _sets()[load]()
-    found: dict[tuple[str, str], list[float]] = {}
-    rows = 0
     for at in range(plan.real_splits):
         order = stream(plan.seed, name, "real", at).permutation(y.size)
         train, fit, test = np.split(order, [2 * y.size // 5, 4 * y.size // 5])
-        rows = fit.size
         scores = _models()[model](at).fit(x[train], y[train])
-        p = np.clip(scores.predict_proba(x)[:, 1].astype(np.float64), 0, 1)
+        yield np.clip(scores.predict_proba(x)[:, 1].astype(np.float64), 0, 1), y, fit, test
+
+
+def _real(name: str, plan: Plan) -> list[Row]:
+    found: dict[tuple[str, str], list[float]] = {}
+    rows = 0
+    for p, y, fit, test in _splits(name, plan):
+        rows = fit.size
         for key, fitter in _fitters():
             value = _mapped(fitter, y[fit], p[fit], p[test])
             if value is None:
@@ -478,3 +497,59 @@ def _real(name: str, plan: Plan) -> list[Row]:
     return [
         _row("real", name, rows, key, quantity, values) for (key, quantity), values in found.items()
     ]
+
+
+# -- few rows ------------------------------------------------------------------------------------
+
+
+def _selecting(y: Labels, p: Vector) -> Map:
+    """Select by cross-validation, however few rows there are."""
+    with mock.patch("caldist.repairing._select.FEW", 0):
+        return _ours("auto")(y, p)
+
+
+RULES: dict[str, Fitter] = {"as it is": _ours("auto"), "selection": _selecting}
+
+
+def _ruled(
+    y: Labels, p: Vector, judge: Callable[[Map], float], found: dict[str, list[float]]
+) -> None:
+    """Add the loss of each rule, and by how much the one that is there is better."""
+    loss = {name: judge(fit(y, p)) for name, fit in RULES.items()}
+    for name, value in loss.items():
+        found.setdefault(name, []).append(value)
+    found.setdefault("gain", []).append(loss["selection"] - loss["as it is"])
+
+
+def _few(law: Law, n: int, plan: Plan) -> list[Row]:
+    u = midpoints(_QUALITY_ATOMS)
+    v, rate = law.prediction(u), law.frequency(u)
+    least = _log(Joint.from_masses(*_best(v, rate)))
+    found: dict[str, list[float]] = {}
+    for at in range(plan.few_sets):
+        sample = law.draw(n, stream(plan.seed, law.name, n, "few", at))
+        _ruled(
+            sample.y_true, sample.y_prob,
+            lambda kappa: _log(Joint.from_masses(kappa(v), 1 - rate, rate)) - least,
+            found,
+        )  # fmt: skip
+    return [_row("few", law.name, n, key, "log loss", values) for key, values in found.items()]
+
+
+def _few_real(name: str, plan: Plan) -> list[Row]:
+    found: dict[int, dict[str, list[float]]] = {n: {} for n in FEW_ROWS}
+    for p, y, fit, test in _splits(name, plan):
+        for n in FEW_ROWS:
+            own = fit[:n]
+            if min(y[own].sum(), n - y[own].sum()) < 5:
+                continue
+            _ruled(
+                y[own], p[own],
+                lambda kappa: _log(Joint.from_arrays(y[test], kappa(p[test]))),  # noqa: B023 -- called at once
+                found[n],
+            )  # fmt: skip
+    return [
+        _row("few real", name, n, key, "log loss", values)
+        for n in FEW_ROWS
+        for key, values in found[n].items()
+    ] or [_row("few real", name, FEW_ROWS[0], "gain", "log loss", [])]

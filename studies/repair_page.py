@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 __all__ = ["misses_pass", "repair_figure", "repair_page"]
 
 _NOMINAL = (1 - repair.LEVEL) / 2
+_JUDGED = (
+    "smooth_ce, after misses", "smooth_ce, before misses", "lower_distance, after misses",
+    "lower_distance, before misses", "distance, after misses",
+)  # fmt: skip
 _SHARE = 0.65  # of the bound from rows held out
 _MEAN = 0.06  # the mean bound at 800 rows
 _PAGE = """\
 # Repair: coverage, bounds and quality
 
 {passed} of {cells} cells hold their level: at most {most:.0f}% of the statements miss on either
-side, at {nominal:.0f}% nominal.
+side, at {nominal:.0f}% nominal, within two of the share's standard errors. Over all laws together,
+where that error is small, nothing is allowed for.
 
 ![Share of statements that miss, by method and law](repair.svg)
 
@@ -34,8 +39,9 @@ most `upper` after, each wrong in {nominal:.0f}% of the cases. The map is fitted
 and its table is what is judged, on the population of the law (a discretisation with 20,000 atoms).
 
 - Data sets: {plan.data_sets} for n = {rows}; {plan.bound_sets} for the bound, {plan.quality_sets}
-  for the quality, {plan.real_splits} splits of each real set. {plan.n_resamples} replicates, seed
-  {plan.seed}. The standard error of a share s over N data sets is √(s(1 − s)/N).
+  for the quality, {plan.real_splits} splits of each real set, {plan.few_sets} for few rows.
+  {plan.n_resamples} replicates, seed {plan.seed}. The standard error of a share s over N data sets
+  is √(s(1 − s)/N).
 - Data sets with fewer than ten rows of a label get no statement and do not count. Cells where that
   is half of them or more are not judged.
 - The distance to calibration lies above the lower distance, so misses of its bound are counted by
@@ -54,7 +60,8 @@ _BOUND = """\
 
 The mean upper limit of the smooth calibration error after, at {level:.0f}% and n = {rows}: of
 `repair`, and of the same method fitted to one half of the rows and judged on the other by
-`confidence_interval`. Asked for is at most {share} of the latter, and {mean} in the mean over laws.
+`confidence_interval`, both with 999 replicates. Asked for is at most {share} of the latter, and
+{mean} in the mean over laws.
 
 """
 _QUALITY = """\
@@ -63,6 +70,15 @@ _QUALITY = """\
 What a map loses on the population against the frequencies themselves, as a ratio to the best method
 of the law: geometric mean over laws and, in brackets, the worst. On laws that are calibrated to do
 nothing is the best, so they stand apart. Where others win is shown as it is.
+
+"""
+_FEW = """\
+## Few rows
+
+Below 200 rows `auto` takes the sigmoid and selects nothing. Here selection by cross-validation is
+made to work there, too, on the same data sets. The log loss ({unit}), of laws above the least, the
+mean over laws or over pairs of a real set and a model; "gain" is by how much the rule is better,
+with its standard error from the data sets, and how many laws or pairs gain. {verdict}
 
 """
 
@@ -83,8 +99,9 @@ def _judged(rows: Sequence[Row], plan: repair.Plan) -> list[Row]:
 
 
 def misses_pass(row: Row) -> bool:
-    """Whether statements miss at most two points more often than they say."""
-    return float(row["mean"]) <= _NOMINAL + repair.TOLERANCE + 1e-9
+    """Whether statements miss at most two points more often than they say, within two errors."""
+    share, most = float(row["mean"]), _NOMINAL + repair.TOLERANCE
+    return share <= most + 2 * math.sqrt(share * (1 - share) / int(row["data_sets"])) + 1e-9
 
 
 def repair_page(rows: Sequence[Row], plan: repair.Plan, command: str) -> str:
@@ -99,22 +116,38 @@ def repair_page(rows: Sequence[Row], plan: repair.Plan, command: str) -> str:
             nominal=100 * _NOMINAL, most=100 * (_NOMINAL + repair.TOLERANCE),
         ),
         *table(("law", "what it is"), [(law.name, law.text) for law in repair.REPAIRED.values()]),
-        "## Misses", "", "In percent of the statements.", "", *_misses(rows, judged),
+        "## Misses", "", "In percent of the statements. First of all laws together.", "",
+        *_together(judged), "Of each.", "", *_misses(rows, judged),
         *_bounds(rows),
     ]  # fmt: skip
     lines.append(_QUALITY)
     for quantity in ("log loss", "Brier"):
         lines += [f"### {quantity}", "", *_ratios(rows, quantity)]
     lines += ["### smCE after, mean over laws (×1000)", "", *_smooth(rows)]
-    lines += ["## Real data", "", *_real(rows)]
+    lines += ["## Real data", "", *_real(rows), *_few(rows)]
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _together(judged: Sequence[Row]) -> list[str]:
+    """Return shares over the data sets of all laws, which are judged as they are."""
+    listed = []
+    for method in repair.METHODS:
+        for n in map(str, repair.ROWS):
+            own = _find(judged, method=method, rows=n)
+            line, worst = [method, n], 0.0
+            for quantity in _JUDGED:
+                found = _find(own, quantity=quantity)
+                sets = sum(int(row["data_sets"]) for row in found)
+                share = sum(int(row["data_sets"]) * float(row["mean"]) for row in found)
+                line.append(percent(share / sets) if sets else "")
+                worst = max(worst, share / max(1, sets))
+            good = worst <= _NOMINAL + repair.TOLERANCE + 1e-9
+            listed.append([*line, "pass" if good else FAIL])
+    head = ("method", "n", "smCE after", "before", "ldCE after", "before", "distance", "")
+    return table(head, listed)
+
+
 def _misses(rows: Sequence[Row], judged: Sequence[Row]) -> list[str]:
-    quantities = (
-        "smooth_ce, after misses", "smooth_ce, before misses", "lower_distance, after misses",
-        "lower_distance, before misses", "distance, after misses",
-    )  # fmt: skip
     others = ("log_loss, change misses", "smooth_ce, truth", "smooth_ce, bound", "distance, bound")
     counted = {row["cell"] for row in judged}
     bad = {row["cell"] for row in judged if not misses_pass(row)}
@@ -123,7 +156,7 @@ def _misses(rows: Sequence[Row], judged: Sequence[Row]) -> list[str]:
         own = {row["quantity"]: row for row in rows if row["cell"] == cell}
         first = next(iter(own.values()))
         line = [first["law"], first["rows"], first["method"], first["data_sets"]]
-        line += [percent(own[q]["mean"]) if q in own else "" for q in (*quantities, others[0])]
+        line += [percent(own[q]["mean"]) if q in own else "" for q in (*_JUDGED, others[0])]
         line += [f"{float(own[q]['mean']):.4f}" if q in own else "" for q in others[1:]]
         proved = own.get("improvement proved")
         line.append("" if proved is None else percent(proved["mean"]))
@@ -247,6 +280,35 @@ def _real(rows: Sequence[Row]) -> list[str]:
         "The log loss on each, with the number of rows that fit the map.", "",
         *table(("set: model", "rows", *_methods(found)), every),
     ]  # fmt: skip
+
+
+def _few(rows: Sequence[Row]) -> list[str]:
+    listed, gains = [], []
+    for kind, name in (("few", "laws"), ("few real", "real sets")):
+        for n in map(str, repair.FEW_ROWS):
+            own = [row for row in _find(rows, kind=kind, rows=n) if int(row["data_sets"])]
+            mean = {
+                key: 1000 * np.array([float(row["mean"]) for row in _find(own, method=key)])
+                for key in (*repair.RULES, "gain")
+            }
+            gain = mean["gain"]
+            if not gain.size:
+                continue
+            errors = [1000 * float(row["error"]) for row in _find(own, method="gain")]
+            gains.append(float(gain.mean()))
+            listed.append([
+                name, n, *(f"{mean[key].mean():.1f}" for key in repair.RULES),
+                f"{gain.mean():.1f} ± {math.hypot(*errors) / gain.size:.1f}",
+                f"{(gain > 0).sum()} of {gain.size}", f"{gain.min():.0f}", f"{gain.max():.0f}",
+            ])  # fmt: skip
+    verdict = (
+        "In the mean over laws and over real sets the rule is better at every number of rows, so "
+        "it is confirmed."
+        if min(gains, default=-1.0) > 0
+        else f"The rule is not better everywhere: it is not confirmed. {FAIL}"
+    )
+    head = ("of", "n", *repair.RULES, "gain", "that gain", "least gain", "largest")
+    return [_FEW.format(unit="×1000", verdict=verdict), *table(head, listed)]
 
 
 def repair_figure(rows: Sequence[Row]) -> bytes:

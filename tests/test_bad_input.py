@@ -203,6 +203,8 @@ OPTIONS = {
         {"edges": [0.4, 1]},
         {"edges": [0, 0.4]},
         {"edges": "01"},
+        {"n_bins": 2, "edges": [0, 0.5, 1]},
+        {"strategy": "quantile", "edges": [0, 0.5, 1]},
         {"add_width": 1},
     ],
     "kernel_ce": [

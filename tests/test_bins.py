@@ -51,6 +51,26 @@ def test_weights_are_binned_to_within_rounding(weights, n_bins):
             assert (place[i] == place[j]) == (bins[i] == bins[j])
 
 
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=40),
+    st.integers(1, 60),
+    st.sampled_from([0.1, 1 / 3, 0.7, 1e-5]),
+)
+def test_equal_weights_make_the_bins_of_as_many_rows(counts, n_bins, weight):
+    mass = weight * np.array(counts, float)
+    assert equal_mass_starts(mass, n_bins).tolist() == starts_by_definition(counts, n_bins)
+
+
+@pytest.mark.parametrize("n", [30, 50, 300])
+@pytest.mark.parametrize("weight", [0.1, 1 / 3])
+def test_the_scale_of_weights_does_not_move_bins_of_equal_mass(n, weight):
+    rng = np.random.default_rng(n)
+    p = rng.random(n)
+    y = rng.random(n) < p
+    bins = caldist.binned_ece.using(n_bins=10, strategy="quantile")
+    assert bins(y, p, sample_weight=np.full(n, weight)) == pytest.approx(bins(y, p), rel=1e-12)
+
+
 @pytest.mark.parametrize("n_bins", [3, 10**4, 10**12, 10**30])
 def test_large_numbers_do_not_overflow(n_bins):
     counts = np.array([1, 10**15, 2, 10**15, 10**14])

@@ -322,6 +322,7 @@ BREAKDOWNS = [
     (AssertionError, "", "Error: AssertionError. This is a bug in caldist: please report it"),
     (RecursionError, "too deep.\nmore", "Error: RecursionError: too deep. This is a bug"),
     (EOFError, "", "Error: EOFError. This is a bug"),
+    (ZeroDivisionError, "by zero", "Error: ZeroDivisionError: by zero. This is a bug"),
 ]
 
 
@@ -360,7 +361,7 @@ def test_debug_shows_where_input_was_refused_and_changes_no_exit_code(file):
 
 def test_the_help_lists_the_exit_codes():
     page = (Path(__file__).parent.parent / "docs" / "command-line.md").read_text("utf-8")
-    for code in (0, 1, 2, 3, 70, 130, 141):
+    for code in (0, 1, 2, 3, 70, 74, 130, 141):
         assert f"\n    {code} " in run("--help").stdout
         assert f"\n| {code} |" in page
 
@@ -482,7 +483,7 @@ def test_a_report_is_written_in_the_format_of_its_name(file, tmp_path, ending):
     result = run("report", file, *options, "-o", path)
     assert result.exit_code == 0, result.stderr
     content = path.read_text(encoding="utf-8")
-    assert {"html": "<!DOCTYPE html>", "json": "caldist-report-3", "md": "# Calibration"}[
+    assert {"html": "<!DOCTYPE html>", "json": "caldist-report-4", "md": "# Calibration"}[
         ending
     ] in content
     assert "confidence this model is at most" in result.stdout

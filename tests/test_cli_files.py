@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import caldist
-from caldist.cli import _source
+from caldist.cli import _columns, _source
 from caldist.cli._working import working
-from command_lines import HAS_DUCKDB, run, sample_rows, write_csv
+from command_lines import HAS_DUCKDB, run, sample_rows, write_csv, write_json_lines
 
 
 @pytest.fixture(params=["duckdb", "standard library"])
@@ -225,3 +226,45 @@ def test_a_sub_group_without_weight_is_an_error(reader, tmp_path):
     result = run("measure", path, "--label", "won", "--score", "p", "--weight", "w", "--by", "s")
     assert result.exit_code == 2
     assert "--weight is 0 in all rows of group b" in result.stderr
+
+
+def test_names_of_groups_that_differ_in_a_final_zero_are_two_groups(reader, tmp_path):
+    names = ["a", "a\0", "a"] * 20
+    rows = {"won": [0, 1] * 30, "p": [0.25, 0.75] * 30, "site": names}
+    path = write_json_lines(tmp_path / "sites.jsonl", rows)
+    options = ("--label", "won", "--score", "p", "--by", "site", "--format", "json")
+    found = json.loads(run("measure", path, *options).stdout)["results"]
+    assert [(line["group"], line["rows"]) for line in found] == [("a", 40), ("a\0", 20)]
+
+
+def test_one_long_name_does_not_take_its_room_for_every_row():
+    values = np.array(["short"] * 99_999 + ["long" * 1_000_000], dtype=object)
+    names, code = _columns._groups("site", values)  # as NumPy's text, 1.6 terabytes
+    assert [len(name) for name in names] == [4_000_000, 5]
+    assert code.sum() == 99_999
+
+
+def test_columns_that_cannot_be_meant_are_not_read_whole(reader, tmp_path, monkeypatch):
+    rows = {"won": [0, 1] * 20, "p": [0.25, 0.75] * 20}
+    rows |= {f"c{at}": [at + 2] * 40 for at in range(200)}
+    source = _source.open_source([str(write_csv(tmp_path / "wide.csv", rows))])
+    asked = []
+    read = source.read
+
+    def noted(names, rows=None):
+        asked.append((list(names), rows))
+        return read(names, rows)
+
+    monkeypatch.setattr(source, "read", noted)
+    assert _columns._guess(source, None, [], []) == ("won", ["p"])
+    assert [len(names) for names, rows in asked if rows is not None] == [202]
+    assert [names for names, rows in asked if rows is None] == [["won", "p"]]
+
+
+@pytest.mark.parametrize("options", [(), ("--label", "none", "--score", "p")])
+def test_a_message_about_many_columns_is_short(reader, tmp_path, options):
+    rows = {f"c{at}": [2, 3] for at in range(500)}
+    result = run("measure", write_csv(tmp_path / "wide.csv", rows), *options)
+    assert result.exit_code == 2
+    assert "c39 and 460 more." in result.stderr
+    assert len(result.stderr) < 600

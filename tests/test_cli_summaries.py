@@ -61,6 +61,12 @@ def test_measure_gives_a_line_for_each_file_and_measure(joints):
         }
 
 
+def test_only_what_was_rounded_is_said_to_be(joints, rows):
+    caldist.Joint.from_arrays(rows["won"], rows["first"]).save("exact.npz")
+    assert "before they were rounded" not in run("measure", "exact.npz").stdout
+    assert "before they were rounded" in run("measure", "exact.npz", "a.npz").stdout
+
+
 def test_what_has_no_bound_is_empty_in_every_format(joints):
     command = ("measure", "a.npz", "--measures", "ece,smooth_ce", "--format")
     ece, smooth = csv.DictReader(io.StringIO(run(*command, "csv").stdout))

@@ -1,6 +1,7 @@
 """A summary goes through every door: what a joint says, and what it cannot say."""
 
 import math
+import threading
 
 import numpy as np
 import pandas as pd
@@ -126,6 +127,26 @@ def test_the_upper_end_of_a_bracket_of_cells_holds_for_the_rows():
     assert bracket.lower <= caldist.lower_distance(y, p) + 1e-6
     assert bracket.upper >= caldist.lower_distance(y, p)
     assert bracket.upper == pytest.approx(0.125 + joint.radius)
+
+
+def test_brackets_and_groups_say_that_predictions_were_rounded():
+    y, p = sample(1500)
+    exact = Joint.from_arrays(y, p)
+    for joint in (exact, exact.coarsen(6)):
+        for level in (None, 0.9):
+            bracket = caldist.distance_bracket(joint, confidence_level=level, **QUICK)
+            assert bracket.rounding == joint.radius
+            assert ("rounding" in str(bracket)) == (joint.radius > 0)
+        groups = caldist.evaluate_groups({"a": joint}, **QUICK)
+        assert ("rounding" in str(groups)) == (joint.radius > 0)
+
+
+def test_a_region_reads_as_a_sentence():
+    rng = np.random.default_rng(0)
+    p = rng.random(4000)
+    [found] = caldist.miscalibrated_regions(rng.random(4000) < p**2, p, **QUICK)
+    assert str(found).startswith("Predictions from ")
+    assert "of the rows, are too high by 0.1" in str(found)
 
 
 @pytest.mark.filterwarnings("ignore:n_resamples is .* hardly:UserWarning")
@@ -328,11 +349,16 @@ def test_frames_are_of_the_library_of_the_input_or_the_one_asked_for(library):
     y, p = sample(100)
     column = {"pandas": pd.Series, "polars": pl.Series, "pyarrow": __import__("pyarrow").array}
     data = y, column[library](p)
+    monitor = caldist.Monitor()
     for result in (
         caldist.confidence_interval(*data, **QUICK),
         caldist.calibration_test(*data, **QUICK),
         caldist.compare(y, column[library](p), p**2, **QUICK),
         caldist.evaluate_groups(*data, by=np.arange(100) % 2, **QUICK),
+        caldist.corp(*data),
+        caldist.t_cal(*data, **QUICK),
+        monitor.update(*data, label=1),
+        monitor.steps,
     ):
         assert type(result.to_frame()).__module__.startswith(library), type(result)
         assert type(result.to_frame("polars")).__module__.startswith("polars")
@@ -390,6 +416,16 @@ def test_threads_can_be_limited(monkeypatch):
         monkeypatch.setenv("CALDIST_NUM_THREADS", wrong)
         with pytest.raises(ValueError, match=f"CALDIST_NUM_THREADS is '{wrong}'"):
             caldist.confidence_interval(y, p, **QUICK)
+
+
+@pytest.mark.parametrize("name", ["upper_distance", "smooth_ce", "interval_ce"])
+def test_one_thread_is_the_one_that_calls(monkeypatch, name):
+    y, p = sample(6000)
+    measure = getattr(caldist, name)
+    expected = measure(y, p)
+    monkeypatch.setenv("CALDIST_NUM_THREADS", "1")
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: pytest.fail(thread.name))
+    assert measure(y, p) == expected
 
 
 def test_rows_are_their_own_rows():

@@ -1,6 +1,7 @@
 """A measure is one object: called like a function, asked for its facts, found everywhere."""
 
 import copy
+import dataclasses
 import doctest
 import importlib
 import inspect
@@ -540,6 +541,15 @@ def test_inference_finds_it(toy):
     groups = caldist.evaluate_groups(Y, P, by=np.repeat(["a", "b"], 20), **options)
     assert "mean_bias" in groups.to_frame()
     assert caldist.sample_size(width=0.1, measure="mean_bias") > 100
+
+
+def test_a_bracket_takes_it_where_it_bounds_the_distance(toy, monkeypatch):
+    before = caldist.distance_bracket(Y, P)
+    facts = dataclasses.replace(toy.facts, above_distance=True)
+    monkeypatch.setattr(toy, "facts", facts)
+    found = caldist.distance_bracket(Y, P)
+    assert BIAS < before.upper
+    assert (found.upper, found.upper_measure) == (pytest.approx(BIAS), "mean_bias")
 
 
 def test_a_report_shows_it(toy):

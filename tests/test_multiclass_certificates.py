@@ -10,9 +10,15 @@ import pytest
 import caldist
 import class_oracles as oracles
 from caldist import _kernels, multiclass
-from caldist.certificates import CertificateError, ClassCertificate
+from caldist.certificates import (
+    CertificateError,
+    ClassCertificate,
+    JointCertificate,
+    SmoothCertificate,
+)
 from caldist.data.class_rows import ClassRows
 from caldist.multiclass.coupling import couple
+from command_lines import run
 
 SEEDS = range(8) if _kernels.COMPILED else range(2)
 TOL = 1e-6 if _kernels.COMPILED else 1e-3
@@ -84,7 +90,9 @@ def test_the_bracket_of_the_ring():
 @every
 def test_the_coupling_in_fractions(seed):
     y, V = oracles.instance(seed, n=12)
-    rows = ClassRows.of(y, V)
+    weight = np.random.default_rng(seed).integers(1, 5, 12) if seed % 2 else np.ones(12, int)
+    rows = ClassRows.of(y, V, sample_weight=weight)
+    mass = [Fraction(int(w), int(weight.sum())) for w in weight]
     shares = couple(rows)
     k = V.shape[1]
     sums = [Fraction(0)] * len(y)
@@ -92,7 +100,8 @@ def test_the_coupling_in_fractions(seed):
     for row, group, share in zip(shares.row, shares.group, shares.share, strict=True):
         assert share >= 0
         sums[row] += Fraction(float(share))
-        received.setdefault(int(group), [Fraction(0)] * k)[y[row]] += Fraction(float(share))
+        part = mass[row] * Fraction(float(share))
+        received.setdefault(int(group), [Fraction(0)] * k)[y[row]] += part
     assert all(abs(total - 1) < Fraction(1, 10**12) for total in sums)
     cost = Fraction(0)
     target = {g: [part / sum(parts) for part in parts] for g, parts in received.items()}
@@ -100,9 +109,10 @@ def test_the_coupling_in_fractions(seed):
         apart = sum(
             abs(Fraction(float(v)) - u) for v, u in zip(V[row], target[int(group)], strict=True)
         )
-        cost += Fraction(float(share)) * apart / 2
-    assert float(cost / len(y)) == pytest.approx(shares.cost, abs=1e-12)
-    assert shares.cost >= multiclass.classwise_distance(y, V, tol=TOL) - 1e-9
+        cost += mass[row] * Fraction(float(share)) * apart / 2
+    assert float(cost) == pytest.approx(shares.cost, abs=1e-12)
+    below = multiclass.classwise_distance(y, V, tol=TOL, sample_weight=weight)
+    assert shares.cost >= below - 1e-9
     for group, mean in target.items():
         assert shares.target[group] == pytest.approx([float(part) for part in mean], abs=1e-9)
 
@@ -213,18 +223,120 @@ def test_every_field_was_tampered_with():
     }
 
 
-def test_certificates_as_files(tmp_path):
-    example().save(tmp_path / "proof.npz")
-    received = ClassCertificate.load(tmp_path / "proof.npz")
-    received.verify()
-    for field in dataclasses.fields(ClassCertificate):
-        assert np.array_equal(getattr(received, field.name), getattr(example(), field.name))
-    with pytest.raises(ValueError, match="certificate"):
-        caldist.Certificate.load(tmp_path / "proof.npz")
+# -- files -----------------------------------------------------------------------------------------
+
+
+def assert_same(one, other):
+    assert type(one) is type(other)
+    for field in dataclasses.fields(one):
+        mine, others = getattr(one, field.name), getattr(other, field.name)
+        assert type(mine) is type(others), field.name
+        assert np.array_equal(mine, others), field.name
+        if isinstance(mine, np.ndarray):
+            assert mine.dtype == others.dtype, field.name
+            assert not others.flags.writeable
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_a_certificate_comes_back_to_the_bit(tmp_path, k):
+    y, V = oracles.instance(0, n=11, k=k)
+    proof = multiclass.certify(y, V, tol=1e-3)
+    proof.save(tmp_path / "proof.npz")
+    for kind in (caldist.Certificate, ClassCertificate):
+        found = kind.load(tmp_path / "proof.npz")
+        found.verify()
+        assert_same(proof, found)
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+def test_what_was_tampered_with_is_rejected_through_a_file(tmp_path, case):
+    changed(*TAMPERED[case]).save(tmp_path / "proof.npz")
+    with pytest.raises(CertificateError, match="not valid"):
+        caldist.Certificate.load(tmp_path / "proof.npz").verify()
+    result = run("verify", tmp_path / "proof.npz")
+    assert result.exit_code == 1
+    assert "the certificate is not valid" in result.stderr
+
+
+def test_certificates_are_not_taken_for_each_other(tmp_path):
+    path = tmp_path / "proof.npz"
+    example().save(path)
+    with pytest.raises(ValueError, match="of multiclass_distance, not of smooth_ce: load it with"):
+        SmoothCertificate.load(path)
+    with pytest.raises(ValueError, match=r"not of .*lower_distance.*: load it with"):
+        JointCertificate.load(path)
+    caldist.certify([0, 1], [0.2, 0.7], measure="smooth_ce").save(path)
+    with pytest.raises(ValueError, match="of smooth_ce, not of multiclass_distance"):
+        ClassCertificate.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda content: content.pop("share"), "'share' is missing"),
+        (lambda content: content.pop("n_classes"), "'n_classes' is missing"),
+        (lambda content: content.update(curve=np.ones(3)), "'curve' is there, but no part"),
+        (lambda content: content.update({"joint.mass0": np.ones(3)}), "'joint.mass0' is there"),
+        (lambda content: content.update(n_classes=np.int64(4)), "valid certificate.*reshape"),
+        (lambda content: content.update(n_classes=np.int64(0)), "valid certificate.*reshape"),
+        (lambda content: content.update(n_classes=np.ones(2)), "valid certificate"),
+        (lambda content: content.update(prediction=np.ones((10, 3))), "neither a vector"),
+        (lambda content: content.update(measure="smooth_ce"), "smooth_ce '.*' is "),
+    ],
+)
+def test_a_foreign_file_is_refused(tmp_path, change, reason):
+    path = tmp_path / "proof.npz"
+    example().save(path)
+    with np.load(path) as archive:
+        content = dict(archive)
+    change(content)
+    np.savez(path, **content)
+    with pytest.raises(ValueError, match=reason) as caught:
+        caldist.Certificate.load(path)
+    assert not isinstance(caught.value, CertificateError)
+    assert str(path) in str(caught.value)
+
+
+def test_flipped_bits_and_truncations_are_noticed_or_do_no_harm(tmp_path):
+    """Some bits of a valid proof of few numbers; all are tried on joints, read the same way."""
+    flat = {"node": np.array([0.0, 1.0] * 3), "potential0": np.zeros(6), "potential1": np.zeros(6)}
+    proof = ClassCertificate(
+        prediction=np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]),
+        label=np.array([0, 1]),
+        weight=np.ones(2),
+        lower=0.0,
+        upper=0.5,
+        start=np.array([0, 2, 4, 6]),
+        row=np.array([0, 1]),
+        group=np.array([0, 1]),
+        share=np.ones(2),
+        **flat,
+    )
+    proof.verify()
+    path = tmp_path / "proof.npz"
+    proof.save(path)
+    whole = path.read_bytes()
+    for at in np.random.default_rng(0).choice(8 * len(whole), 400, replace=False).tolist():
+        flipped = bytearray(whole)
+        flipped[at // 8] ^= 1 << at % 8
+        path.write_bytes(flipped)
+        try:
+            found = caldist.Certificate.load(path)
+        except ValueError:
+            continue
+        assert_same(proof, found)
+    for size in range(0, len(whole), 71):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ValueError, match="damaged"):
+            caldist.Certificate.load(path)
+
+
+def test_verify_says_what_is_proved_of_several_classes(tmp_path):
+    example().save(tmp_path / "classes.npz")
     caldist.certify([0, 1], [0.2, 0.7], measure="smooth_ce").save(tmp_path / "binary.npz")
-    with pytest.raises(ValueError, match="several classes"):
-        ClassCertificate.load(tmp_path / "binary.npz")
-    content = (tmp_path / "proof.npz").read_bytes()
-    (tmp_path / "damaged.npz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match="damaged"):
-        ClassCertificate.load(tmp_path / "damaged.npz")
+    result = run("verify", tmp_path / "classes.npz", tmp_path / "binary.npz")
+    assert result.exit_code == 0, result.stderr
+    classes, binary = result.stdout.splitlines()
+    ends = f"at least {example().lower!r}, at most {example().upper!r}"
+    assert f"multiclass_distance is {ends}, of 30 rows and 3 classes: the proof holds" in classes
+    assert binary.endswith("2 rows: the proof holds")

@@ -124,16 +124,45 @@ def test_the_cost_of_cells_is_at_least_that_of_the_map():
     assert np.mean(found) > cost - 4 * np.std(found) / math.sqrt(200)
 
 
+def test_equal_rows_are_one_cell():
+    from caldist.multiclass._cells import leaves
+
+    equal = np.tile([0.1, 0.2, 0.7], (100, 1))  # their mean is not 0.1, 0.2, 0.7 to the last bit
+    assert leaves(equal, 32).tolist() == [0] * 100
+    two = np.vstack((equal, np.tile([0.2, 0.1, 0.7], (3, 1))))
+    cell = leaves(two, 32)
+    assert len(set(cell[:100])) == len(set(cell[100:])) == 1
+    assert cell[0] != cell[100]
+    V = np.full((100, 3), 1 / 3)
+    bracket = multiclass.distance_bracket(np.arange(100) % 3, V, confidence_level=0.95)
+    assert bracket.upper < 0.25
+
+
+def test_cells_tell_peaked_predictions_apart():
+    """Most probabilities of a class are near 0: cells are cut between these and the others."""
+    from caldist.data.class_rows import ClassRows
+    from caldist.multiclass._cells import leaves, upper_limit
+
+    rng = np.random.default_rng(0)
+    V = 0.98 * np.eye(10)[rng.integers(0, 10, 1000)] + 0.02 * rng.dirichlet(np.ones(10), 1000)
+    cell, best = leaves(V, 32), V.argmax(axis=1)
+    assert all(len(set(best[cell == number])) == 1 for number in set(cell))
+    assert np.bincount(cell).min() >= 32
+    y = (rng.random(1000)[:, None] > V.cumsum(axis=1)).sum(axis=1)
+    assert upper_limit(ClassRows.of(y, V), 0.05) < 0.06
+
+
 # -- tests -----------------------------------------------------------------------------------------
 
 STATISTICS = ["auto", "classwise_smooth_ce", "kernel_ce", "brier_score", "top_label"]
 
 
 @pytest.mark.parametrize("measure", STATISTICS)
-def test_the_size_of_the_test(measure):
+@pytest.mark.parametrize(("k", "scale"), [(3, 1.5), (10, 4.0)])
+def test_the_size_of_the_test(measure, k, scale):
     trials, rejected = 60, 0
     for seed in range(trials):
-        y, V = oracles.softmax(30, 3, 1.5, 1.0, seed)
+        y, V = oracles.softmax(30, k, scale, 1.0, seed)
         result = multiclass.calibration_test(y, V, measure=measure, n_resamples=39, rng=seed)
         rejected += result.pvalue <= 0.1
     assert within(rejected, trials, 0.1)

@@ -1,7 +1,9 @@
 """Several classes: the measures against linear programs, brute force and their theorems."""
 
+import importlib.util
 import math
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -232,7 +234,40 @@ def test_the_kernel_is_below_smooth_ce(seed):
     """kCE_k² ≤ max_j E|y_j - v_j| smCE_k ≤ 2 ldCE_k."""
     y, V = oracles.instance(seed)
     largest = np.abs(oracles.one_hot(y, V.shape[1]) - V).mean(axis=0).max()
-    assert multiclass.kernel_ce(y, V, squared=True) <= largest * multiclass.smooth_ce(y, V) + 1e-12
+    smooth = multiclass.smooth_ce(y, V)
+    assert multiclass.kernel_ce(y, V, squared=True) <= largest * smooth + 1e-12
+    assert largest * smooth <= 2 * oracles.distance_lp(y, V) + 1e-9
+
+
+@every
+def test_projections_are_below_the_whole(seed):
+    """½ Σ_j smCE(v_j, y_j) ≤ smCE_k, and the worst subset is at most 2 ldCE_k."""
+    y, V = oracles.instance(seed)
+    parts = [caldist.smooth_ce(a, b) for a, b in caldist.one_vs_rest(y, V)]
+    assert 0.5 * sum(parts) <= multiclass.smooth_ce(y, V) + 1e-12
+    assert multiclass.worst_subset(y, V).value <= 2 * oracles.distance_lp(y, V) + 1e-9
+
+
+@every
+def test_weights_of_classes_project_the_distance(seed):
+    """For a ∈ [0, 1]^k the law (⟨a, v⟩, Bernoulli(a_y)) has ldCE ≤ (max a - min a) ldCE_k."""
+    y, V = oracles.instance(seed)
+    a = np.random.default_rng(seed).random(V.shape[1])
+    label = np.tile([0, 1], y.size)
+    chance = np.column_stack((1 - a[y], a[y])).ravel()
+    found = caldist.lower_distance(label, np.repeat(V @ a, 2), sample_weight=chance, tol=TOL)
+    assert found <= np.ptp(a) * oracles.distance_lp(y, V) + TOL
+
+
+@every
+def test_two_classes_of_the_right_frequency(seed):
+    """ldCE ≥ max(|T|, ⅓|T| + ⅔(smCE - |T|)), so that E y = E v makes ldCE at least ⅔ smCE."""
+    for n in (3, 10, 40):
+        y, V = oracles.instance(seed, n=n, k=2)
+        shift = abs(np.mean(y) - np.mean(V[:, 1]))
+        smooth = caldist.smooth_ce(y, V[:, 1])
+        distance = caldist.lower_distance(y, V[:, 1], tol=TOL)
+        assert max(shift, shift / 3 + 2 / 3 * (smooth - shift)) <= distance + TOL
 
 
 def test_confidence_calibration_bounds_nothing():
@@ -252,6 +287,31 @@ def test_the_ring():
     assert multiclass.smooth_ce(y, V, **w) == pytest.approx(0.0234, abs=5e-5)
     assert multiclass.kernel_ce(y, V, **w) == pytest.approx(0.035, abs=5e-4)
     assert oracles.distance_lp(y, V, weight) == pytest.approx(0.0468, abs=5e-4)
+    # The left end of the sandwich is attained.
+    assert oracles.distance_lp(y, V, weight) == pytest.approx(
+        2 * multiclass.smooth_ce(y, V, **w), rel=0.002
+    )
+    assert caldist.smooth_ce(*caldist.top_label(y, V), **w) < 1e-9
+    away = oracles.total_variation(weight.reshape(-1, 3) * 36, V[::3]).diagonal()
+    assert away == pytest.approx(away[0], rel=0.2)
+    assert away.mean() == pytest.approx(0.141, abs=5e-4)
+
+
+def test_the_figure_of_the_ring():
+    """The guide's figure: points of the circle err, and the means at each probability do not."""
+    path = Path(__file__).parent.parent / "scripts" / "make_ring_figure.py"
+    spec = importlib.util.spec_from_file_location("ring_figure", path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    point, frequency = script.ring()
+    _, V, weight = oracles.ring()
+    assert point == pytest.approx(V[::3])
+    assert frequency == pytest.approx(weight.reshape(-1, 3) * 36)
+    for number in range(3):
+        value, often = script.given_the_class(point, frequency, number)
+        assert value.size == 18
+        assert often == pytest.approx(value)
+    assert script.TARGET.stat().st_size < 100_000
 
 
 # -- invariances -----------------------------------------------------------------------------------

@@ -89,3 +89,13 @@ def test_intervals_and_tests_read_and_sort_rows_once(counts, rows, function):
     counts.clear()
     function(y_true, y_prob, clusters=np.arange(ROWS) // 4, n_resamples=99, rng=0)
     assert counts == {"labels": 1, "probabilities": 1, "sorting_order": 1, "argsort": 1}
+
+
+def test_comparisons_read_and_sort_rows_once(counts, rows):
+    y_true, (a, b, _) = rows["y_true"], rows["y_prob"].values()
+    caldist.compare(y_true, a, b, n_resamples=99, rng=0)
+    once = {"labels": 1, "probabilities": 2, "sorting_order": 2, "argsort": 2}
+    assert counts == once
+    counts.clear()
+    caldist.compare_all(y_true, {"a": a, "b": b}, n_resamples=199, rng=0)
+    assert counts == once

@@ -20,7 +20,7 @@ from caldist.data.rows import Rows
 from caldist.inference._dealing import deal_evenly, ordered_units
 from caldist.repairing import _statement
 from caldist.repairing._select import CANDIDATES
-from caldist.repairing.repair import METHODS
+from caldist.repairing.repair import _FOLDS, METHODS
 from strategies import family, fewer, samples
 
 QUICK = {"n_resamples": 99, "rng": 0}
@@ -159,6 +159,20 @@ def test_values_and_ends_are_in_order(method):
     assert found.method == method
 
 
+@pytest.mark.parametrize("guarantee", ["resampling", "finite_sample"])
+def test_what_the_identity_leaves_is_what_there_was(guarantee):
+    """No label has moved it, so nothing is paid for, and what is said before holds after."""
+    y, p = sample(strength=1.0)
+    found = repair(y, p, method="identity", guarantee=guarantee, **QUICK)
+    assert found.map.is_identity
+    assert found.after == found.before
+    given = certify_map(y, p, ([0, 0.5, 1], [0, 0.5, 1]), guarantee=guarantee, **QUICK)
+    assert given.after == given.before == found.before
+    other = certify_map(y, p, ([0, 0.5, 1], [0, 0.6, 1]), guarantee=guarantee, **QUICK)
+    assert not other.map.is_identity
+    assert other.after != other.before
+
+
 def test_the_remainder_is_a_row_for_each_block_and_parameter():
     """b = Σ κ(1 − κ)/n over blocks, and E[κ(1 − κ)]/n for each parameter."""
     y, p = sample(200)
@@ -229,7 +243,7 @@ def test_losses_of_folds_by_hand():
     found = repair(y, p, method="temperature", **QUICK)
     units = ordered_units(Rows.of(y, p))
     asked = caldist.inference._resampling.Resampler.of(0, n_resamples=99)
-    dealt = deal_evenly(units, asked.stream(_statement._OUTER))
+    dealt = deal_evenly(units, asked.stream(_FOLDS))
     label, place = dealt.units.label, dealt.units.place
     v = units.prediction[place]
     mapped = np.empty(v.size)

@@ -13,6 +13,7 @@ from caldist.inference._dealing import ordered_units
 from caldist.repairing import _table
 from caldist.repairing._fits import (
     CELLS,
+    COMPARED,
     Candidate,
     Counts,
     expit,
@@ -21,6 +22,7 @@ from caldist.repairing._fits import (
     likelihood,
     logarithms,
 )
+from caldist.repairing._select import CANDIDATES
 from caldist.repairing.repair import _table_of
 from strategies import family
 
@@ -120,6 +122,33 @@ def test_each_end_has_a_margin_of_its_own():
     for method in ("temperature", "beta"):
         table = caldist.repair(y, p, method=method, confidence_level=None).map
         assert table(1.0) - table(1 - 2**-53) < 0.05
+
+
+@pytest.mark.parametrize("scores", ["even", "extreme", "exact ends", "few values"])
+def test_fits_that_start_where_others_end_are_those_that_start_anew(scores):
+    """Naive Bayes has logits of hundreds, where another scale's numbers saturate everything."""
+    rng = np.random.default_rng(7)
+    u = rng.random(400)
+    logit = np.log(u / (1 - u))
+    p = {
+        "even": u,
+        "extreme": expit(60 * logit),
+        "exact ends": np.clip(1.5 * u - 0.25, 0, 1),
+        "few values": np.round(u, 1),
+    }[scores]
+    rows = Counts.of(ordered_units(Rows.of((rng.random(400) < u).astype(int), p)))
+    together = fit_all(rows, CANDIDATES)
+    compared = fit_all(rows, CANDIDATES, COMPARED)
+    for fit, roughly in zip(together, compared, strict=True):
+        alone = fit_all(rows, [fit.candidate])[0]
+        if fit.candidate.base == "identity":
+            continue
+        own, anew, rough = (
+            np.log(f / (1 - f)) for f in (g(rows.prediction) for g in (fit, alone, roughly))
+        )
+        best = likelihood(anew, rows)
+        assert likelihood(own, rows) == pytest.approx(best, abs=1e-8), fit.candidate.name
+        assert likelihood(rough, rows) == pytest.approx(best, abs=1e-4), fit.candidate.name
 
 
 # -- windows ---------------------------------------------------------------------------------------

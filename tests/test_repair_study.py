@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import caldist
 from caldist import _kernels
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +29,9 @@ def studies(monkeypatch):
 
 @pytest.fixture
 def small(studies):
-    return studies("repair").Plan(data_sets=(3, 3, 3), bound_sets=2, quality_sets=2, real_splits=1)
+    return studies("repair").Plan(
+        data_sets=(3, 3, 3), bound_sets=2, quality_sets=2, real_splits=1, few_sets=2
+    )
 
 
 def test_there_are_enough_laws(studies):
@@ -80,6 +83,23 @@ def test_maps_are_compared_on_populations_and_on_rows_held_out(studies, small):
         assert all(value > -1e-9 for value in loss.values())
 
 
+@compiled
+def test_few_rows_get_a_sigmoid_and_are_compared_with_a_selection(studies, small):
+    repair = studies("repair")
+    for cell in (("few", "blend", 100, "all"), ("few real", "cancer: boosting", 0, "all")):
+        rows = [row for row in repair.repair_cell(*cell, plan=small) if row["rows"] == "100"]
+        loss = {row["method"]: float(row["mean"]) for row in rows}
+        assert set(loss) == {"as it is", "selection", "gain"}
+        assert loss["gain"] == pytest.approx(loss["selection"] - loss["as it is"], abs=1e-5)
+    p = np.linspace(0.01, 0.99, 100)
+    y = (np.random.default_rng(0).random(100) < p).astype(int)
+    sigmoid = caldist.repair(y, p, method="sigmoid", confidence_level=None).map
+    as_it_is, selected = (fit(y, p) for fit in repair.RULES.values())
+    assert as_it_is == sigmoid
+    assert selected != sigmoid
+    assert caldist.repair(y, p, confidence_level=None).map == sigmoid  # nothing stays switched
+
+
 def test_peers_that_fail_are_counted_not_hidden(studies):
     repair = studies("repair")
     y, p = np.array([0, 1]), np.array([0.2, 0.7])
@@ -93,7 +113,7 @@ def test_peers_that_fail_are_counted_not_hidden(studies):
     assert repair._mapped(lambda _y, _p: lambda v: v, y, p, p) is p
 
 
-def made_up(repair, misses):
+def made_up(repair, misses, *, gain=0.001):
     """Return rows of all cells, with these misses everywhere."""
     rows = []
     quantities = {
@@ -103,24 +123,40 @@ def made_up(repair, misses):
         "real": ["log loss", "Brier", "smCE", "failures"],
     }
     for kind, law, n, method in repair.cells():
+        name = {"cell": f"{kind} / {law} / {n} / {method}"}
+        if kind in {"few", "few real"}:
+            for size in [n] if n else repair.FEW_ROWS:
+                for key, value in (("as it is", 0.1), ("selection", 0.1 + gain), ("gain", gain)):
+                    rows.append(name | repair._row(kind, law, size, key, "log loss", [value] * 9))
+            continue
         methods = [method] if method != "all" else ["none", "caldist auto"]
-        for name in methods:
+        for key in methods:
             for at, quantity in enumerate(quantities[kind]):
                 value = misses if "misses" in quantity else 0.01 * (at + 1)
-                row = repair._row(kind, law, n, name, quantity, [value] * 300)
-                rows.append({"cell": f"{kind} / {law} / {n} / {method}"} | row)
+                rows.append(name | repair._row(kind, law, n, key, quantity, [value] * 300))
     return rows
 
 
 def test_the_page_says_what_fails(studies):
+    """A cell may miss two standard errors more often, 0.034 at 12%; all laws together may not."""
     repair, page = studies("repair"), studies("repair_page")
-    good, bad = (made_up(repair, misses) for misses in (0.069, 0.071))
-    text = page.repair_page(good, repair.FULL, "command")
     number = 9 * len(repair.REPAIRED)
+    text = page.repair_page(made_up(repair, 0.069), repair.FULL, "command")
     assert f"{number} of {number} cells hold their level" in text
     assert "FAIL" not in text
     assert "Run again: `command`" in text
-    wrong = page.repair_page(bad, repair.FULL, "command")
+    assert "it is confirmed" in text
+    together = page.repair_page(made_up(repair, 0.071), repair.FULL, "command")
+    assert f"{number} of {number} cells hold their level" in together
+    assert together.count("FAIL") == 9
+    wrong = page.repair_page(made_up(repair, 0.12), repair.FULL, "command")
     assert f"0 of {number} cells hold their level" in wrong
-    assert wrong.count("FAIL") == number
-    assert page.repair_figure(good).startswith(b"<?xml")
+    assert wrong.count("FAIL") == number + 9
+    assert page.repair_figure(made_up(repair, 0.069)).startswith(b"<?xml")
+
+
+def test_the_page_says_whether_the_rule_for_few_rows_is_confirmed(studies):
+    repair, page = studies("repair"), studies("repair_page")
+    text = page.repair_page(made_up(repair, 0.01, gain=-0.001), repair.FULL, "command")
+    assert "it is not confirmed" in text
+    assert text.count("FAIL") == 1

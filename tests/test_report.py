@@ -402,7 +402,7 @@ def test_frames_have_a_line_for_each_model_and_measure(report):
 
 def test_dicts_are_what_json_holds(report):
     content = json.loads(report.to_json())
-    assert content.pop("format") == "caldist-report-3"
+    assert content.pop("format") == "caldist-report-4"
     assert content == report.to_dict()
     assert report.models[1].regions[0].to_dict() == content["models"][1]["regions"][0]
 

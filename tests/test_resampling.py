@@ -15,6 +15,7 @@ from caldist.data import units as units_module
 from caldist.data.categories import cluster_codes
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units, random_bits
+from caldist.inference._dealing import deal
 from caldist.inference._limits import Limits
 from caldist.inference._resampling import Resampler, order_statistic
 from caldist.measures.lower_distance import certify_lower
@@ -115,9 +116,11 @@ def test_quantiles_against_all_patterns(family, weighted):
     assert quick == order_statistic(drawn, 0.95)
 
 
-def test_summaries_of_many_rows_have_the_moments_of_their_rows():
-    """Units of many rows draw one binomial number instead of a bit for each row."""
-    joint = caldist.Joint.from_masses([0.2, 0.5, 0.9], [800, 50, 30], [150, 70, 600], n_rows=1700)
+@pytest.mark.parametrize("times", [1, 10, 10**6])
+def test_summaries_of_many_rows_have_the_moments_of_their_rows(times):
+    """Units of many rows draw one number, binomial or normal, instead of a bit for each row."""
+    masses = times * np.array([[800, 50, 30], [150, 70, 600]])
+    joint = caldist.Joint.from_masses([0.2, 0.5, 0.9], *masses, n_rows=1700 * times)
     sample = Units.of_joint(joint)
     rng = np.random.default_rng(0)
     flips = np.array([sample.flip(rng) for _ in range(4000)])
@@ -129,6 +132,42 @@ def test_summaries_of_many_rows_have_the_moments_of_their_rows():
         assert np.abs(found.mean(axis=0)).max() <= 4 * np.sqrt(expected.max() / 4000)
         np.testing.assert_allclose(found.var(axis=0), expected, rtol=0.1)
         np.testing.assert_allclose(np.corrcoef(found.T), np.eye(3), atol=0.08)
+
+
+class Counted:
+    """A generator that counts the random numbers it is asked for."""
+
+    def __init__(self):
+        self.rng, self.numbers = np.random.default_rng(0), 0
+
+    def __getattr__(self, name):
+        def draw(*arguments):
+            found = getattr(self.rng, name)(*arguments)
+            self.numbers += len(found) if name == "bytes" else np.size(found)
+            return found
+
+        return draw
+
+
+def test_what_a_summary_costs_does_not_depend_on_the_number_of_rows():
+    """Random numbers of replicates and parts of folds, from 3e7 rows in 64 cells to 3e13."""
+    rate = (np.arange(64) + 0.5) / 64
+    numbers, parts = set(), set()
+    for rows in (10**6, 10**9, 10**12):
+        ones = np.rint(rate * rows / 2)
+        sample = Units.of_joint(
+            caldist.Joint.from_masses(rate, rows / 2 - ones, ones, n_rows=32 * rows)
+        )
+        rng = Counted()
+        for replicate in (sample.flip, sample.draw, sample.flip_masses):
+            replicate(rng)
+        numbers.add(rng.numbers)
+        dealt = deal(sample, np.random.default_rng(0))
+        parts.add((dealt.units.place.size, dealt.once.units.place.size))
+        assert dealt.once.units.count.sum() == sample.count.sum()
+        assert dealt.once.masses == pytest.approx(dealt.masses[:1])
+    assert numbers == {128 + 64 + 128}
+    assert parts == {(25 * 128, 5 * 128)}
 
 
 def test_tied_rows_are_as_many_rows_with_equal_predictions():

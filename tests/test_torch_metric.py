@@ -242,6 +242,22 @@ assert metric.joint() == joint(shares)
 batch = slice(10 * rank, 10 * rank + 10)  # and so are the values of a batch
 assert metric(preds[batch], target[batch])["ece"] == evaluate(joint(batch))["ece"].value
 assert metric.joint().n_rows == joint(shares).n_rows + 10
+# The metric of several classes.
+from caldist.torch import MulticlassCalibrationDistance
+logits, target = torch.tensor(rng.normal(size=(600, 3))), torch.tensor(rng.integers(0, 3, 600))
+whole, metric = (MulticlassCalibrationDistance(3, from_logits=True) for _ in range(2))
+shares = (slice(0, 200), slice(200, 600))[rank]
+for batch in zip(logits[shares].split(64), target[shares].split(64)):
+    metric.update(*batch)
+found = metric.compute()
+own = metric.joints()
+assert own[0].n_rows == logits[shares].shape[0]
+with metric.sync_context():
+    together = metric.joints()
+assert metric.joints() == own
+whole.update(logits, target)
+assert whole.joints() == together
+assert found == whole(logits, target)  # which is of this process
 distributed.destroy_process_group()
 """
 

@@ -8,7 +8,8 @@ import pytest
 import caldist
 from torch_support import DEVICES, KERNELS, gradient, torch
 
-from caldist.torch import multiclass_kernel_ce_loss  # isort: skip -- after the check for torch
+from caldist.torch import kernel_ce_loss, smooth_ce_loss  # isort: skip -- after the check for torch
+from caldist.torch import multiclass_kernel_ce_loss  # isort: skip
 from caldist.torch import multiclass_smooth_ce_loss  # isort: skip
 
 on_devices = pytest.mark.parametrize("device", DEVICES)
@@ -31,6 +32,11 @@ def problems(prob, target, reduction):
     return caldist.one_vs_rest(target, prob)
 
 
+def total(values):
+    """Half the sum over classes, and the one problem of the top label in full."""
+    return values[0] if len(values) == 1 else 0.5 * math.fsum(values)
+
+
 @on_devices
 @for_reductions
 @pytest.mark.parametrize("tied", [False, True])
@@ -45,19 +51,18 @@ def test_value(shape, tied, reduction, device):
         options = {"reduction": reduction, "sample_weight": w}
         for kernel in KERNELS:
             for squared in (True, False):
-                expected = np.mean(
-                    [
-                        caldist.kernel_ce(
-                            *pair, kernel=kernel, squared=squared, sample_weight=numpy_weight
-                        )
-                        for pair in pairs
-                    ]
-                )
+                squares = [
+                    caldist.kernel_ce(
+                        *pair, kernel=kernel, squared=True, sample_weight=numpy_weight
+                    )
+                    for pair in pairs
+                ]
+                expected = total(squares) if squared else math.sqrt(total(squares))
                 more = {**options, "kernel": kernel, "squared": squared}
                 for preds, from_logits in ((logits, True), (prob, False)):
                     loss = multiclass_kernel_ce_loss(preds, target, from_logits=from_logits, **more)
                     assert loss.item() == pytest.approx(expected, rel=1e-9, abs=1e-13)
-        expected = np.mean([caldist.smooth_ce(*pair, sample_weight=numpy_weight) for pair in pairs])
+        expected = total([caldist.smooth_ce(*pair, sample_weight=numpy_weight) for pair in pairs])
         for preds, from_logits in ((logits, True), (prob, False)):
             loss = multiclass_smooth_ce_loss(preds, target, from_logits=from_logits, **options)
             assert loss.item() == pytest.approx(expected, abs=1e-13)
@@ -150,6 +155,8 @@ def test_bad_input(loss):
         loss(prob, torch.tensor([0, 1, 2]), from_logits=False)
     with pytest.raises(ValueError, match="target has shape"):
         loss(prob, torch.tensor([[0], [1]]), from_logits=False)
+    with pytest.raises(ValueError, match=r"look swapped.* The order is \(preds, target\)"):
+        loss(target, prob, from_logits=False)
     with pytest.raises(ValueError, match="preds has shape"):
         loss(prob[0], target, from_logits=False)
     with pytest.raises(ValueError, match="preds has 1 columns"):
@@ -177,3 +184,64 @@ def test_a_class_ruled_out_by_its_logit():
     logits = torch.tensor([[0.0, 1.0, -math.inf], [1.0, 0.0, -math.inf]])
     loss = multiclass_kernel_ce_loss(logits, torch.tensor([0, 0]), from_logits=True)
     assert math.isfinite(loss.item())
+
+
+# -- what the factor is ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("squared", "unbiased"), [(True, False), (False, False), (True, True)])
+def test_two_classes_are_the_binary_loss_to_the_bit(kernel, squared, unbiased):
+    logits, target = predictions(300, 2)
+    options = {"kernel": kernel, "bandwidth": 0.3, "squared": squared, "unbiased": unbiased}
+    loss = multiclass_kernel_ce_loss(logits, target, from_logits=True, **options)
+    binary = kernel_ce_loss(logits.softmax(dim=1)[:, 1], target, **options)
+    assert loss.item() == binary.item()
+    assert torch.equal(gradient(loss, logits), gradient(binary, logits))
+    swapped = multiclass_kernel_ce_loss(logits.flip(1), 1 - target, from_logits=True, **options)
+    assert swapped.item() == pytest.approx(loss.item(), rel=1e-9, abs=1e-15)
+
+
+def test_two_classes_are_the_binary_smooth_loss_to_the_bit():
+    logits, target = predictions(300, 2)
+    loss = multiclass_smooth_ce_loss(logits, target, from_logits=True)
+    assert loss.item() == smooth_ce_loss(logits.softmax(dim=1)[:, 1], target).item()
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+@pytest.mark.parametrize("unbiased", [False, True])
+def test_the_classwise_loss_is_the_measure_of_several_classes(k, unbiased):
+    logits, target = predictions(200, k)
+    prob = logits.softmax(dim=1)
+    loss = multiclass_kernel_ce_loss(
+        prob, target, from_logits=False, bandwidth=0.5, unbiased=unbiased
+    )
+    expected = caldist.multiclass.kernel_ce(
+        target.numpy(),
+        prob.detach().numpy(),
+        structure="classwise",
+        bandwidth=0.5,
+        squared=True,
+        unbiased=unbiased,
+    )
+    assert loss.item() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", [multiclass_kernel_ce_loss, multiclass_smooth_ce_loss])
+def test_the_order_of_the_classes_does_not_matter(loss):
+    logits, target = predictions(100, 5)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    other = loss(logits[:, order], order.argsort()[target], from_logits=True)
+    value = loss(logits, target, from_logits=True)
+    assert other.item() == pytest.approx(value.item(), rel=1e-12)
+    assert torch.allclose(gradient(other, logits), gradient(value, logits), atol=1e-12)
+
+
+def test_classes_that_never_occur_and_are_never_predicted_change_nothing():
+    """A mean over classes would vanish as they are added."""
+    logits, target = predictions(100, 3)
+    prob = logits.softmax(dim=1)
+    more = torch.cat((prob, torch.zeros(100, 50, dtype=prob.dtype)), dim=1)
+    for loss in (multiclass_kernel_ce_loss, multiclass_smooth_ce_loss):
+        value = loss(prob, target, from_logits=False).item()
+        assert loss(more, target, from_logits=False).item() == pytest.approx(value, rel=1e-12)

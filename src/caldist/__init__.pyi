@@ -18,6 +18,7 @@ from ._version import __version__ as __version__
 from ._versions import show_versions as show_versions
 from .certificates import Certificate as Certificate
 from .certificates import CertificateError as CertificateError
+from .certificates import JointCertificate as JointCertificate
 from .data.accumulator import Accumulator as Accumulator
 from .data.joint import Joint as Joint
 from .engines import summarize as summarize

@@ -253,10 +253,8 @@ def named_inputs(
     return label, clean
 
 
-def models(
-    y_true: object, y_prob: Mapping[Any, object]
-) -> tuple[NDArray[np.uint8], dict[str, Vector]]:
-    """Return clean labels, and the predictions of models that were passed by their names."""
+def called(y_prob: Mapping[Any, object]) -> dict[str, object]:
+    """Return the predictions of models that were passed by their names, as messages call them."""
     if not y_prob:
         message = "y_prob is an empty dict: at least one model is needed."
         raise ValueError(message)
@@ -264,9 +262,7 @@ def models(
         if not isinstance(name, str):
             message = f"y_prob has the key {show(name)}; the name of a model must be a text."
             raise TypeError(message)
-    called = {f"y_prob[{name!r}]": values for name, values in y_prob.items()}
-    label, predictions = named_inputs(y_true, called)
-    return label, dict(zip(y_prob, predictions, strict=True))
+    return {f"y_prob[{name!r}]": values for name, values in y_prob.items()}
 
 
 def binary_inputs(

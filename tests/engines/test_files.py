@@ -153,6 +153,9 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path):
     (tmp_path / "a.xlsx").write_bytes(b"")
     with pytest.raises(ValueError, match="unknown kind"):
         summarize(tmp_path / "a.xlsx", **COLUMNS)
+    (tmp_path / "a.npz").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"a\.npz' is a summary .* no rows: pass the table"):
+        summarize(tmp_path / "a.npz", **COLUMNS)
     write(tmp_path / "a.csv", *rows(3))
     write(tmp_path / "a.parquet", *rows(3))
     with pytest.raises(ValueError, match="different kinds"):

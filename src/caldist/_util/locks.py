@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+_LONGEST = 255  # bytes of a file's name
 
 
 @contextmanager
@@ -14,7 +17,7 @@ def locked(path: Path) -> Iterator[None]:
 
     The system lets go of the lock when the process ends, however it ends. What is locked is an
     empty file beside ``path``, as that itself is replaced. It stays: whoever took it away could
-    take it from under a process that has just opened it.
+    take it from under a process that has just opened it. Links to one file have one lock.
 
     Raises
     ------
@@ -24,7 +27,7 @@ def locked(path: Path) -> Iterator[None]:
     if not path.parent.is_dir():
         message = f"there is no folder {str(path.parent)!r}: make it first."
         raise FileNotFoundError(message)
-    handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
+    handle = os.open(_beside(Path(os.path.realpath(path))), os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:
             _take(handle)
@@ -37,6 +40,13 @@ def locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _beside(path: Path) -> Path:
+    name = f".{path.name}.lock"
+    if len(os.fsencode(name)) > _LONGEST:
+        name = f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()}.lock"
+    return path.with_name(name)
 
 
 try:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from caldist._util.escaping import for_html
 from caldist._util.frames import frame
 
 
@@ -45,12 +46,10 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Show the lines as a table in a notebook."""
-        from html import escape
-
         lines = self._lines()
-        head = "".join(f"<th>{escape(str(name))}</th>" for name in (lines[0] if lines else ()))
+        head = "".join(f"<th>{for_html(str(name))}</th>" for name in (lines[0] if lines else ()))
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(v))}</td>" for v in line.values()) + "</tr>"
+            "<tr>" + "".join(f"<td>{for_html(_cell(v))}</td>" for v in line.values()) + "</tr>"
             for line in lines
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-Rows = Sequence[Sequence[str]]
+from caldist._util.escaping import for_line, for_markdown
 
-_MARKS = "\\`*_{}[]#|!~$"
-_ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+Rows = Sequence[Sequence[str]]
 
 
 def aligned(rows: Rows, left: Collection[int]) -> list[str]:
     """Pad the columns: those numbered in ``left`` hold text and go left, the others right.
 
-    A name with line breaks stays on one line.
+    A name with line breaks stays on one line, and its control characters are shown.
     """
-    lines = [[" ".join(cell.split()) for cell in row] for row in rows]
+    lines = [[for_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "  ".join(
@@ -30,11 +29,5 @@ def markdown(rows: Rows, left: Collection[int]) -> list[str]:
     """Return the lines of a Markdown table; the first row is its head and taken as it is."""
     head, *body = rows
     rule = ["---" if at in left else "---:" for at in range(len(head))]
-    body = [[escaped(cell) for cell in row] for row in body]
+    body = [[for_markdown(cell) for cell in row] for row in body]
     return ["| " + " | ".join(row) + " |" for row in (head, rule, *body)]
-
-
-def escaped(text: str) -> str:
-    """Keep names from the data from being read as Markdown or HTML."""
-    one_line = " ".join(text.split())
-    return "".join(_ENTITY.get(mark, f"\\{mark}" if mark in _MARKS else mark) for mark in one_line)

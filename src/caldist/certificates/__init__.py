@@ -1,11 +1,11 @@
 """Proofs of values that anyone can re-check.
 
-A certificate holds the distribution it speaks of, a lower and an upper bound, and the arrays that
-prove them. ``verify()`` recomputes both bounds from the distribution and those arrays alone, with
-NumPy and in O(n log n); no code is shared with the solvers that found them.
+A certificate holds the distribution or the rows it speaks of, a lower and an upper bound, and the
+arrays that prove them. ``verify()`` recomputes both bounds from those alone, with NumPy and in
+O(n log n) for each class; no code is shared with the solvers that found them.
 """
 
-from caldist.certificates._base import Certificate, CertificateError
+from caldist.certificates._base import Certificate, CertificateError, JointCertificate
 from caldist.certificates._classes import ClassCertificate
 from caldist.certificates._gap import GapCertificate
 from caldist.certificates._lower import LowerCertificate
@@ -17,6 +17,7 @@ __all__ = [
     "CertificateError",
     "ClassCertificate",
     "GapCertificate",
+    "JointCertificate",
     "LowerCertificate",
     "SmoothCertificate",
     "UpperCertificate",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caldist._util.types import Vector
 from caldist.certificates import _files
@@ -23,14 +24,19 @@ class CertificateError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Certificate(ABC):
-    """A value with a lower and an upper bound and the proof of both.
+    """A lower and an upper bound, and the proof of both.
+
+    What :func:`caldist.certify` returns is a :class:`caldist.certificates.JointCertificate`, with
+    the value between the bounds and the joint that it belongs to; what
+    :func:`caldist.multiclass.certify` returns a :class:`caldist.certificates.ClassCertificate`.
+    ``load`` reads a file of either.
 
     Attributes
     ----------
-    joint
-        The distribution that the value belongs to.
-    value, lower, upper
-        The value, and the bounds that the proof arrays give; lower ≤ value ≤ upper.
+    measure
+        The name of what is bounded.
+    lower, upper
+        The bounds that the proof arrays give.
 
     Examples
     --------
@@ -47,8 +53,6 @@ class Certificate(ABC):
 
     measure: ClassVar[str]
 
-    joint: Joint
-    value: float
     lower: float
     upper: float
 
@@ -64,19 +68,12 @@ class Certificate(ABC):
                 array.flags.writeable = False
 
     def verify(self) -> None:
-        """Recompute both bounds from the joint and the proof, or raise ``CertificateError``.
+        """Recompute both bounds from the data and the proof, or raise ``CertificateError``.
 
         Constraints that rounding has broken are charged to the bound in full, so what is accepted
         is a proof up to the rounding of the check itself.
         """
-        if not isinstance(self.joint, Joint):
-            fail(f"joint is of type {type(self.joint).__name__}")
-        for name in ("value", "lower", "upper"):
-            number = getattr(self, name)
-            if not isinstance(number, float) or not np.isfinite(number):
-                fail(f"{name} is {number!r}, not a finite float")
-        if not self.lower <= self.value <= self.upper:
-            fail(f"value {self.value} does not lie between {self.lower} and {self.upper}")
+        self._check_numbers()
         with np.errstate(all="ignore"):  # what overflows fails the comparison that it comes to
             proofs = (
                 ("lower", self.lower, self._prove_lower()),
@@ -87,7 +84,7 @@ class Certificate(ABC):
                 fail(f"{name} is {stored}, but the proof gives {proved}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the proof and its joint to a ``.npz`` file, whole or not at all."""
+        """Write the proof and what it speaks of to a ``.npz`` file, whole or not at all."""
         _files.save(self, path)
 
     @classmethod
@@ -96,15 +93,28 @@ class Certificate(ABC):
 
         Nothing in the file runs. What it says is not checked: call :meth:`verify`.
         """
-        kinds = {kind.measure: kind for kind in Certificate.__subclasses__()}
-        certificate = _files.load(path, kinds)
+        certificate = _files.load(path, {kind.measure: kind for kind in Certificate._kinds()})
         if not isinstance(certificate, cls):
+            wanted = " or ".join(kind.measure for kind in cls._kinds())
             message = (
                 f"{os.fspath(path)!r} is a certificate of {certificate.measure}, not of "
-                f"{cls.measure}: load it with Certificate.load."
+                f"{wanted}: load it with Certificate.load."
             )
             raise ValueError(message)  # noqa: TRY004 -- the file is wrong, not an argument's type
         return certificate
+
+    @classmethod
+    def _kinds(cls) -> list[type[Certificate]]:
+        """Return the classes of certificates that have a measure of their own."""
+        own: list[type[Certificate]] = [cls] if hasattr(cls, "measure") else []
+        return own + [kind for heir in cls.__subclasses__() for kind in heir._kinds()]  # noqa: SLF001
+
+    def _check_numbers(self) -> None:
+        """Reject bounds that are not numbers, or that contradict each other."""
+        number("lower", self.lower)
+        number("upper", self.upper)
+        if not self.lower <= self.upper:
+            fail(f"lower is {self.lower}, above upper, {self.upper}")
 
     @abstractmethod
     def _prove_lower(self) -> float:
@@ -114,11 +124,88 @@ class Certificate(ABC):
     def _prove_upper(self) -> float:
         """Check the proof of the upper bound and return what it proves."""
 
+    @classmethod
+    def _members(cls) -> tuple[set[str], set[str]]:
+        """Return the names of the arrays in a file: those that must be there, those that may."""
+        return {field.name for field in fields(cls)}, set()
+
+    def _content(self) -> dict[str, Any]:
+        """Return the vectors, numbers and words for a file."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def _from_content(cls, content: dict[str, NDArray[Any]]) -> Self:
+        """Make a certificate of what :meth:`_content` gave."""
+        return cls(**{name: _plain(array) for name, array in content.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class JointCertificate(Certificate):
+    """A proof of the value of a measure of a joint.
+
+    Attributes
+    ----------
+    joint
+        The distribution that the value belongs to.
+    value
+        The value, with lower ≤ value ≤ upper.
+    """
+
+    joint: Joint
+    value: float
+
+    def __str__(self) -> str:
+        """Say what is proved of how many rows."""
+        rows = self.joint.n_rows
+        of = "an unknown number of rows" if rows is None else f"{rows:,} rows"
+        if self.joint.radius > 0:
+            of += f", their predictions rounded by at most {self.joint.radius:.3g} on average"
+        return (
+            f"{self.measure} is {self.value!r}, at least {self.lower!r}, at most {self.upper!r}, "
+            f"of {of}"
+        )
+
+    def _check_numbers(self) -> None:
+        if not isinstance(self.joint, Joint):
+            fail(f"joint is of type {type(self.joint).__name__}")
+        number("value", self.value)
+        super()._check_numbers()
+        if not self.lower <= self.value <= self.upper:
+            fail(f"value {self.value} does not lie between {self.lower} and {self.upper}")
+
+    @classmethod
+    def _members(cls) -> tuple[set[str], set[str]]:
+        """Return the names of the arrays in a file, the joint as in a file of its own."""
+        must, may = super()._members()
+        return must - {"joint"}, may | _files.JOINT_MEMBERS.keys()
+
+    def _content(self) -> dict[str, Any]:
+        """Return the arrays for a file, the joint as in a file of its own."""
+        content = super()._content()
+        return content | _files.joint_content(content.pop("joint"))
+
+    @classmethod
+    def _from_content(cls, content: dict[str, NDArray[Any]]) -> Self:
+        """Make a certificate of what :meth:`_content` gave."""
+        joint = _files.joint_of(content)
+        own = {name: x for name, x in content.items() if name not in _files.JOINT_MEMBERS}
+        return cls(**{name: _plain(array) for name, array in own.items()}, joint=joint)
+
+
+def _plain(array: NDArray[Any]) -> Any:
+    return array if array.ndim else array.item()
+
 
 def fail(reason: str) -> None:
     """Reject a certificate."""
     message = f"the certificate is not valid: {reason}"
     raise CertificateError(message)
+
+
+def number(name: str, value: object) -> None:
+    """Reject what is not a finite float."""
+    if not isinstance(value, float) or not np.isfinite(value):
+        fail(f"{name} is {value!r}, not a finite float")
 
 
 def vector(name: str, values: object, size: int | None = None) -> Vector:

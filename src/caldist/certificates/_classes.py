@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, fields
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.types import Integers, Vector
-from caldist.certificates import _files
-from caldist.certificates._base import AGREEMENT, SLACK, fail, vector
+from caldist.certificates._base import SLACK, Certificate, fail, vector
 from caldist.certificates._lower import dual_bound
 from caldist.data.joint import Joint
 
+_COLUMNS = "n_classes"  # in a file, which holds vectors only
+
 
 @dataclass(frozen=True, eq=False)
-class ClassCertificate:
+class ClassCertificate(Certificate):
     r"""A proof of bounds on the lower distance to calibration of several classes.
 
     Attributes
     ----------
     prediction, label, weight
         The rows: a matrix whose rows sum to 1, the number of each row's class, and weights.
-    lower, upper
-        What the proof arrays give.
     start, node, potential0, potential1
         Below: for class j, from ``start[j]`` up to ``start[j + 1]``, two functions that prove a
         lower bound of its binary lower distance, see
@@ -53,8 +51,6 @@ class ClassCertificate:
     prediction: Vector
     label: Integers
     weight: Vector
-    lower: float
-    upper: float
     start: Integers
     node: Vector
     potential0: Vector
@@ -63,16 +59,11 @@ class ClassCertificate:
     group: Integers
     share: Vector
 
-    @property
-    def gap(self) -> float:
-        """The distance between the bounds."""
-        return self.upper - self.lower
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            array = getattr(self, field.name)
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
+    def __str__(self) -> str:
+        """Say what is proved of how many rows and classes."""
+        rows, classes = self.prediction.shape
+        ends = f"at least {self.lower!r}, at most {self.upper!r}"
+        return f"{self.measure} is {ends}, of {rows:,} rows and {classes} classes"
 
     def targets(self) -> Vector:
         """Return the calibrated prediction of each group, a row for each."""
@@ -81,37 +72,24 @@ class ClassCertificate:
         total = received.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(received, total, out=np.zeros_like(received), where=total > 0))
 
-    def verify(self) -> None:
-        """Recompute both bounds from the rows and the proof, or raise ``CertificateError``.
+    @classmethod
+    def _members(cls) -> tuple[set[str], set[str]]:
+        """Return the names of the arrays in a file, and the number of columns of the matrix."""
+        must, may = super()._members()
+        return must | {_COLUMNS}, may
 
-        What rounding has broken is charged to the bound in full.
-        """
-        for name in ("lower", "upper"):
-            number = getattr(self, name)
-            if not isinstance(number, float) or not np.isfinite(number):
-                fail(f"{name} is {number!r}, not a finite float")
-        if not self.lower <= self.upper:
-            fail(f"lower is {self.lower}, above upper, {self.upper}")
-        with np.errstate(all="ignore"):  # what overflows fails the comparison that it comes to
-            proofs = (
-                ("lower", self.lower, self._prove_lower()),
-                ("upper", self.upper, self._prove_upper()),
-            )
-        for name, stored, proved in proofs:
-            if not abs(proved - stored) <= AGREEMENT:
-                fail(f"{name} is {stored}, but the proof gives {proved}")
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write rows and proof to a ``.npz`` file, whole or not at all."""
-        _files.save_classes(self, path)
+    def _content(self) -> dict[str, Any]:
+        """Return the arrays for a file, the matrix row by row."""
+        matrix = np.asarray(self.prediction)
+        columns = np.int64(matrix.shape[-1] if matrix.ndim else 0)
+        return {**super()._content(), "prediction": matrix.ravel(), _COLUMNS: columns}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what :meth:`save` wrote; a damaged or foreign file is a ``ValueError``.
-
-        Nothing in the file runs. What it says is not checked: call :meth:`verify`.
-        """
-        return cls(**_files.load_classes(path, [field.name for field in fields(cls)]))
+    def _from_content(cls, content: dict[str, NDArray[Any]]) -> Self:
+        """Make a certificate of what :meth:`_content` gave."""
+        own = {name: array for name, array in content.items() if name != _COLUMNS}
+        own["prediction"] = own["prediction"].reshape(-1, int(content[_COLUMNS]))
+        return super()._from_content(own)
 
     def _rows(self) -> tuple[Vector, Integers, Vector]:
         """Return the rows, checked; the weights add up to 1."""

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from caldist._util.types import Vector
-from caldist.certificates._base import SLACK, Certificate, fail, masses, vector
+from caldist.certificates._base import SLACK, JointCertificate, fail, masses, vector
 
 
 @dataclass(frozen=True, eq=False)
-class GapCertificate(Certificate):
+class GapCertificate(JointCertificate):
     r"""A proof of the post-processing gap.
 
     Attributes

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from caldist._util.types import Vector
 from caldist.certificates._base import (
     SLACK,
-    Certificate,
+    JointCertificate,
     fail,
     lipschitz,
     masses,
@@ -32,7 +32,7 @@ class Coupling:
 
 
 @dataclass(frozen=True, eq=False)
-class LowerCertificate(Certificate):
+class LowerCertificate(JointCertificate):
     r"""A proof of the lower distance to calibration.
 
     Attributes

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from caldist._util.types import Vector
 from caldist.certificates._base import (
     SLACK,
-    Certificate,
+    JointCertificate,
     fail,
     lipschitz,
     masses,
@@ -21,7 +21,7 @@ from caldist.certificates._base import (
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothCertificate(Certificate):
+class SmoothCertificate(JointCertificate):
     r"""A proof of the smooth calibration error.
 
     Attributes

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.types import Vector
-from caldist.certificates._base import SLACK, Certificate, fail, masses, vector
+from caldist.certificates._base import SLACK, JointCertificate, fail, masses, vector
 from caldist.certificates._lower import dual_bound
 
 
 @dataclass(frozen=True, eq=False)
-class UpperCertificate(Certificate):
+class UpperCertificate(JointCertificate):
     r"""A proof of bounds on the upper distance to calibration.
 
     Attributes

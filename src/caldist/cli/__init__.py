@@ -5,14 +5,18 @@ A command imports what it needs when it runs, so that ``caldist --help`` waits f
 
 from __future__ import annotations
 
-import os
+import io
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
+from caldist._util.errors import ToleranceError
 from caldist._version import __version__
+from caldist.cli._streams import drop_output, open_missing, say, unwritable
 from caldist.cli.demos import demo, paper
 from caldist.cli.inference import compare, test
 from caldist.cli.measure import measure
@@ -25,7 +29,7 @@ from caldist.cli.verify import verify
 __all__ = ["main"]
 
 
-_REFUSED = (ValueError, TypeError, OSError, ImportError, ArithmeticError)
+_REFUSED = (ValueError, TypeError, OSError, ImportError, ToleranceError)
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -34,8 +38,9 @@ Exit codes:
   2    wrong usage or bad input
   3    undecided: not enough rows to tell
   70   not enough memory, or an error in caldist itself
+  74   the output cannot be written: the disk is full or broken
   130  interrupted from the keyboard
-  141  nobody reads the output any more
+  141  nobody reads the output any more, or it is closed
 """
 
 
@@ -51,10 +56,18 @@ class _Breakdown(click.ClickException):
     exit_code = 70
 
 
+class _Unwritable(click.ClickException):
+    """What the disk could not take."""
+
+    exit_code = 74
+
+
 def _explained(error: Exception, command: str | None) -> click.ClickException:
     """Return an error as one line and an exit code."""
     if isinstance(error, MemoryError):
         return _Breakdown("not enough memory" + (f": {error}" if str(error) else "."))
+    if isinstance(error, OSError) and unwritable(error):
+        return _Unwritable(f"the output cannot be written: {error}")
     if isinstance(error, _REFUSED):
         return _WrongInput(str(error).partition("\n\n")[0])  # DuckDB goes on and on
     first = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
@@ -64,27 +77,54 @@ def _explained(error: Exception, command: str | None) -> click.ClickException:
     )
 
 
+@contextmanager
+def _ending(context: click.Context | None) -> Iterator[None]:
+    """Turn whatever went wrong into a line on stderr and an exit code."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except KeyboardInterrupt:  # as shells do: 1 would read as a limit that was exceeded
+        say("interrupted", err=True)
+        raise click.exceptions.Exit(130) from None
+    except BrokenPipeError:  # the reader has seen enough
+        raise click.exceptions.Exit(141) from None
+    except Exception as error:
+        explained = _explained(error, None if context is None else context.invoked_subcommand)
+        if context is None or not context.params.get("debug", False):
+            raise explained from error
+        say(traceback.format_exc(), err=True, nl=False)
+        raise click.exceptions.Exit(explained.exit_code) from None
+
+
 class _Commands(click.Group):
     """A group whose commands report what went wrong in one line on stderr."""
 
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the program and end with one of its exit codes, whatever the standard streams are."""
+        run: Any = super().main  # which has overloads for the two modes
+        if not standalone_mode:
+            return run(*args, standalone_mode=False, **extra)
+        open_missing()
+        try:
+            code = run(*args, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            text = io.StringIO()
+            error.show(text)
+            say(text.getvalue(), err=True, nl=False)
+            code = error.exit_code
+        drop_output()
+        sys.exit(code)
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Parse the options before the command; --help and --version print here."""
+        with _ending(None):
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
-        try:
+        with _ending(ctx):
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except KeyboardInterrupt:  # as shells do: 1 would read as a limit that was exceeded
-            click.echo("interrupted", err=True)
-            ctx.exit(130)
-        except BrokenPipeError:  # the reader has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(141)
-        except Exception as error:
-            explained = _explained(error, ctx.invoked_subcommand)
-            if not ctx.params.get("debug", False):
-                raise explained from error
-            traceback.print_exc()
-            ctx.exit(explained.exit_code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
         """Return the commands in the order in which people meet them, not of the alphabet."""

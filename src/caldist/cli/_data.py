@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from caldist.cli._classes import ClassModels
     from caldist.data.joint import Joint
     from caldist.data.rows import Rows
 
@@ -26,6 +27,10 @@ _OF_TABLES = {
     "by": (
         "a summary has no rows to divide: summarise each sub-group into a file of its own, and "
         "pass these files."
+    ),
+    "classes": (
+        "a summary has one column of predictions. Of several classes pass the table, or use "
+        "caldist.report([joint, …]) in Python."
     ),
 }
 
@@ -49,7 +54,7 @@ class Models:
     rows: dict[str, Rows]
     named_by: str
     head: dict[str, object]
-    groups: tuple[NDArray[np.str_], NDArray[np.int64]] | None = None
+    groups: tuple[NDArray[np.object_], NDArray[np.int64]] | None = None
 
     @property
     def are_summaries(self) -> bool:
@@ -80,15 +85,27 @@ class Data:
     weight: str | None = None
     clusters: str | None = None
     by: str | None = None
+    classes: str | None = None
 
     def models(self) -> Models:
-        """Read columns or summaries, once, and check them."""
+        """Read columns or summaries of labels 0 and 1, once, and check them."""
+        found = self.read(several=False)
+        assert isinstance(found, Models)  # noqa: S101 -- several classes are not asked for
+        return found
+
+    def read(self, *, several: bool = True) -> Models | ClassModels:
+        """Read columns, of one model or of several classes, or summaries; once, and check them."""
+        from caldist.cli._classes import read_classes, speaks_of_classes
         from caldist.cli._columns import read_table
+        from caldist.cli._source import open_source
         from caldist.data.rows import Rows
 
         with working("reading"), self.opened() as found:
             if isinstance(found, list):
-                return read_table(self, found)
+                source = open_source(found)
+                if several and speaks_of_classes(self, source.columns):
+                    return read_classes(self, source)
+                return read_table(self, source)
             empty = next((name for name, joint in found.items() if joint.total == 0), None)
             if empty is not None:
                 message = f"{empty} is a summary of no rows: leave it out."
@@ -120,7 +137,7 @@ class Data:
 
     def refuse_columns(self) -> None:
         """Raise if an option speaks of columns, which summaries have not."""
-        given = (self.label, self.scores, self.weight, self.clusters, self.by)
+        given = (self.label, self.scores, self.weight, self.clusters, self.by, self.classes)
         for (option, reason), value in zip(_OF_TABLES.items(), given, strict=True):
             if value:
                 message = f"--{option} was given with a summary (.npz), but {reason}"

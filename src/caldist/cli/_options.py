@@ -15,17 +15,26 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _DATA = {
     "files": click.argument("files", nargs=-1, required=True, metavar="FILE..."),
-    "label": click.option("--label", metavar="COL", help="The column of labels, 0 and 1."),
+    "label": click.option(
+        "--label", metavar="COL", help="The column of labels: 0 and 1, or classes."
+    ),
     "scores": click.option(
         "--score",
         "scores",
         multiple=True,
         metavar="COL",
-        help="A column of predicted probabilities; repeat for several models.",
+        help="A column of predicted probabilities; repeat for several models. Of several classes a "
+        "pattern in quotes, as 'p_*', for each model; or with --classes a column for each class.",
     ),
     "weight": click.option("--weight", metavar="COL", help="A column of row weights."),
     "clusters": click.option(
         "--clusters", metavar="COL", help="Rows that belong together: a patient, a game, a user."
+    ),
+    "classes": click.option(
+        "--classes",
+        metavar="NAMES",
+        help="Several classes: their names as the labels have them, with commas between, in the "
+        "order of the columns; by default what the star of a pattern stands for.",
     ),
     "by": click.option("--by", metavar="COL", help="Sub-groups: one for each value of a column."),
 }

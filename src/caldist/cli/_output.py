@@ -13,7 +13,9 @@ from typing import Any
 
 import click
 
+from caldist._util.escaping import for_csv
 from caldist._util.text_tables import aligned, markdown
+from caldist.cli._streams import say
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -46,7 +48,7 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
     if style == "json":
         results = [in_json(dict(row)) for row in rows]
         text = json.dumps({**head, "results": results, "notes": notes}, indent=2, allow_nan=False)
-        click.echo(text)
+        say(text)
         return
     columns = list(rows[0])
     if style == "csv":
@@ -54,7 +56,7 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
         writer = csv.writer(text_file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows([_exact(row[name]) for name in columns] for row in rows)
-        click.echo(text_file.getvalue(), nl=False)
+        say(text_file.getvalue(), nl=False)
     else:
         cells = [columns, *([_rounded(row[name]) for name in columns] for row in rows)]
         left = {
@@ -63,10 +65,10 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
             if not all(isinstance(row[name], int | float | None) for row in rows)
         }
         lines = markdown(cells, left) if style == "markdown" else aligned(cells, left)
-        click.echo("\n".join(lines))
+        say("\n".join(lines))
     if notes:
         to_stderr = style != "table"
-        click.echo(("" if to_stderr else "\n") + "\n".join(notes), err=to_stderr)
+        say(("" if to_stderr else "\n") + "\n".join(notes), err=to_stderr)
 
 
 def in_json(value: object) -> object:
@@ -79,6 +81,8 @@ def in_json(value: object) -> object:
 
 
 def _exact(value: object) -> object:
+    if isinstance(value, str):
+        return for_csv(value)
     return repr(value) if isinstance(value, float) else "" if value is None else value
 
 

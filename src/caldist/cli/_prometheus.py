@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from caldist._util.escaping import for_terminal
+
 if TYPE_CHECKING:
     from caldist.monitoring import Monitor, Step
     from caldist.monitoring.labels import Label
@@ -64,7 +66,7 @@ def _metric(
 
 
 def _escaped(text: str) -> str:
-    return "".join(_ESCAPED.get(letter, letter) for letter in text)
+    return "".join(_ESCAPED.get(letter, letter) for letter in for_terminal(text))
 
 
 def _number(value: float) -> str:

@@ -10,10 +10,12 @@ import json
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob, has_magic
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 
 _JSON_LINES = (".jsonl", ".ndjson")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_SEARCHED = 100  # columns that are looked for by name
 _INSTALL = 'pip install "caldist[engines]"'
 
 
@@ -30,8 +33,8 @@ class Source(Protocol):
 
     columns: list[str]
 
-    def read(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return columns, numeric ones with NaN where a value is missing."""
+    def read(self, names: Sequence[str], rows: int | None = None) -> dict[str, NDArray[Any]]:
+        """Return columns, numeric ones with NaN where a value is missing; or some rows of them."""
         ...
 
 
@@ -80,12 +83,14 @@ class _DuckTables:
         self._relation = open_files(files)
         self.columns = list(self._relation.columns)
 
-    def read(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    def read(self, names: Sequence[str], rows: int | None = None) -> dict[str, NDArray[Any]]:
         import duckdb
 
-        wanted = [duckdb.ColumnExpression(name) for name in dict.fromkeys(names)]
+        table = self._relation if rows is None else self._relation.limit(rows)
         try:
-            found = self._relation.select(*wanted).fetchnumpy()
+            if 0 < len(names) <= _SEARCHED:  # DuckDB looks for each of them among all columns
+                table = table.select(*map(duckdb.ColumnExpression, dict.fromkeys(names)))
+            found = table.fetchnumpy()
         except duckdb.Error as error:
             message = f"the file cannot be read: {error}"
             raise ValueError(message) from error
@@ -122,9 +127,10 @@ class _TextTables:
                 else:
                     yield from _csv_rows(path, file, _DELIMITERS[self._suffix])
 
-    def read(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    def read(self, names: Sequence[str], rows: int | None = None) -> dict[str, NDArray[Any]]:
         try:
-            columns = zip(*([row.get(name) for name in names] for row in self._rows()), strict=True)
+            lines = ([row.get(name) for name in names] for row in islice(self._rows(), rows))
+            columns = zip(*lines, strict=True)
             return {name: _parsed(column) for name, column in zip(names, columns, strict=True)}
         except (csv.Error, UnicodeDecodeError, json.JSONDecodeError) as error:
             message = f"the file cannot be read: {error}"
@@ -138,8 +144,8 @@ def _csv_rows(path: Path, file: IO[str], delimiter: str) -> Iterator[dict[str, A
         delimiter = ";"
     file.seek(0)
     lines = csv.DictReader(file, delimiter=delimiter)
-    names = list(lines.fieldnames or ())
-    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    times = Counter(lines.fieldnames or ())
+    twice = next((name for name, number in times.items() if number > 1), None)
     if twice is not None:
         message = f"{path} has two columns called {twice!r}: rename one."
         raise ValueError(message)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
+from caldist.cli._streams import say
+
 
 @click.command()
 def demo() -> None:
     """Evaluate every measure on six well-known classifiers."""
     from caldist._demo import demo_text
 
-    click.echo(demo_text(), nl=False)
+    say(demo_text(), nl=False)
 
 
 @click.command()
@@ -36,4 +38,4 @@ def paper(*, out: str, only: str | None, quick: bool) -> None:
     from caldist.paper import run
 
     written = run(out, only=only, quick=quick)
-    click.echo(f"{len(written)} files written; open {written[-1]}")
+    say(f"{len(written)} files written; open {written[-1]}")

@@ -12,13 +12,14 @@ from caldist.cli._data import Data, Models
 from caldist.cli._output import format_option, noting, show
 
 if TYPE_CHECKING:
+    from caldist.cli._classes import ClassModels
     from caldist.inference import Comparison
     from caldist.inference._resampling import Resampler
     from caldist.measures._measure import Measure
 
 
 @click.command()
-@_options.data("clusters")
+@_options.data("clusters", "classes")
 @_options.resampling
 @click.option("--measure", default="auto", show_default=True, metavar="NAME", help="The statistic.")
 @click.option(
@@ -42,10 +43,20 @@ def test(
     The p-value is exact in finite samples: how often would calibrated predictions look this bad?
     With --clusters the residuals of whole clusters change sign, which is right for many clusters.
     FILE may be summaries (.npz), each of which is tested; rounding makes their p-values larger.
+    Of several classes --measure is auto, classwise_smooth_ce, kernel_ce, brier_score or top_label.
     """
     from caldist.inference import calibration_test
 
-    models = data.models()
+    models = data.read()
+    if not isinstance(models, Models):
+        if tolerance is not None:
+            message = (
+                "--tolerance was given with several classes, whose test is of perfect calibration: "
+                "caldist measure --require-below decides about the classwise distance."
+            )
+            raise ValueError(message)
+        _test_classes(models, measure, resamples, seed, style)
+        return
     shown, notes = ["measure", "statistic", "pvalue"], []
     if models.are_summaries:
         shown.append("rounding")
@@ -66,8 +77,33 @@ def test(
     show(lines, style, head=head, notes=notes)
 
 
+def _test_classes(models: ClassModels, measure: str, resamples: int, seed: int, style: str) -> None:
+    from caldist.multiclass import calibration_test
+
+    notes = list(models.notes)
+    lines = []
+    for line, rows in models.lines():
+        found = calibration_test(
+            cast("Any", rows),  # checked, which the public types do not speak of
+            cast("Any", None),
+            measure=cast("Any", measure),
+            n_resamples=resamples,
+            rng=seed,
+            progress=sys.stderr.isatty(),
+        )
+        for part in (found, *found.components):
+            shown = {"measure": part.measure, "statistic": part.statistic, "pvalue": part.pvalue}
+            lines.append(line | shown)
+    if measure == "auto":
+        notes.append(
+            "auto is the answer: it combines the others, whose p-values hold one by one only."
+        )
+    head = models.head | {"n_resamples": resamples, "seed": seed}
+    show(lines, style, head=head, notes=notes)
+
+
 @click.command()
-@_options.data("clusters")
+@_options.data("clusters", "classes")
 @_options.confidence
 @_options.resampling
 @click.option("--measure", default="smooth_ce", show_default=True, metavar="NAME")
@@ -85,7 +121,8 @@ def compare(
 
     Gives the difference of a measure for every pair of --score columns, with intervals that hold
     for all pairs at once. Two summaries (.npz) are compared as samples that are independent of each
-    other: before and after, two months.
+    other: before and after, two months. Of several classes each --score is the pattern of a model,
+    and half the sum of smCE over classes is compared.
     """
     from caldist import _validate
     from caldist.inference._resampling import Resampler
@@ -94,7 +131,17 @@ def compare(
     chosen = comparable(measure)
     level = _validate.check_fraction("--confidence-level", confidence_level)
     resampler = Resampler.of(seed, n_resamples=resamples, progress=sys.stderr.isatty())
-    models = data.models()
+    models = data.read()
+    head = models.head | {"n_resamples": resamples, "seed": seed}
+    if not isinstance(models, Models):
+        if chosen.name != "smooth_ce":
+            message = (
+                f"--measure is {chosen}; of several classes smooth_ce of each class is compared: "
+                "leave it out, or pass one class as --score with labels 0 and 1."
+            )
+            raise ValueError(message)
+        _compare_classes(models, level, resampler, head, style)
+        return
     notes: list[str] = []
     with noting(notes):
         found = _pairs(models, chosen, level, resampler)
@@ -118,9 +165,44 @@ def compare(
         | ({"rounding": pair.rounding} if models.are_summaries else {})
         for (first, second), pair in found.items()
     ]
-    head = models.head | {"n_resamples": resamples, "seed": seed}
     head |= {"measure": str(chosen), "confidence_level": level}
     show(lines, style, head=head, notes=notes)
+
+
+def _compare_classes(
+    models: ClassModels,
+    level: float,
+    resampler: Resampler,
+    head: dict[str, object],
+    style: str,
+) -> None:
+    from caldist.multiclass.comparison import paired_models
+    from caldist.multiclass.intervals import warn_if_few
+
+    if len(models.rows) < 2:
+        message = (
+            "name at least two models to compare, each by a pattern: --score 'a_*' --score 'b_*'."
+        )
+        raise ValueError(message)
+    notes = list(models.notes)
+    with noting(notes):
+        warn_if_few(next(iter(models.rows.values())))
+        found = paired_models(models.rows, level, resampler)
+    name = "classwise_smooth_ce"
+    lines = [
+        {
+            "score_a": first,
+            "score_b": second,
+            f"{name}_a": pair.value_a,
+            f"{name}_b": pair.value_b,
+            "difference": pair.difference,
+            "lower": pair.lower,
+            "upper": pair.upper,
+            "pvalue": pair.pvalue,
+        }
+        for (first, second), pair in found.items()
+    ]
+    show(lines, style, head=head | {"measure": name, "confidence_level": level}, notes=notes)
 
 
 def _pairs(

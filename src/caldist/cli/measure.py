@@ -10,10 +10,11 @@ import click
 from caldist.cli import _options
 from caldist.cli._data import Data, Models
 from caldist.cli._output import format_option, noting, show
+from caldist.cli._streams import say
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
-    from caldist.inference import Gate
+    from caldist.inference import Gate, Interval
     from caldist.measures._measure import Measure
 
 _ERROR = 0.05  # of each one-sided limit
@@ -21,11 +22,14 @@ _FAILED, _UNDECIDED = 1, 3
 
 
 @click.command()
-@_options.data("clusters", "by")
+@_options.data("clusters", "by", "classes")
 @click.option(
     "--measures",
     metavar="NAMES",
     help="Names with commas between, or all. By default a few; the output names the others.",
+)
+@click.option(
+    "--each-class", is_flag=True, help="Of several classes: a line for each, the worst first."
 )
 @format_option
 @click.option(
@@ -48,6 +52,7 @@ def measure(
     *,
     data: Data,
     measures: str | None,
+    each_class: bool,
     style: str,
     fail_above: float | None,
     require_below: float | None,
@@ -59,17 +64,33 @@ def measure(
 
     With --fail-above or --require-below lower_limit and upper_limit are shown as well: one-sided
     limits of the population's value, each wrong with probability 5%. They need no random draws.
+
+    Several classes, by a pattern or --classes, have the measures classwise_distance, smooth_ce and
+    kernel_ce; noise is what classwise_distance would be on average if they were calibrated.
     """
     from caldist.measures.evaluation import evaluate
     from caldist.measures.registry import shown_in
 
+    models = data.read()
+    given = {"--fail-above": fail_above, "--require-below": require_below}
+    if not isinstance(models, Models):
+        from caldist.cli import _class_measures
+
+        asked = _class_measures.Asked(measures, _limits_of(given), each_class)
+        found_lines, ends_of_lines = _class_measures.measured(models, asked, style)
+        context.exit(_judged(_class_measures.GATED, found_lines, ends_of_lines, asked.limits))
+    if each_class:
+        message = (
+            "--each-class was given, and there are no classes: name their columns by a pattern, as "
+            "--score 'p_*', or with --classes."
+        )
+        raise ValueError(message)
     chosen = _chosen(measures)
-    limits = _limits(chosen[0], {"--fail-above": fail_above, "--require-below": require_below})
+    limits = _limits(chosen[0], given)
     notes = []
     if measures is None:
         others = [str(other) for other in shown_in("evaluate") if other not in chosen]
         notes.append(f"Left out: {', '.join(others)}. All of them: --measures all")
-    models = data.models()
     with working("measuring"):
         lines = list(models.lines())
         found = [(line, evaluate(rows.joint, measures=chosen)) for line, rows in lines]
@@ -90,7 +111,7 @@ def measure(
                 shown.append(line | {"measure": name} | value.to_dict() | _named(own))
         else:
             shown.append(line | {name: v.value for name, v in values.items()} | _named(ends))
-    if models.are_summaries:
+    if any(rows.joint.radius > 0 for _, rows in lines):
         notes.append(
             "lower and upper contain the value on the rows themselves, before they were rounded to "
             "cells; without them, cells tell nothing about it."
@@ -103,15 +124,19 @@ def _named(ends: Sequence[float | None]) -> dict[str, float | None]:
     return dict(zip(("lower_limit", "upper_limit")[: len(ends)], ends, strict=True))
 
 
-def _limits(measure: Measure[Any], given: dict[str, float | None]) -> dict[str, float]:
-    """Return the options that were given, checked, with a measure that they can be judged by."""
+def _limits_of(given: dict[str, float | None]) -> dict[str, float]:
     from caldist import _validate
 
-    limits = {
+    return {
         option: _validate.check_nonnegative(option, limit)
         for option, limit in given.items()
         if limit is not None
     }
+
+
+def _limits(measure: Measure[Any], given: dict[str, float | None]) -> dict[str, float]:
+    """Return the options that were given, checked, with a measure that they can be judged by."""
+    limits = _limits_of(given)
     if limits and not measure.has_interval:
         message = (
             f"{next(iter(limits))} cannot be judged by {measure}, which has no limits for the "
@@ -134,7 +159,10 @@ def _gates(models: Models, measure: Measure[Any]) -> list[Gate]:
 
 
 def _judged(
-    name: str, lines: Sequence[dict[str, object]], gates: Sequence[Gate], limits: dict[str, float]
+    name: str,
+    lines: Sequence[dict[str, object]],
+    gates: Sequence[Gate | Interval],
+    limits: dict[str, float],
 ) -> int:
     """Say on stderr which lines do not pass, and return the exit code."""
     described = [(_described(line), gate) for line, gate in zip(lines, gates, strict=bool(gates))]
@@ -143,12 +171,12 @@ def _judged(
         above = [(line, gate) for line, gate in described if gate.lower > limit]
         if above:
             what = ", ".join(f"{line} (at least {gate.lower:.6f})" for line, gate in above)
-            click.echo(f"failed: {name} is above {limit:g}, with 95% confidence: {what}", err=True)
+            say(f"failed: {name} is above {limit:g}, with 95% confidence: {what}", err=True)
             code = _FAILED
         unsure = [(line, gate) for line, gate in described if gate.lower <= limit <= gate.upper]
         if unsure and option == "--require-below":
             what = ", ".join(f"{line} (at most {gate.upper:.6f})" for line, gate in unsure)
-            click.echo(
+            say(
                 f"undecided: not enough rows to tell that {name} is below {limit:g}: {what}",
                 err=True,
             )

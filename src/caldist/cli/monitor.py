@@ -16,6 +16,7 @@ from caldist.cli import _options
 from caldist.cli._data import Data, are_summaries
 from caldist.cli._output import in_json, show
 from caldist.cli._source import on_disk
+from caldist.cli._streams import say
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def monitor(
         _show(watched, steps, style, path.stem, notes)
     alarmed = bool(watched.steps) and watched.steps[-1].alarm
     if alarmed:
-        click.echo(_alarm(watched), err=True)
+        say(_alarm(watched), err=True)
     context.exit(_ALARM if alarmed and fail_on_alarm else 0)
 
 
@@ -272,16 +273,16 @@ def _show(watched: Monitor, steps: list[Step], style: str, name: str, notes: lis
     if style == "prometheus":
         from caldist.cli._prometheus import exposition
 
-        click.echo(exposition(watched, name), nl=False)
+        say(exposition(watched, name), nl=False)
     elif style == "json":
         for step in steps:
-            click.echo(json.dumps(in_json(step.to_dict()), allow_nan=False))
+            say(json.dumps(in_json(step.to_dict()), allow_nan=False))
     elif steps:
         lines = [_line(watched, step, every=style == "csv") for step in steps]
         show(lines, style, head={}, notes=notes)
         return
     if notes:
-        click.echo("\n".join(notes), err=True)
+        say("\n".join(notes), err=True)
 
 
 def _line(watched: Monitor, step: Step, *, every: bool) -> dict[str, object]:

@@ -11,6 +11,7 @@ import click
 from caldist.cli import _options
 from caldist.cli._data import Data
 from caldist.cli._output import noting
+from caldist.cli._streams import say
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def repair(
         )
     assert found.map is not None  # noqa: S101 -- only maps made elsewhere may be none
     found.map.save(out)
-    click.echo("\n".join([str(found), *notes]) + f"\n\nwritten to {out}")
+    say("\n".join([str(found), *notes]) + f"\n\nwritten to {out}")
     context.exit(_judged(found, fail_above))
 
 
@@ -95,11 +96,11 @@ def _judged(found: Repair, limit: float | None) -> int:
     if limit is None:
         return 0
     if not found.after:
-        click.echo(f"undecided: no statement is made: {found.reason}", err=True)
+        say(f"undecided: no statement is made: {found.reason}", err=True)
         return _UNDECIDED
     upper = found.after["smooth_ce"].upper
     if upper > limit:
-        click.echo(
+        say(
             f"failed: the smooth calibration error after is only shown to be at most {upper:.6f}, "
             f"not {limit:g}",
             err=True,
@@ -149,7 +150,7 @@ def apply(
             if value:
                 message = f"{name} was given with --sql, which reads no file: leave it out."
                 raise ValueError(message)
-        click.echo(table.to_sql(sql, dialect=dialect))
+        say(table.to_sql(sql, dialect=dialect))
         return
     if not files or score is None or column is None or out is None:
         message = "name a FILE, --score, --column and --out, or print an expression with --sql COL."
@@ -162,4 +163,4 @@ def apply(
         write_with_column(
             paths, source=score, column=column, expression=table.to_sql, out=Path(out)
         )
-    click.echo(f"{out}: {column} from {score} by {table!r}")
+    say(f"{out}: {column} from {score} by {table!r}")

@@ -10,15 +10,20 @@ import click
 
 from caldist.cli import _options
 from caldist.cli._data import Data, Models
+from caldist.cli._streams import say
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from caldist.cli._classes import ClassModels
+    from caldist.data.class_rows import ClassRows
     from caldist.data.rows import Rows
 
 _SUFFIXES = (".html", ".json", ".md")
 
 
 @click.command()
-@_options.data("by", "clusters")
+@_options.data("by", "clusters", "classes")
 @_options.confidence
 @_options.resampling
 @_options.out(
@@ -27,7 +32,8 @@ _SUFFIXES = (".html", ".json", ".md")
 def report(*, data: Data, confidence_level: float, resamples: int, seed: int, out: str) -> None:
     """Write a report: a verdict in words, figures, intervals, tests and sub-groups.
 
-    FILE may be summaries (.npz), each a model of its own.
+    FILE may be summaries (.npz), each a model of its own. With a pattern or --classes the report is
+    about several classes.
     """
     from caldist._util.optional import require
 
@@ -36,7 +42,7 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
     if path.suffix == ".html":  # said now, not after the work
         require("jinja2", extra="report")
         require("matplotlib", extra="report")
-    models = data.models()
+    models = data.read()
     from caldist.reporting import report as make_report  # not needed to refuse
 
     found = make_report(
@@ -53,10 +59,14 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
         found.to_json(path)
     else:
         found.to_markdown(path)
-    click.echo(f"{found}\n\nwritten to {out}")
+    said = "".join(f"{note}\n\n" for note in getattr(models, "notes", ()))
+    say(f"{found}\n\n{said}written to {out}")
 
 
-def _named(models: Models) -> dict[str, Rows]:
-    """Return models with the short names of their files, where these differ."""
+def _named(models: Models | ClassModels) -> Mapping[str, Rows | ClassRows]:
+    """Return models with the short names of their files, or of patterns, where these differ."""
+    if not isinstance(models, Models):
+        stars = {name.replace("*", "").strip("_-. "): rows for name, rows in models.rows.items()}
+        return stars if "" not in stars and len(stars) == len(models.rows) else models.rows
     short = {Path(name).stem: rows for name, rows in models.rows.items()}
     return short if models.are_summaries and len(short) == len(models.rows) else models.rows

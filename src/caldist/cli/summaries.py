@@ -9,6 +9,7 @@ import click
 
 from caldist.cli import _options
 from caldist.cli._data import Data
+from caldist.cli._streams import say
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def summarize(
                 invalid=invalid,
             )
     joint.save(out)
-    click.echo(f"{out}: {joint!r}")
+    say(f"{out}: {joint!r}")
 
 
 @click.command()
@@ -78,7 +79,7 @@ def merge(*, files: tuple[str, ...], out: str) -> None:
             raise TypeError(message)
         joint = _merged(found)
     joint.save(out)
-    click.echo(f"{out}: {joint!r}")
+    say(f"{out}: {joint!r}")
 
 
 def _bits(joint: Joint) -> int | None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-if TYPE_CHECKING:
-    from caldist.certificates import Certificate
+from caldist.cli._streams import say
 
 _HOLDS, _FAILS, _UNREADABLE = 0, 1, 2
 
@@ -18,9 +15,9 @@ _HOLDS, _FAILS, _UNREADABLE = 0, 1, 2
 def verify(context: click.Context, *, files: tuple[str, ...]) -> None:
     """Check the proofs in saved certificates.
 
-    FILE is what the method save of a certificate wrote. Both bounds are computed anew from the
-    distribution and the proof in it. Ends with exit code 1 if a proof does not hold, and with 2 if
-    a file is no certificate; the other files are checked all the same.
+    FILE is what the method save of a certificate wrote, of two classes or of several. Both bounds
+    are computed anew from the data and the proof in it. Ends with exit code 1 if a proof does not
+    hold, and with 2 if a file is no certificate; the other files are checked all the same.
     """
     context.exit(max([_check(name) for name in files]))
 
@@ -33,21 +30,10 @@ def _check(name: str) -> int:
         certificate = Certificate.load(name)
         certificate.verify()
     except CertificateError as error:
-        click.echo(f"{name}: {error}", err=True)
+        say(f"{name}: {error}", err=True)
         return _FAILS
     except (OSError, ValueError) as error:
-        click.echo(str(error), err=True)
+        say(str(error), err=True)
         return _UNREADABLE
-    click.echo(f"{name}: {_described(certificate)}: the proof holds")
+    say(f"{name}: {certificate}: the proof holds")
     return _HOLDS
-
-
-def _described(certificate: Certificate) -> str:
-    rows = certificate.joint.n_rows
-    of = "an unknown number of rows" if rows is None else f"{rows:,} rows"
-    if certificate.joint.radius > 0:
-        of += f", their predictions rounded by at most {certificate.joint.radius:.3g} on average"
-    return (
-        f"{certificate.measure} is {certificate.value!r}, at least {certificate.lower!r}, "
-        f"at most {certificate.upper!r}, of {of}"
-    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +23,7 @@ Classes = Sequence[Hashable]
 # four decimals loses, far less than logits or independent scores do.
 ROW_SUM_TOLERANCE = 1e-2
 
-_EXACT = 1e-12  # what the sum of a row of double precision may miss 1 by; more is divided out
+EXACT_SUM = 1e-12  # what the sum of a row of double precision may miss 1 by; more is divided out
 _SAME = 1e-9  # by how much, in proportion, totals of summaries of the same rows may differ
 _BLOCK = 16  # columns that are taken from a matrix at once
 
@@ -56,8 +57,8 @@ class ClassRows:
     ) -> None:
         self.label, self.names, self.weight, self.library = label, names, weight, library
         self._matrix = matrix
-        total = matrix.sum(axis=1, dtype=np.float64)
-        off = np.abs(total - 1) > _EXACT
+        total = _row_sums(matrix)
+        off = np.abs(total - 1) > EXACT_SUM
         self._total = np.where(off, total, 1.0) if off.any() else None
 
     @classmethod
@@ -90,8 +91,9 @@ class ClassRows:
                 "y_prob is None: pass a matrix, with a row per example and a column per class."
             )
             raise TypeError(message)
-        matrix = probability_matrix(y_prob)
+        matrix = matrix_beside(y_true, y_prob)
         names = class_names(classes, matrix.shape[1])
+        _check_columns(y_prob, names)
         if classes is None:
             hint = " For other labels pass classes=[…], in the order of the columns."
             label = class_numbers(y_true, matrix.shape[0], matrix.shape[1], hint)
@@ -283,8 +285,12 @@ def class_names(classes: Classes | None, size: int) -> list[Any]:
     """Return what the columns are called."""
     if classes is None:
         return list(range(size))
-    if isinstance(classes, str | bytes | Mapping) or not hasattr(classes, "__iter__"):
-        message = f"classes is {_validate.show(classes)}; it must list {size} classes."
+    unordered = isinstance(classes, str | bytes | Mapping | AbstractSet)
+    if unordered or not hasattr(classes, "__iter__"):
+        message = (
+            f"classes is {_validate.show(classes)}; it must be a list of {size} classes, in the "
+            "order of the columns of y_prob."
+        )
         raise TypeError(message)
     names = [item.item() if isinstance(item, np.generic) else item for item in classes]
     for at, name in enumerate(names):
@@ -302,15 +308,47 @@ def class_names(classes: Classes | None, size: int) -> list[Any]:
     return names
 
 
+def _check_columns(y_prob: object, names: list[Any]) -> None:
+    """Raise for a frame whose columns are called as the classes, and stand in another order."""
+    columns = getattr(y_prob, "column_names", getattr(y_prob, "columns", None))
+    if columns is None or not all(isinstance(name, Hashable) for name in columns):
+        return
+    found = [name.item() if isinstance(name, np.generic) else name for name in columns]
+    if found != names and set(found) == set(names):
+        message = (
+            f"y_prob has the columns {_validate.show(found)} and the classes are "
+            f"{_validate.show(names)}, the same in another order. Columns count by their place: "
+            "reorder one of them."
+        )
+        raise ValueError(message)
+
+
 def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Integers:
     """Return labels that are the numbers of their classes."""
-    array = _validate.real_vector(y_true, "y_true")
+    try:
+        array = _validate.real_array(y_true, "y_true")
+    except TypeError as error:
+        if not hint or not _has_text(y_true):
+            raise
+        message = f"{error}{hint}"
+        raise TypeError(message) from None
+    if array.ndim == 2 and 1 not in array.shape:
+        message = (
+            f"y_true has shape {array.shape}; it must be one-dimensional, a class per row. If it "
+            "is 1 at the true class and 0 at the others, pass y_true.argmax(axis=1)."
+        )
+        raise ValueError(message)
+    array = _validate.real_vector(array, "y_true")
     _validate.check_size("y_true", array.size, "y_prob", size)
     bad = ~((array >= 0) & (array < count) & (np.floor(array) == array))
     if bad.any():
         why = f"with {count} columns a class is an integer from 0 to {count - 1}.{hint}"
         _validate.fail("y_true", array, bad, why)
     return array.astype(np.int64)
+
+
+def _has_text(values: object) -> bool:
+    return isinstance(values, Iterable) and any(isinstance(item, str | bytes) for item in values)
 
 
 def _named_numbers(y_true: object, size: int, names: list[Any]) -> Integers:
@@ -328,6 +366,40 @@ def _named_numbers(y_true: object, size: int, names: list[Any]) -> Integers:
     return result
 
 
+def matrix_beside(y_true: object, y_prob: object) -> NDArray[Any]:
+    """Return the matrix of probabilities, or say that it stands in the place of the labels."""
+    try:
+        return probability_matrix(y_prob)
+    except (TypeError, ValueError):
+        fail_if_swapped(y_true, y_prob)
+        raise
+
+
+def fail_if_swapped(
+    y_true: object,
+    y_prob: object,
+    names: tuple[str, str] = ("y_true", "y_prob"),
+    order: str = "(y_true, y_prob)",
+) -> None:
+    """Raise where the shapes are those of a matrix for labels and of labels for a matrix."""
+    true, prob = _shape(y_true), _shape(y_prob)
+    if len(true) == 2 and len(prob) == 1 and true[0] == prob[0]:
+        message = (
+            f"{names[0]} has shape {true} and {names[1]} has shape {prob}: they look swapped, as "
+            f"the matrix, with a row per example and a column per class, is {names[1]}. The order "
+            f"is {order}."
+        )
+        raise ValueError(message)
+
+
+def _shape(values: Any) -> tuple[int, ...]:
+    """Return the shape of what may be no array; () where it has none."""
+    try:
+        return tuple(np.shape(values))
+    except (TypeError, ValueError):  # rows of several lengths
+        return ()
+
+
 def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
     """Return a matrix with a row per example and a column per class, rows summing to 1.
 
@@ -337,24 +409,30 @@ def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
     if array.ndim != 2:
         message = (
             f"{name} has shape {array.shape}; a matrix is needed, with a row per example and a "
-            "column per class. For one column of probabilities use the binary measures directly."
+            "column per class. For one column of probabilities use the binary measures directly. "
+            "The order is (y_true, y_prob)."
         )
         raise ValueError(message)
-    if array.shape[0] == 0:
-        message = f"{name} is empty: at least one row is needed."
+    if array.size == 0:
+        message = f"{name} is empty, of shape {array.shape}: at least one row is needed."
         raise ValueError(message)
-    if array.shape[1] < 2:
-        message = f"{name} has {array.shape[1]} columns; a column per class needs at least two."
+    if array.shape[1] == 1:
+        message = (
+            f"{name} has 1 column; a column per class is needed, two or more. For one column of "
+            "probabilities use the binary measures directly."
+        )
         raise ValueError(message)
     if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
         bad = ~((array >= 0) & (array <= 1))
         row, column = divmod(_validate.first(bad.ravel()), bad.shape[1])
-        message = (
-            f"{name}[{row}, {column}] is {_validate.show(array[row, column])}: a probability lies "
-            "between 0 and 1. If these are logits, apply the softmax first."
+        why = (
+            "drop or fill the rows without a prediction."
+            if np.isnan(array[row, column])
+            else "a probability lies between 0 and 1. If these are logits, apply the softmax first."
         )
+        message = f"{name}[{row}, {column}] is {_validate.show(array[row, column])}: {why}"
         raise ValueError(message)
-    total = array.sum(axis=1, dtype=np.float64)
+    total = _row_sums(array)
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE
     if off.any():
         row = _validate.first(off)
@@ -364,3 +442,13 @@ def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
         )
         raise ValueError(message)
     return array
+
+
+def _row_sums(matrix: NDArray[Any]) -> Vector:
+    """Return the sum of each row; few columns are added up by themselves, which is faster."""
+    if matrix.shape[1] > _BLOCK:
+        return np.asarray(matrix.sum(axis=1, dtype=np.float64))
+    total = matrix[:, 0].astype(np.float64)
+    for column in range(1, matrix.shape[1]):
+        total += matrix[:, column]
+    return total

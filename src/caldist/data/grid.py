@@ -14,6 +14,7 @@ What flooring loses is bounded: a place is at most one unit too small per row, a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -34,6 +35,7 @@ _FEW_CELLS = 2**18  # from there on cells without rows are worth avoiding
 _SQUARES = ("square0", "square1")
 _ROUNDED = 1e-9  # what sums of weights may be off by, relative to their size
 _TINY = np.finfo(np.float64).tiny  # squares below it have lost digits
+_FAINT = 2.0**-960  # total weights below it have parts that lose digits
 
 Cells = NDArray[np.int64]
 Sums = NDArray[Any]  # int64, or float64 with weights
@@ -95,6 +97,23 @@ class Grid:
     def is_integer(self) -> bool:
         """Whether the sums are of integers: no row had a weight."""
         return self.count0.dtype.kind == "i"
+
+    @property
+    def scaled(self) -> Grid:
+        """The same rows with weights whose parts keep their digits: times a power of two.
+
+        Shares of the total do not change by it. Only weights near the least float need it.
+        """
+        total = 1.0 if self.is_integer else float(self.count0.sum() + self.count1.sum())
+        if total == 0 or total >= _FAINT:
+            return self
+        power = -math.frexp(total)[1]
+        # Twice, as 2^1074 is no float. Their squares have vanished, and stay 0.
+        half, rest = 2.0 ** (power // 2), 2.0 ** (power - power // 2)
+        sums = self.arrays()
+        cell = sums.pop("cell")
+        sums = {name: part * half * rest for name, part in sums.items()}
+        return Grid(self.bits, cell, **sums, n_rows=self.n_rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grid):
@@ -234,6 +253,8 @@ class Grid:
         Rows with weights are drawn as those of equal weight that have the same standard error; of
         these it speaks. It is 1 where their number is not known.
         """
+        if self.scaled is not self:
+            return self.scaled.drawing_error
         rows = self._effective_rows()
         if rows is None:
             return 1.0
@@ -288,7 +309,8 @@ class Grid:
                         carry = (2 * (odd & place) + (square & 3)) >> 2
                         kept = (count << (PLACE_BITS - 2)) + (place >> 1)
                         sums[f"square{label}"] = odd * kept + (square >> 2) + carry
-                else:
+                    continue
+                with np.errstate(over="ignore", invalid="ignore"):  # what is infinite is refused
                     sums[f"place{label}"] = (odd * count * _UNIT + place) / 2
                     if square is not None:
                         sums[f"square{label}"] = (odd * (count * _UNIT + 2 * place) + square) / 4
@@ -482,8 +504,10 @@ def _check_consistent(bits: int, cell: Vector, sums: dict[str, Sums], label: str
     rounded = count.dtype.kind == "f"  # sums of weights are
     slack = _ROUNDED if rounded else 0.0
     # A fraction is less than 1, and 0 in the cell of v = 1.
-    largest = np.where(cell == 2**bits, 0.0, np.maximum(count * _UNIT - (not rounded), 0.0))
-    if (excess := place > largest * (1 + slack)).any():
+    with np.errstate(over="ignore"):
+        largest = np.where(cell == 2**bits, 0.0, np.maximum(count * _UNIT - (not rounded), 0.0))
+        bound = largest * (1 + slack)
+    if (excess := place > bound).any():
         at = _validate.first(excess)
         why = f"more than {largest[at]:.0f} for {count[at]} rows in cell {cell[at]}: {apart}"
         _validate.fail(f"place{label}", place, excess, why)
@@ -495,7 +519,8 @@ def _check_consistent(bits: int, cell: Vector, sums: dict[str, Sums], label: str
         _validate.fail(f"square{label}", square, excess, why)
     mean = np.divide(place, count, out=np.zeros(count.size), where=count > 0)
     # The mean of squares is at least the square of the mean; flooring loses up to two units a row.
-    lacking = square + (2 + 1e-5) * count < place * (mean / _UNIT) * (1 - 1e-9)
+    with np.errstate(over="ignore"):
+        lacking = square + (2 + 1e-5) * count < place * (mean / _UNIT) * (1 - 1e-9)
     if lacking.any():
         why = f"too few for place{label} over count{label} rows: {apart}"
         _validate.fail(f"square{label}", square, lacking, why)

@@ -217,10 +217,10 @@ class Joint:
     @classmethod
     def _from_grid(cls, grid: Grid, invalid: Mapping[str, int] | None = None) -> Joint:
         count0, count1 = (np.asarray(count, np.float64) for count in (grid.count0, grid.count1))
-        total = float(count0.sum() + count1.sum())
-        move0, move1 = grid.moves
+        total = float(grid.scaled.count0.sum() + grid.scaled.count1.sum())
+        move0, move1 = grid.scaled.moves
         return cls(
-            grid.centres(),
+            grid.scaled.centres(),
             count0,
             count1,
             n_rows=grid.n_rows,
@@ -336,6 +336,13 @@ class Joint:
             )
             raise ValueError(message)
         return self.total
+
+    @property
+    def scaled(self) -> Joint:
+        """The same distribution with masses that parts of cells can be taken of: see the grid's."""
+        if self.grid is None or self.grid.scaled is self.grid:
+            return self
+        return self._from_grid(self.grid.scaled, self.invalid)
 
     def normalized(self) -> tuple[Vector, Vector]:
         """Return the masses of label 0 and label 1, divided by the total."""

@@ -384,13 +384,26 @@ def models_of(
     if not isinstance(y_prob, Mapping):
         rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
         return {default if name is None else name: rows}
-    label, predictions = _validate.models(y_true, y_prob)
+    called = _validate.called(y_prob)
+    models = paired_rows(y_true, called, sample_weight=sample_weight, clusters=clusters)
+    return dict(zip(y_prob, models, strict=True))
+
+
+def paired_rows(
+    y_true: ArrayLike,
+    predictions: Mapping[str, Any],
+    *,
+    sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+) -> list[Rows]:
+    """Return the rows of models on the same labels, from predictions by what messages call them."""
+    label, clean = _validate.named_inputs(y_true, predictions)
     weight = None if sample_weight is None else _validate.weights(sample_weight, label.size)
     code, number = _codes(clusters, label.size)
-    return {
-        key: Rows(label, prediction, weight, code, number, library=library_of(y_prob[key]))
-        for key, prediction in predictions.items()
-    }
+    return [
+        Rows(label, prediction, weight, code, number, library=library_of(given))
+        for prediction, given in zip(clean, predictions.values(), strict=True)
+    ]
 
 
 def _summaries(joints: Mapping[Any, Any]) -> dict[str, Rows]:

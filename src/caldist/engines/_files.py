@@ -181,6 +181,12 @@ def _suffix(name: str) -> str:
 
 def _kind(names: list[str]) -> str:
     for name in names:
+        if _suffix(name) == ".npz":
+            message = (
+                f"{name!r} is a summary by its name, and has no rows: pass the table that it was "
+                "made of, or read it with caldist.Joint.load."
+            )
+            raise ValueError(message)
         if _suffix(name) not in _READERS:
             kinds = ", ".join(_READERS)
             message = f"{name!r} is of an unknown kind: its name must end in one of {kinds}."

@@ -61,6 +61,7 @@ class Cells:
 
     def _merged(self, dealt: Dealt) -> tuple[float, float]:
         """Return the mean cost and error over pairs of folds, on which cells are merged."""
+        dealt = dealt.once
         edge = np.append(self.start, self.units.prediction.size)
         values, errors = [], []
         for pair in combinations(range(FOLDS), 2):

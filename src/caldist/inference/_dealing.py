@@ -38,6 +38,26 @@ class Dealt:
         """The share of the rows in each fold, a row for each dealing."""
         return np.array([np.bincount(fold, self.units.mass, FOLDS) for fold in self.fold])
 
+    @cached_property
+    def once(self) -> Dealt:
+        """The first dealing alone: parts that only a later one has cut are whole again."""
+        units, fold = self.units, self.fold[:1]
+        if len(self.fold) == 1 or units.cluster is not None:
+            return Dealt(units, fold)
+        keys = (units.place, units.label, units.share, fold[0])
+        start = np.flatnonzero(np.append(True, np.any([np.diff(key) != 0 for key in keys], axis=0)))
+        if start.size == units.place.size:
+            return Dealt(units, fold)
+        whole = replace(
+            units,
+            place=units.place[start],
+            label=units.label[start],
+            count=np.add.reduceat(units.count, start),
+            share=units.share[start],
+            mass=np.add.reduceat(units.mass, start),
+        )
+        return Dealt(whole, fold[:, start])
+
     def part(self, inside: NDArray[np.bool_]) -> tuple[Units, float] | None:
         """Return some of the units with their shares made to add up to 1, and what they were."""
         units = self.units

@@ -28,7 +28,7 @@ class PopulationBracket(DistanceBracket):
         return (
             f"With {100 * self.confidence_level:g}% confidence, the distance to calibration of the "
             f"population is at least {self.lower:.4g} and at most {self.upper:.4g}, whatever is "
-            "behind the predictions."
+            f"behind the predictions.{self._rounded}"
         )
 
 
@@ -132,5 +132,6 @@ def population_bracket(
         lower_measure=lower_distance.name,
         upper_measure=upper_distance.name,
         confidence_level=confidence_level,
+        rounding=joint.radius,
         library=rows.library,
     )

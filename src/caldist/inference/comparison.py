@@ -10,11 +10,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist._util.frames import library_of
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist.data.joint import Joint
-from caldist.data.rows import Rows, models_of, refuse_beside_joint
+from caldist.data.rows import Rows, models_of, paired_rows, refuse_beside_joint
 from caldist.inference._differences import (
     PARTS,
     Differences,
@@ -211,13 +210,12 @@ def compare(
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
         pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters)
         return independent_comparison(pair, chosen, confidence_level, resampler)
-    label, predictions = _validate.named_inputs(
-        y_true, {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
-    )
-    named = dict(zip("ab", predictions, strict=True))
-    models = models_of(label, named, sample_weight=sample_weight, clusters=clusters)
-    library = library_of(y_prob_a)
-    return paired_comparisons(models, chosen, confidence_level, resampler, library)["a", "b"]
+    called = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
+    rows = paired_rows(y_true, called, sample_weight=sample_weight, clusters=clusters)
+    models = dict(zip("ab", rows, strict=True))
+    return paired_comparisons(models, chosen, confidence_level, resampler, rows[0].library)[
+        "a", "b"
+    ]
 
 
 def compare_all(
@@ -310,13 +308,12 @@ def compare_all(
     if len(models) < 2:
         message = "y_prob has only one model; at least two are needed to compare."
         raise ValueError(message)
-    library = next(iter(models.values())).library
+    first, *others = models
+    library = models[first].library
     pairs = paired_comparisons(models, chosen, confidence_level, resampler, library)
-    first = next(iter(models))
-    values = {name: pairs[first, name].value_b for name in list(models)[1:]}
-    values = {first: next(iter(pairs.values())).value_a, **values}
-    made = next(iter(pairs.values())).n_resamples
-    return Comparisons(values, pairs, str(chosen), confidence_level, made, library)
+    one = pairs[first, others[0]]
+    values = {first: one.value_a, **{name: pairs[first, name].value_b for name in others}}
+    return Comparisons(values, pairs, one.measure, confidence_level, one.n_resamples, library)
 
 
 def paired_comparisons(

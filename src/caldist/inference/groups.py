@@ -110,6 +110,10 @@ class GroupEvaluation(Result):
         lines = aligned(rows, left={0, len(rows[0]) - 1})
         level = f"{100 * self.confidence_level:g}%"
         lines.append(f"Intervals: {level} each. p-values: adjusted for all groups.")
+        if any(
+            interval.rounding != 0 for group in self.groups for interval in group.intervals.values()
+        ):
+            lines.append("Both allow for the rounding of the predictions.")
         return "\n".join(lines)
 
 

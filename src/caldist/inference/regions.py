@@ -42,6 +42,13 @@ class Region(Result):
     share: float
     library: str | None = field(default=None, compare=False, repr=False)
 
+    def __str__(self) -> str:
+        way = "high" if self.too_high else "low"
+        return (
+            f"Predictions from {self.lower:.4g} to {self.upper:.4g}, {100 * self.share:.3g}% of "
+            f"the rows, are too {way} by {abs(self.gap):.2g} on average"
+        )
+
     @property
     def too_high(self) -> bool:
         """Whether the predictions exceed the frequency of label 1."""

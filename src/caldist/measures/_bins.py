@@ -14,6 +14,7 @@ from caldist.kernels._arrays import prefix_sums
 Strategy = Literal["uniform", "quantile"]
 
 _EXACT = 2.0**53  # up to here every whole number is a double
+_EPSILON = 2.0**-52  # a sum of n numbers that are not negative is off by at most n times that
 
 
 def equal_mass_starts(mass: NDArray[Any], n_bins: int) -> NDArray[np.intp]:
@@ -21,8 +22,9 @@ def equal_mass_starts(mass: NDArray[Any], n_bins: int) -> NDArray[np.intp]:
 
     Bin k starts at the least point with at least the share k/n_bins of the mass below it. Whole
     masses, as numbers of rows are, are compared as integers: k n rows against n_bins times those
-    below. Others are scaled by a power of two, so that no product overflows; sums of theirs are
-    rounded, as sums are. Time and memory do not depend on ``n_bins``.
+    below. Others are scaled by a power of two, so that no product overflows. Sums of theirs are
+    rounded, and a share that is k/n_bins up to that counts as k/n_bins: equal weights make the
+    bins that numbers of rows make. Time and memory do not depend on ``n_bins``.
     """
     total = float(mass.sum())
     if total <= _EXACT and (mass == np.rint(mass)).all():
@@ -34,11 +36,10 @@ def equal_mass_starts(mass: NDArray[Any], n_bins: int) -> NDArray[np.intp]:
         place = below[:-1] * n_bins // rows
     else:
         below = prefix_sums(np.ldexp(mass, -math.frexp(total)[1]))
-        share, whole = below[:-1] * n_bins, below[-1]
-        place = np.floor(share / whole)
-        # The quotient may round up to a whole number, or down below one, that the share is not.
-        place -= place * whole > share
-        place += (place + 1) * whole <= share
+        share = below[:-1] * n_bins / below[-1]
+        nearest = np.rint(share)
+        rounded = np.abs(share - nearest) <= mass.size * _EPSILON * share
+        place = np.where(rounded, nearest, np.floor(share))
     return np.append(0, np.flatnonzero(place[1:] != place[:-1]) + 1)
 
 

@@ -25,7 +25,7 @@ from caldist.measures._norm import Norm
 
 if TYPE_CHECKING:
     from caldist._properties.claims import Entry
-    from caldist.certificates import Certificate
+    from caldist.certificates import JointCertificate
     from caldist.inference._limits import Limits
 
 P = ParamSpec("P")
@@ -103,6 +103,9 @@ class Facts:
     encloses
         Joint to the value and what it certifies on these rows, below and above, or None where it
         certifies nothing; None for a value that is exact.
+    above_distance
+        Whether its value is never below the distance to calibration of the rows, whatever lies
+        behind them: the least of these is the upper end of the bracket.
     rounding
         (joint, value) to what the value on the unrounded predictions lies between, or None where
         it moves without bound.
@@ -143,6 +146,7 @@ class Facts:
     position: int = 1000
     shown_in: Collection[str] = ()
     encloses: Callable[..., tuple[float, float | None, float | None]] | None = None
+    above_distance: bool = False
     rounding: Callable[..., Ends | None] | None = None
     flips: bool = True
     floor: float = 0.0
@@ -157,7 +161,7 @@ class Facts:
     no_comparison: str = NO_LAW
     no_test: str = ""
     worst: Worst | None = None
-    certify: Callable[..., Certificate] | None = None
+    certify: Callable[..., JointCertificate] | None = None
     properties: Callable[[], Entries] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
 
@@ -276,7 +280,7 @@ class Measure(Generic[P]):
             return value, value
         if self.facts.rounding is None:
             return None
-        ends = self.facts.rounding(joint, value, **self.options)
+        ends = self.facts.rounding(joint.scaled, value, **self.options)
         return None if ends is None else (max(self.facts.floor, ends[0]), ends[1])
 
     @property

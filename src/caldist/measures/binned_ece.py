@@ -18,6 +18,7 @@ _OF_BINS = (
     "its interval would speak of the bins and not of the predictions. Use "
     "measure='random_interval_ce', which averages over all places of the bins."
 )
+_BINS = 20  # the default
 MOST_BINS = 10_000_000  # whose edges are held in memory
 
 
@@ -68,7 +69,7 @@ def binned_ece(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
     *,
-    n_bins: int = 20,
+    n_bins: int = _BINS,
     strategy: Strategy = "uniform",
     edges: ArrayLike | None = None,
     add_width: bool = False,
@@ -98,12 +99,12 @@ def binned_ece(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     n_bins : int
-        How many bins; not used when ``edges`` are given.
+        How many bins.
     strategy : "uniform" or "quantile"
         Bins of equal width, or of equal mass as far as ties allow: bin k starts at the least
         prediction with at least the share k/n_bins of the mass below it.
     edges : array-like, optional
-        Increasing bin edges that cover all predictions.
+        Increasing bin edges that cover all predictions, in place of ``n_bins`` and ``strategy``.
     add_width : bool
         Add the average bin width, weighted by mass: the paper's binnedECEw.
     sample_weight : array-like, optional
@@ -122,7 +123,12 @@ def binned_ece(
     rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight)
     uniform = False
     if edges is not None:
-        edges = _check_edges(edges, rows)
+        try:
+            _refuse_beside_edges(n_bins, strategy)
+            edges = _check_edges(edges, rows)
+        except (TypeError, ValueError):
+            rows.check()  # what is wrong with the rows is said first
+            raise
     elif strategy == "uniform":
         # k/n is the double nearest to the edge, as the reader of 0.15 expects; k*(1/n) is not.
         edges, uniform = np.arange(n_bins + 1) / n_bins, True
@@ -139,15 +145,14 @@ def binned_ece(
     return value
 
 
+def _refuse_beside_edges(n_bins: int, strategy: str) -> None:
+    for name, value, usual in (("n_bins", n_bins, _BINS), ("strategy", strategy, "uniform")):
+        if value != usual:
+            message = f"{name} is {value!r}, but edges say which bins there are: leave {name} out."
+            raise ValueError(message)
+
+
 def _check_edges(edges: ArrayLike, rows: Rows) -> Vector:
-    try:
-        return _checked_edges(edges, rows)
-    except (TypeError, ValueError):
-        rows.check()  # what is wrong with the rows is said first
-        raise
-
-
-def _checked_edges(edges: ArrayLike, rows: Rows) -> Vector:
     values = _validate.real_vector(edges, "edges").astype(np.float64)
     if values.size < 2:
         message = f"edges has {values.size} value; one bin needs two."

@@ -9,15 +9,12 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._util.results import Result
-from caldist.certificates import Certificate
+from caldist.certificates import JointCertificate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures._measure import Measure
-from caldist.measures.interval_ce import interval_ce
 from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
 from caldist.measures.registry import all_measures, find
-from caldist.measures.surrogate_interval_ce import surrogate_interval_ce
-from caldist.measures.upper_distance import upper_distance
 
 
 def certify(
@@ -28,7 +25,7 @@ def certify(
     tol: float = TOLERANCE,
     sample_weight: ArrayLike | None = None,
     progress: bool = False,
-) -> Certificate:
+) -> JointCertificate:
     """Return a measure's value with bounds and a proof that anyone can re-check.
 
     Parameters
@@ -51,7 +48,7 @@ def certify(
 
     Returns
     -------
-    Certificate
+    caldist.certificates.JointCertificate
         With ``value``, ``lower``, ``upper``, ``gap``, ``joint`` and the proof arrays. Its method
         ``verify()`` checks them with code of its own and raises ``CertificateError`` if they do
         not hold.
@@ -77,19 +74,29 @@ def certify(
 
 @dataclass(frozen=True)
 class DistanceBracket(Result):
-    """Certain bounds on the distance to calibration, and the measure that proves each."""
+    """Certain bounds on the distance to calibration, and the measure that proves each.
+
+    ``rounding`` is how far predictions were rounded, on average at most; the bounds allow for it.
+    """
 
     lower: float
     upper: float
     lower_measure: str
     upper_measure: str
+    rounding: float = field(default=0.0, kw_only=True)
     library: str | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __str__(self) -> str:
         return (
             f"The distance to calibration of these rows is at least {self.lower:.4g} and at most "
-            f"{self.upper:.4g}, whatever is behind the predictions."
+            f"{self.upper:.4g}, whatever is behind the predictions.{self._rounded}"
         )
+
+    @property
+    def _rounded(self) -> str:
+        if self.rounding == 0:
+            return ""
+        return f" This allows for their rounding, by {self.rounding:.2g} on average at most."
 
 
 def sample_bracket(joint: Joint, *, tol: float) -> DistanceBracket:
@@ -100,7 +107,8 @@ def sample_bracket(joint: Joint, *, tol: float) -> DistanceBracket:
     """
     above = {
         measure.name: measure(joint) + joint.radius
-        for measure in (upper_distance, interval_ce, surrogate_interval_ce)
+        for measure in all_measures().values()
+        if measure.facts.above_distance
     }
     best = min(above, key=lambda name: above[name])
     below = lower_distance.using(tol=tol)
@@ -108,4 +116,5 @@ def sample_bracket(joint: Joint, *, tol: float) -> DistanceBracket:
     if joint.radius > 0:
         ends = below.rounding(joint, certain)
         certain = certain if ends is None else max(0.0, ends[0])
-    return DistanceBracket(min(certain, above[best]), above[best], below.name, best)
+    lower, upper = min(certain, above[best]), above[best]
+    return DistanceBracket(lower, upper, below.name, best, rounding=joint.radius)

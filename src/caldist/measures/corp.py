@@ -44,6 +44,7 @@ class Corp(Result):
     uncertainty: float
     curve_prediction: Vector = field(repr=False)
     curve_value: Vector = field(repr=False)
+    library: str | None = field(default=None, compare=False, repr=False)
 
 
 def corp(
@@ -106,7 +107,8 @@ def corp(
     Corp(score=0.15625, miscalibration=0.03125, discrimination=0.125, uncertainty=0.25)
     """
     _validate.check_choice("score", score, ("brier", "log"))
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight).joint
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight)
+    joint = rows.joint
     # Not normalised: shares of weights of very different size could vanish. Weights close to the
     # least positive number are scaled up, by a power of two.
     scale = 2.0**500 if joint.total < 2.0**-500 else 1.0
@@ -129,6 +131,7 @@ def corp(
         uncertainty=uncertainty,
         curve_prediction=joint.prediction,
         curve_value=np.repeat(value, np.diff(start, append=joint.prediction.size)),
+        library=rows.library,
     )
 
 

@@ -48,6 +48,7 @@ def _properties() -> Entries:
     summary="best binned error plus average bin width",
     position=50,
     shown_in=("evaluate", "report"),
+    above_distance=True,
     interval=_interval,
     no_comparison=NOT_A_NORM,
     properties=_properties,

@@ -116,6 +116,7 @@ def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float 
     position=60,
     shown_in=("evaluate",),
     encloses=_encloses,
+    above_distance=True,
     rounding=_rounding_bounds,
     interval=_interval,
     no_comparison=NOT_A_NORM,

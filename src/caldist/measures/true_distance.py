@@ -19,6 +19,7 @@ from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.upper_distance import best_map, upper_distance
 
 _LARGEST_ORDER = 16  # beyond it powers of small distances vanish
+_LEAST = 2.0**-960  # of a point's share: parts of less lose digits, and vanish
 _LATTICE = 200  # points with labels 0 and 1 for which the lattice is still quick
 
 
@@ -178,8 +179,9 @@ def _check(
     if mass is None:
         return mean, value, np.full(value.size, 1 / value.size)
     share = _validate.weights(mass, value.size, "mass")
-    kept = share > 0
-    return mean[kept], value[kept], share[kept] / share.sum()
+    share = share / share.sum()
+    kept = share >= _LEAST  # others move the distance by less than its rounding, or are 0
+    return mean[kept], value[kept], share[kept]
 
 
 def _group_distance(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._kernels import partition
 from caldist._util.progress import bounds_bar
+from caldist._util.threads import thread_count
 from caldist._util.types import Integers, Vector
 from caldist.certificates import UpperCertificate
 from caldist.data.joint import Joint
@@ -91,6 +93,7 @@ def _properties() -> Entries:
     position=40,
     shown_in=("evaluate", "measure", "report"),
     encloses=_encloses,
+    above_distance=True,
     rounding=_rounding_bounds,
     flips=False,  # where it is a bound, the search may end elsewhere
     no_interval=SMEARED,
@@ -213,28 +216,30 @@ def _contiguous(
 
     The partition behind intCE keeps the result from ever exceeding intCE. It is not needed where
     intCE is larger than the value, by more than rounding can account for. What the search has after
-    its first level is enough to see that, so a second core looks while the search goes on.
+    its first level is enough to see that, so a second core, if it may be used, looks while the
+    search goes on.
     """
     if mass0.size <= _grouping_search.ALL_CUTS:  # the search has no levels: nothing to do meanwhile
         value, first = _grouping_search.search(joint.prediction, mass0, mass1)
         return _numbers(first, mass0.size), interval_groups_below(joint, value * _ROUNDING)
 
-    from concurrent.futures import Future, ThreadPoolExecutor  # slow to import
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
 
     with (
         ThreadPoolExecutor(max_workers=1) as pool,
         bounds_bar("upper distance", show=progress) as report,
     ):
-        interval: list[Future[Integers | None]] = []
+        interval: list[Callable[[], Integers | None]] = []
 
         def level_done(lower: float, upper: float) -> None:
             if not interval:
-                interval.append(pool.submit(interval_groups_below, joint, upper * _ROUNDING))
+                look = partial(interval_groups_below, joint, upper * _ROUNDING)
+                interval.append(look if thread_count() == 1 else pool.submit(look).result)
             if report is not None:
                 report(lower, upper)
 
         _, first = _grouping_search.search(joint.prediction, mass0, mass1, level_done)
-        return _numbers(first, mass0.size), interval[0].result()
+        return _numbers(first, mass0.size), interval[0]()
 
 
 def nearest_known(known: Vector, prediction: Vector) -> NDArray[np.int64]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.frames import library_of
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.monitoring import state_files
@@ -167,6 +168,7 @@ class Monitor:
         alarmed = bool(state.steps) and state.steps[-1].alarm
         labels = [*state.labels, clean]
         step, peaks = self._step(labels, streams, state.peaks, rows, alarmed=alarmed)
+        step = replace(step, library=library_of(y_prob))
         self._state = State(labels, state.floor, streams, peaks, [*state.steps, step])
         return step
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from caldist._util.escaping import for_line
 from caldist._util.frames import frame
-from caldist._util.results import Result, plain
+from caldist._util.results import Result
 from caldist.monitoring.experts import FAMILIES
 from caldist.monitoring.labels import Label
 
@@ -64,10 +65,11 @@ class Step(Result):
     kind: Mapping[str, float]
     n_rows: int
     by: Mapping[Any, Step] = field(default_factory=dict)
+    library: str | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python values, ready for JSON; dates in ISO format."""
-        content = {item.name: plain(getattr(self, item.name)) for item in fields(self)}
+        content = super().to_dict()
         for name in ("label", "onset"):
             if hasattr(content[name], "isoformat"):
                 content[name] = content[name].isoformat()
@@ -75,9 +77,8 @@ class Step(Result):
 
     def _line(self) -> dict[str, Any]:
         """Return one line of a frame: labels as they are, the likeliest kind."""
-        line = {item.name: getattr(self, item.name) for item in fields(self)}
+        line = {name: getattr(self, name) for name in _columns()}
         line["kind"] = next(iter(self.kind), None)
-        del line["by"]
         return line
 
     def _lines(self) -> list[dict[str, Any]]:
@@ -97,14 +98,18 @@ class Step(Result):
             since = f", since {self.onset} ({next(iter(self.kind), 'unknown')})"
         found = [str(name) for name, part in self.by.items() if part.alarm]
         groups = f"; in {', '.join(found)}" if found else ""
-        return (
+        return for_line(
             f"{self.label}: {state}, p = {self.pvalue:.3g}{value} ({self.lower:.4g}{upper}), "
             f"{self.n_rows} rows{since}{groups}"
         )
 
 
-class Steps(Sequence[Step]):
-    """The steps of a monitor in their order, with a frame of them.
+def _columns() -> list[str]:
+    return [item.name for item in fields(Step) if item.name not in {"by", "library"}]
+
+
+class Steps(Result, Sequence[Step]):
+    """The steps of a monitor in their order, read as other results are.
 
     Examples
     --------
@@ -130,17 +135,29 @@ class Steps(Sequence[Step]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def library(self) -> str | None:
+        """Which frame library the last batch came from, if any."""
+        return self._steps[-1].library if self._steps else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the steps as plain Python values, ready for JSON."""
+        return {"steps": [step.to_dict() for step in self._steps]}
+
     def to_frame(self, library: str | None = None) -> Any:
         """Return a data frame with a line for each step, or for each of its sub-groups too.
 
         Parameters
         ----------
         library : "pandas", "polars" or "pyarrow", optional
-            By default the first that is installed.
+            By default that of the last batch, or else the first that is installed.
         """
-        lines = [line for step in self._steps for line in step._lines()]  # noqa: SLF001
-        names = lines[0] if lines else [item.name for item in fields(Step)][:-1]
-        return frame({name: [line[name] for line in lines] for name in names}, library)
+        if not self._steps:
+            return frame({name: [] for name in _columns()}, library)
+        return super().to_frame(library)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        return [line for step in self._steps for line in step._lines()]  # noqa: SLF001
 
     def __repr__(self) -> str:
         return f"Steps({len(self)} steps, {sum(step.alarm for step in self)} with an alarm)"

@@ -8,8 +8,10 @@ D_cj = ½ E[sign(μ_cj - v_j) | c] and
 
     ψ = TV(v, μ_c) + ⟨D_c, y - μ_c⟩.
 
-Cells are the leaves of a tree that halves the widest class, made from the predictions alone, so
-labels select nothing. Several sizes of leaves are tried, each with its part of the risk.
+Cells are the leaves of a tree that cuts the widest class in two where the parts vary least, made
+from the predictions alone, so labels select nothing. (Halves would be cut where most rows are, and
+most probabilities of a class are all but 0.) Several sizes of leaves are tried, each with its part
+of the risk.
 """
 
 from __future__ import annotations
@@ -40,25 +42,34 @@ def upper_limit(rows: ClassRows, risk: float) -> float:
 
 
 def leaves(dense: Vector, size: int) -> Integers:
-    """Return the leaf of each row in a tree that halves cells of more than twice ``size`` rows."""
+    """Return the leaf of each row in a tree, of ``size`` rows or more unless equal rows say no."""
     cell = np.zeros(dense.shape[0], dtype=np.int64)
     waiting, number = [np.arange(dense.shape[0])], 0
     while waiting:
         rows = waiting.pop()
         part = dense[rows]
         spread = np.abs(part - part.mean(axis=0)).mean(axis=0)
-        widest = int(spread.argmax())
-        if rows.size < 2 * size or spread[widest] <= 0:
+        column = part[:, int(spread.argmax())]
+        # Rounding of the mean gives equal rows a spread.
+        if rows.size < 2 * size or column.min() == column.max():
             cell[rows] = number
             number += 1
             continue
-        column = part[:, widest]
-        middle = float(np.median(column))
-        left = column < middle
-        if not left.any():
-            left = column <= middle
+        left = column < _cut(column, size)
         waiting += [rows[left], rows[~left]]
     return cell
+
+
+def _cut(values: Vector, least: int) -> float:
+    """Return where two parts vary least, of at least so many rows each if ties allow that."""
+    v = np.sort(values)
+    before = np.arange(1, v.size)
+    away = np.cumsum(v - v.mean())[:-1]
+    between = np.where(v[1:] > v[:-1], away**2 / (before * (v.size - before)), -1.0)
+    allowed = slice(least - 1, v.size - least)
+    if between[allowed].max() < 0:
+        allowed = slice(0, v.size - 1)
+    return float(v[allowed.start + 1 + int(between[allowed].argmax())])
 
 
 def cell_cost(rows: ClassRows, cell: Integers) -> tuple[float, float]:

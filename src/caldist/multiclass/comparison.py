@@ -8,6 +8,9 @@ residual masses, and its witness is half that of each class; so what
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +18,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
-from caldist.data.class_rows import Classes, ClassRows, sums_by
+from caldist.data.class_rows import Classes, ClassRows, fail_if_swapped, sums_by
 from caldist.data.units import FLIPS
 from caldist.inference._differences import PARTS, Mean
 from caldist.inference._resampling import Resampler, order_rank, order_statistic
@@ -90,7 +93,10 @@ def compare(
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     models = []
-    for name, matrix in (("y_prob_a", y_prob_a), ("y_prob_b", y_prob_b)):
+    both = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
+    for name, matrix in both.items():
+        fail_if_swapped(y_true, matrix, ("y_true", name), "(y_true, y_prob_a, y_prob_b)")
+    for name, matrix in both.items():
         try:
             models.append(
                 ClassRows.of(y_true, matrix, classes=classes, sample_weight=sample_weight)
@@ -104,10 +110,37 @@ def compare(
             "must have the same classes."
         )
         raise ValueError(message)
-    delta = 1 - confidence_level
-    order_rank(resampler.n_resamples, 1 - delta / PARTS)
+    order_rank(
+        resampler.n_resamples, 1 - (1 - confidence_level) / PARTS
+    )  # refused before a warning
     warn_if_few(first)
-    library = library_of(y_prob_a)
+    return paired(first, second, confidence_level, resampler, library_of(y_prob_a))
+
+
+def paired_models(
+    models: Mapping[str, ClassRows], confidence_level: float, resampler: Resampler
+) -> dict[tuple[str, str], Comparison]:
+    """Compare all pairs of models on the same rows, in one statement for all of them."""
+    pairs = list(combinations(models, 2))
+    risk = (1 - confidence_level) / len(pairs)
+    order_rank(resampler.n_resamples, 1 - risk / PARTS)  # too few are refused before they are made
+    found = {}
+    for a, b in pairs:
+        one = paired(models[a], models[b], 1 - risk, resampler)
+        pvalue = min(1.0, len(pairs) * one.pvalue)
+        found[a, b] = replace(one, pvalue=pvalue, confidence_level=confidence_level)
+    return found
+
+
+def paired(
+    first: ClassRows,
+    second: ClassRows,
+    confidence_level: float,
+    resampler: Resampler,
+    library: str | None = None,
+) -> Comparison:
+    """Compare two models on the same rows, checked already; enough resamples for the level."""
+    delta = 1 - confidence_level
     if first.n_classes == 2:
         pair = {"a": first.binary, "b": second.binary}
         found = paired_comparisons(pair, binary_smooth_ce, confidence_level, resampler, library)

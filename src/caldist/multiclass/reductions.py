@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._util.types import Vector
-from caldist.data.class_rows import class_numbers, probability_matrix
+from caldist.data.class_rows import class_numbers, matrix_beside
 
 Labels = NDArray[np.int64]
 
@@ -46,7 +46,7 @@ def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> tuple[Labels, Vector]:
     >>> round(caldist.multiclass.classwise_distance(y_true, y_prob), 4)
     0.01
     """
-    matrix = np.asarray(probability_matrix(y_prob), dtype=np.float64)
+    matrix = np.asarray(matrix_beside(y_true, y_prob), dtype=np.float64)
     classes = class_numbers(y_true, *matrix.shape)
     best = matrix.argmax(axis=1)
     return (best == classes).astype(np.int64), matrix[np.arange(best.size), best]
@@ -73,7 +73,7 @@ def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[tuple[Labels, Vect
     >>> [caldist.smooth_ce(y, p) for y, p in pairs]
     [0.15625, 0.375, 0.25]
     """
-    matrix = probability_matrix(y_prob)
+    matrix = matrix_beside(y_true, y_prob)
     classes = class_numbers(y_true, *matrix.shape)
     return [
         ((classes == k).astype(np.int64), np.ascontiguousarray(matrix[:, k], dtype=np.float64))

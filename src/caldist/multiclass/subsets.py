@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caldist._util.escaping import for_line
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data.class_rows import Classes, ClassRows
@@ -43,7 +44,7 @@ class Subset(Result):
 
     def __str__(self) -> str:
         found = "of all sets" if self.exhaustive else "that was found"
-        listed = ", ".join(str(name) for name in self.classes)
+        listed = for_line(", ".join(str(name) for name in self.classes))
         return f"The worst set of classes {found} is {{{listed}}}: smCE {self.value:.4g}."
 
 

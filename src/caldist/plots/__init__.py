@@ -5,15 +5,21 @@ Each display has ``from_predictions`` and ``from_estimator``, or ``from_monitor`
 ``pip install 'caldist[report]'``.
 """
 
+from caldist.plots.class_reliability import ClassReliabilityDisplay, TopLabelDisplay
+from caldist.plots.classwise import ClassShares, ClasswiseDisplay
 from caldist.plots.cumulative import CumulativeCurve, CumulativeDisplay
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
 from caldist.plots.map import MapCurve, MapDisplay
 from caldist.plots.monitor import MonitorCurve, MonitorDisplay
 from caldist.plots.reliability import ReliabilityCurve, ReliabilityDisplay
+from caldist.plots.simplex import SimplexDisplay, SimplexGroups
 from caldist.plots.transport import TransportDisplay, TransportPlan
 from caldist.plots.witness import WitnessCurve, WitnessDisplay
 
 __all__ = [
+    "ClassReliabilityDisplay",
+    "ClassShares",
+    "ClasswiseDisplay",
     "CumulativeCurve",
     "CumulativeDisplay",
     "DistanceDisplay",
@@ -24,6 +30,9 @@ __all__ = [
     "MonitorDisplay",
     "ReliabilityCurve",
     "ReliabilityDisplay",
+    "SimplexDisplay",
+    "SimplexGroups",
+    "TopLabelDisplay",
     "TransportDisplay",
     "TransportPlan",
     "WitnessCurve",

@@ -98,12 +98,8 @@ class Cells:
         return math.exp(low)
 
 
-def estimator_predictions(
-    estimator: Any,
-    X: Any,  # noqa: N803 -- the name scikit-learn passes
-    y: ArrayLike,
-) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """Return labels 0 and 1 and the probabilities of the second class of a fitted classifier."""
+def estimator_classes(estimator: Any) -> NDArray[Any]:
+    """Return the classes of a fitted classifier."""
     if not hasattr(estimator, "predict_proba") or not hasattr(estimator, "classes_"):
         message = (
             f"estimator is of type {type(estimator).__name__}: a fitted classifier with "
@@ -111,7 +107,16 @@ def estimator_predictions(
             "from_predictions."
         )
         raise TypeError(message)
-    classes = np.asarray(estimator.classes_)
+    return np.asarray(estimator.classes_)
+
+
+def estimator_predictions(
+    estimator: Any,
+    X: Any,  # noqa: N803 -- the name scikit-learn passes
+    y: ArrayLike,
+) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """Return labels 0 and 1 and the probabilities of the second class of a fitted classifier."""
+    classes = estimator_classes(estimator)
     if classes.shape != (2,):
         message = (
             f"estimator has the classes {_validate.show(classes.tolist())}: only two are "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caldist import _validate
 from caldist._util.frames import frame
 from caldist._util.results import plain
 from caldist.data.joint import Joint
@@ -178,3 +179,49 @@ class PredictionDisplay(Display[Model]):
         label0, score = _data.estimator_predictions(estimator, X, y)
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(label0, score, name=name, **options)
+
+
+class MatrixDisplay(Display[Model]):
+    """A display that is made from classes and a matrix of probabilities."""
+
+    @classmethod
+    @abstractmethod
+    def from_predictions(cls, *args: Any, **kwargs: Any) -> Self:
+        """Compute the display from classes and a matrix, and draw it."""
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,  # noqa: N803 -- the name scikit-learn uses
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Compute the display from a fitted classifier, and draw it.
+
+        Parameters
+        ----------
+        estimator : classifier
+            With ``predict_proba`` and ``classes_``, as scikit-learn's have once they are fitted.
+        X : the features of the rows
+        y : array-like
+            The class of each row.
+        name : str, optional
+            The name in the figure; that of the classifier's type by default.
+        **options
+            As for :meth:`from_predictions`.
+        """
+        classes = _data.estimator_classes(estimator)
+        name = type(estimator).__name__ if name is None else name
+        matrix = np.asarray(estimator.predict_proba(X))
+        return cls.from_predictions(y, matrix, classes=classes.tolist(), name=name, **options)
+
+
+def one_name(name: str | None) -> str:
+    """Return the name of a single model."""
+    if name is not None and not isinstance(name, str):
+        message = f"name is {_validate.show(name)}; it must be a text."
+        raise TypeError(message)
+    return "predictions" if name is None else name

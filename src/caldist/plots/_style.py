@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,12 @@ def drawn(ax: Axes) -> list[Line2D]:
 def unmark(line: Any) -> str:
     """Return the label of a line as it is to be read."""
     return str(line.get_label()).removeprefix(_MARK)
+
+
+def refuse_second(ax: Axes) -> NoReturn:
+    """Raise for axes that show a model already, where one fills them."""
+    message = f"ax shows {unmark(drawn(ax)[0])!r} already, which fills it: pass other axes."
+    raise ValueError(message)
 
 
 def sample_of(line: Line2D, label: str, colour: str = GREY) -> Line2D:

@@ -17,6 +17,7 @@ from caldist.data.rows import Rows
 from caldist.data.units import LABELS
 from caldist.inference._resampling import Resampler, order_statistic
 from caldist.kernels._arrays import prefix_sums
+from caldist.measures.ecce_mad import largest_tail
 from caldist.plots import _data, _style
 from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
 
@@ -193,10 +194,7 @@ class CumulativeDisplay(PredictionDisplay[CumulativeCurve]):
 
 
 def brownian_quantile(level: float) -> float:
-    r"""Return the quantile of the largest absolute value of a Brownian motion on [0, 1].
-
-    .. math:: P(\max |B| \le x) = \frac4\pi \sum_{k \ge 0} \frac{(-1)^k}{2k + 1}
-              \exp\left(-\frac{(2k + 1)^2 \pi^2}{8 x^2}\right)
+    """Return the quantile of the largest absolute value of a Brownian motion on [0, 1].
 
     Examples
     --------
@@ -204,13 +202,10 @@ def brownian_quantile(level: float) -> float:
     >>> round(brownian_quantile(0.95), 4)
     2.2414
     """
-    odd = 2 * np.arange(200) + 1
-    sign = np.where(odd % 4 == 1, 1.0, -1.0)
     low, high = 0.1, 40.0
     for _ in range(60):
         x = (low + high) / 2
-        below = 4 / math.pi * float((sign / odd) @ np.exp(-((odd * math.pi / x) ** 2) / 8))
-        low, high = (x, high) if below < level else (low, x)
+        low, high = (x, high) if largest_tail(x) > 1 - level else (low, x)
     return low
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from caldist.measures import _reflected_gaussian
 from caldist.measures.corp import corp
 from caldist.plots import _data, _histograms, _style
 from caldist.plots._data import GRID, NEGLIGIBLE, Cells
-from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots._display import Columns, Display, Labels, PredictionDisplay, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,92 @@ class ReliabilityCurve:
     confidence_level: float | None = None
 
 
-class ReliabilityDisplay(PredictionDisplay[ReliabilityCurve]):
+class ReliabilityDrawing(Display[ReliabilityCurve]):
+    """How curves of reliability are drawn, whatever their labels stand for."""
+
+    _axes: ClassVar[tuple[str, str]] = ("prediction", "frequency of label 1")
+    _sides: ClassVar[tuple[str, str]] = ("y = 1", "y = 0")
+
+    def plot(
+        self, *, ax: Axes | None = None, curve: Curve | None = None, density: bool = True
+    ) -> Self:
+        """Draw the diagram; on axes that have one already, beside it.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        curve : "smooth", "isotonic" or "both", optional
+            Which curves. By default both for one model, and for several the smooth ones.
+        density : bool
+            Whether to draw the predictions beneath.
+        """
+        if curve is not None:
+            _validate.check_choice("curve", curve, ("smooth", "isotonic", "both"))
+        density = _validate.check_flag("density", density)
+        ax, before, alone = self._begin(ax, 4.6, _histograms.figure_height(len(self.models)))
+        if curve is None:
+            curve = "both" if alone else "smooth"
+        if before == 0:
+            _style.unit_square(ax, *self._axes)
+        others: dict[str, Any] = {}
+        for at, model in enumerate(self.models, start=before):
+            others |= self._draw(ax, at, model, curve, alone=alone)
+            if density:
+                _histograms.draw(ax, at, model.mass1, model.mass0, self._sides)
+        _style.legend(ax, others.values())
+        return self
+
+    def _draw(
+        self, ax: Axes, at: int, model: ReliabilityCurve, curve: Curve, *, alone: bool
+    ) -> dict[str, Any]:
+        """Draw one model; return what the legend says beside its name."""
+        look = _style.model_style(at)
+        others: dict[str, Any] = {}
+        if curve != "isotonic" and model.band_lower is not None and model.band_upper is not None:
+            if alone:
+                others["band"] = ax.fill_between(
+                    model.prediction, model.band_lower, model.band_upper, linewidth=0, zorder=1,
+                    color=look["color"], alpha=0.16, label=f"{_percent(model)} band if calibrated",
+                )  # fmt: skip
+            else:
+                y = model.frequency
+                outside = (y < model.band_lower - _ROUNDING) | (y > model.band_upper + _ROUNDING)
+                _style.halo(ax, model.prediction, y, outside, at)
+                others["outside"] = _style.halo_sample(f"outside its {_percent(model)} band")
+        x, y = model.prediction, model.frequency
+        fit = (model.isotonic_prediction, model.isotonic_frequency)
+        if curve != "smooth" and fit[0] is not None and fit[1] is not None:
+            corners = _corners(fit[0], fit[1])
+            if curve == "isotonic":
+                x, y = corners
+            else:
+                (others["isotonic"],) = ax.plot(
+                    *corners, color=_style.RUST if at % 2 == 0 else _style.DARK, linewidth=0.9,
+                    linestyle=(0, (4, 1.4)), label="isotonic (CORP)", zorder=2,
+                )  # fmt: skip
+        self.lines_ += ax.plot(
+            x, y, label=_style.mark(model.name), markevery=_nearest(x, model.deciles),
+            clip_on=False, zorder=3, **look,
+        )  # fmt: skip
+        return others
+
+    def _columns(self, model: ReliabilityCurve) -> Columns:
+        size, none = model.prediction.size, np.empty(0)
+        x = none if model.isotonic_prediction is None else model.isotonic_prediction
+        y = none if model.isotonic_frequency is None else model.isotonic_frequency
+        band = np.full((2, size + x.size), np.nan)
+        if model.band_lower is not None and model.band_upper is not None:
+            band[:, :size] = model.band_lower, model.band_upper
+        return {
+            "curve": np.repeat(["smooth", "isotonic"], (size, x.size)),
+            "prediction": np.concatenate((model.prediction, x)),
+            "frequency": np.concatenate((model.frequency, y)),
+            "band_lower": band[0],
+            "band_upper": band[1],
+        }
+
+
+class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]):
     r"""The frequency of label 1 over the prediction.
 
     **The smooth curve.** With weights :math:`K_\sigma(v, t)` of the reflected Gaussian about t, as
@@ -181,84 +266,6 @@ class ReliabilityDisplay(PredictionDisplay[ReliabilityCurve]):
             y_true, y_prob, name, sample_weight=sample_weight, clusters=clusters,
         )  # fmt: skip
         return found.plot(ax=ax, curve=curve, density=density)
-
-    def plot(
-        self, *, ax: Axes | None = None, curve: Curve | None = None, density: bool = True
-    ) -> Self:
-        """Draw the diagram; on axes that have one already, beside it.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        curve : "smooth", "isotonic" or "both", optional
-            Which curves. By default both for one model, and for several the smooth ones.
-        density : bool
-            Whether to draw the predictions beneath.
-        """
-        if curve is not None:
-            _validate.check_choice("curve", curve, ("smooth", "isotonic", "both"))
-        density = _validate.check_flag("density", density)
-        ax, before, alone = self._begin(ax, 4.6, _histograms.figure_height(len(self.models)))
-        if curve is None:
-            curve = "both" if alone else "smooth"
-        if before == 0:
-            _style.unit_square(ax, "prediction", "frequency of label 1")
-        others: dict[str, Any] = {}
-        for at, model in enumerate(self.models, start=before):
-            others |= self._draw(ax, at, model, curve, alone=alone)
-            if density:
-                _histograms.draw(ax, at, model.mass1, model.mass0, ("y = 1", "y = 0"))
-        _style.legend(ax, others.values())
-        return self
-
-    def _draw(
-        self, ax: Axes, at: int, model: ReliabilityCurve, curve: Curve, *, alone: bool
-    ) -> dict[str, Any]:
-        """Draw one model; return what the legend says beside its name."""
-        look = _style.model_style(at)
-        others: dict[str, Any] = {}
-        if curve != "isotonic" and model.band_lower is not None and model.band_upper is not None:
-            if alone:
-                others["band"] = ax.fill_between(
-                    model.prediction, model.band_lower, model.band_upper, linewidth=0, zorder=1,
-                    color=look["color"], alpha=0.16, label=f"{_percent(model)} band if calibrated",
-                )  # fmt: skip
-            else:
-                y = model.frequency
-                outside = (y < model.band_lower - _ROUNDING) | (y > model.band_upper + _ROUNDING)
-                _style.halo(ax, model.prediction, y, outside, at)
-                others["outside"] = _style.halo_sample(f"outside its {_percent(model)} band")
-        x, y = model.prediction, model.frequency
-        fit = (model.isotonic_prediction, model.isotonic_frequency)
-        if curve != "smooth" and fit[0] is not None and fit[1] is not None:
-            corners = _corners(fit[0], fit[1])
-            if curve == "isotonic":
-                x, y = corners
-            else:
-                (others["isotonic"],) = ax.plot(
-                    *corners, color=_style.RUST if at % 2 == 0 else _style.DARK, linewidth=0.9,
-                    linestyle=(0, (4, 1.4)), label="isotonic (CORP)", zorder=2,
-                )  # fmt: skip
-        self.lines_ += ax.plot(
-            x, y, label=_style.mark(model.name), markevery=_nearest(x, model.deciles),
-            clip_on=False, zorder=3, **look,
-        )  # fmt: skip
-        return others
-
-    def _columns(self, model: ReliabilityCurve) -> Columns:
-        size, none = model.prediction.size, np.empty(0)
-        x = none if model.isotonic_prediction is None else model.isotonic_prediction
-        y = none if model.isotonic_frequency is None else model.isotonic_frequency
-        band = np.full((2, size + x.size), np.nan)
-        if model.band_lower is not None and model.band_upper is not None:
-            band[:, :size] = model.band_lower, model.band_upper
-        return {
-            "curve": np.repeat(["smooth", "isotonic"], (size, x.size)),
-            "prediction": np.concatenate((model.prediction, x)),
-            "frequency": np.concatenate((model.frequency, y)),
-            "band_lower": band[0],
-            "band_upper": band[1],
-        }
 
 
 def _corners(x: Vector, y: Vector) -> tuple[Vector, Vector]:

@@ -36,7 +36,8 @@ _LEAST = 1e-300  # ε, so that its logarithm is a number
 _FLAT = 1e-9  # steps of a fit below this are none
 _ACTIVE = 1e-6  # relative to a bound, from where on a step is at it
 _STEPS = 100  # of Newton's method; some five are needed
-_PRECISION = 1e-13  # of the log-likelihood of a row, at which it stops
+_PRECISION = 1e-11  # of the log-likelihood of a row: a step that gains less is the last
+COMPARED = 1e-6  # the same for fits that are only compared; the last step leaves its square
 _CURVATURE = 1e-12  # of a row, so that saturated ones can be divided by it
 
 
@@ -84,7 +85,7 @@ class Counts:
         zeros = units.at_predictions(units.mass * (1 - units.label)) * rows
         return cls(units.prediction, zeros, ones)
 
-    @property
+    @cached_property
     def rows(self) -> Vector:
         """How many rows there are at each prediction."""
         return self.zeros + self.ones
@@ -228,18 +229,20 @@ def sharp_margins(counts: Counts) -> tuple[float, float]:
     return low, high
 
 
-def fit_all(counts: Counts, candidates: Iterable[Candidate]) -> list[Fit]:
-    """Fit candidates to the same rows; bases are fitted once, and windows start where others end.
+def fit_all(
+    counts: Counts, candidates: Iterable[Candidate], precision: float = _PRECISION
+) -> list[Fit]:
+    """Fit candidates to the same rows; bases are fitted once, and fits start where others end.
 
     Of one base, those with less slack come first.
     """
     counts = counts.there()
     bases: dict[str, Scale | None] = {}
     last: dict[str, Vector] = {}
-    found = []
+    found: list[Fit] = []
     for candidate in candidates:
         if candidate.base not in bases:
-            bases[candidate.base] = fit_base(candidate.base, counts)
+            bases[candidate.base] = fit_base(candidate.base, counts, found, precision)
         scale = bases[candidate.base]
         if scale is None or candidate.slack == 1 or not counts.has_both:
             found.append(Fit(candidate, scale))
@@ -252,7 +255,7 @@ def fit_all(counts: Counts, candidates: Iterable[Candidate]) -> list[Fit]:
             continue
         node = scale(counts.prediction)
         start = last.get(candidate.base, node)
-        value = fit_window(counts, node, candidate.slack, start)
+        value = fit_window(counts, node, candidate.slack, start, precision)
         last[candidate.base] = value
         found.append(Fit(candidate, scale, counts.prediction, node, value))
     return found
@@ -261,8 +264,10 @@ def fit_all(counts: Counts, candidates: Iterable[Candidate]) -> list[Fit]:
 # -- bases ---------------------------------------------------------------------------------------
 
 
-def fit_base(base: str, counts: Counts) -> Scale | None:
-    """Fit the numbers of a base; None for the identity."""
+def fit_base(
+    base: str, counts: Counts, known: Sequence[Fit] = (), precision: float = _PRECISION
+) -> Scale | None:
+    """Fit the numbers of a base, from those of a known fit on; None for the identity."""
     if base == "identity":
         return None
     margins = soft_margins(counts) if base == "soft" else sharp_margins(counts)
@@ -270,17 +275,20 @@ def fit_base(base: str, counts: Counts) -> Scale | None:
     logit, one = low + high, np.ones_like(low)
     if base == "shift":
         return Scale(margins, 1.0, 1.0, _shift(counts, logit))
+    # Another scale's numbers would be a bad start: what is moderate on one saturates the other.
+    alike = [fit.scale for fit in known if fit.scale is not None and fit.scale.margins == margins]
+    start = (alike[-1].low, alike[-1].offset) if alike else (0.0, 0.0)
     if base == "temperature":
-        (a,) = _newton([logit], counts)
+        (a,) = _newton([logit], counts, [0.0], precision)
         return Scale(margins, max(a, 0.0), max(a, 0.0), 0.0)
     if base in {"sigmoid", "soft"}:
-        a, c = _newton([logit, one], counts)
+        a, c = _newton([logit, one], counts, start, precision)
         return Scale(margins, a, a, c) if a > 0 and counts.has_both else _constant(margins, counts)
-    a, b, c = _newton([low, high, one], counts)
+    a, b, c = _newton([low, high, one], counts, (start[0], *start), precision)
     if a > 0 and b > 0 and counts.has_both:
         return Scale(margins, a, b, c)
-    a, c0 = _newton([low, one], counts)
-    b, c1 = _newton([high, one], counts)
+    a, c0 = _newton([low, one], counts, (0.0, 0.0), precision)
+    b, c1 = _newton([high, one], counts, (0.0, 0.0), precision)
     edges = [
         Scale(margins, slopes[0], slopes[1], c)
         for slopes, c in (((a, 0.0), c0), ((0.0, b), c1))
@@ -317,34 +325,39 @@ def _shift(counts: Counts, logit: Vector) -> float:
     return at
 
 
-def _newton(columns: Sequence[Vector], counts: Counts) -> list[float]:
+def _newton(
+    columns: Sequence[Vector], counts: Counts, start: Sequence[float], precision: float
+) -> list[float]:
     """Maximise the likelihood of a sum of columns, each with a factor."""
     size = np.array([max(float(np.abs(column).max()), _LEAST) for column in columns])
     x = np.stack(columns, axis=1) / size
     rows, wanted = counts.rows, counts.softened
-    factor = np.zeros(size.size)
-    best = likelihood(x @ factor, counts)
+    factor = np.array(start) * size
+    value = x @ factor
+    best = likelihood(value, counts)
     for _ in range(_STEPS):
-        p = expit(x @ factor)
-        gradient = x.T @ (wanted - rows * p)
+        p = expit(value)
+        gradient = (wanted - rows * p) @ x
         hessian = (x * (rows * p * (1 - p))[:, None]).T @ x
         hessian += 1e-12 * float(np.trace(hessian)) * np.eye(size.size)
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
-        if gradient @ step <= _PRECISION * rows.sum():
+        if gradient @ step <= precision * rows.sum():
             factor = factor + step  # a last one doubles the digits
             break
-        length = 1.0
-        while length > 1e-9 and likelihood(x @ (factor + length * step), counts) < best:
+        length, change = 1.0, x @ step
+        while (found := likelihood(value + length * change, counts)) < best and length > 1e-9:
             length /= 2
         factor = factor + length * step
-        best = likelihood(x @ factor, counts)
+        value, best = value + length * change, found
     return [float(f) for f in factor / size]
 
 
 # -- windows -------------------------------------------------------------------------------------
 
 
-def fit_window(counts: Counts, node: Vector, slack: float, start: Vector) -> Vector:
+def fit_window(
+    counts: Counts, node: Vector, slack: float, start: Vector, precision: float
+) -> Vector:
     """Maximise the likelihood with slopes between 1/slack and slack of those of the nodes.
 
     Newton's method, whose every step is a least squares problem on a chain, solved exactly. The
@@ -363,7 +376,7 @@ def fit_window(counts: Counts, node: Vector, slack: float, start: Vector) -> Vec
         chain.fit(curvature, value + gradient / curvature, low, high, fitted)
         change = fitted - value
         gain = float(gradient @ change)
-        if gain <= _PRECISION * rows.sum():
+        if gain <= precision * rows.sum():
             return fitted  # a last step doubles the digits
         length = 1.0
         while length > 1e-9:

@@ -7,15 +7,16 @@ standard error few rows keep the identity for too long.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from caldist._util.types import Integers, Vector
 from caldist.data.units import Units
 from caldist.inference._dealing import FOLDS, Dealt, deal_evenly
-from caldist.repairing._fits import CELLS, Candidate, Counts, Fit, fit_all
+from caldist.repairing._fits import CELLS, COMPARED, Candidate, Counts, Fit, fit_all
 
 CANDIDATES = (
     *map(Candidate, ("identity", "shift", "temperature", "sigmoid", "soft", "beta")),
@@ -59,85 +60,119 @@ class Chosen:
     candidates: dict[str, CandidateLoss]
 
 
-def fit_method(units: Units, candidates: Sequence[Candidate], rng: np.random.Generator) -> Chosen:
-    """Choose among candidates, if there are several, and fit to all rows."""
-    counts = Counts.of(units)
-    cell = counts.cells(CELLS)
-    merged = counts.merged(cell)
-    losses: dict[str, CandidateLoss] = {}
-    chosen = candidates[0]
-    if len(candidates) > 1:
-        if units.n_rows < FEW or not counts.has_both:
-            chosen = SOFT
-        else:
-            chosen, losses = _selected(units, cell, merged.prediction, candidates, rng)
-    return Chosen(fit_all(merged, [chosen])[0], losses)
+class Selection:
+    """Candidates, fitted to all rows or to those outside a fold, the best of them by other folds.
 
+    Rows are dealt into folds once. Those outside a fold are compared on the four other folds, so a
+    fit to what is outside two folds serves both of them.
+    """
 
-def _selected(
-    units: Units,
-    cell: Integers,
-    prediction: Vector,
-    candidates: Sequence[Candidate],
-    rng: np.random.Generator,
-) -> tuple[Candidate, dict[str, CandidateLoss]]:
-    dealt = deal_evenly(units, rng)
-    losses = _Losses(dealt, cell, prediction)
-    for fold in range(FOLDS):
-        counts = losses.outside(fold)
-        fits = fit_all(counts.merged(counts.cells(_FOLD_CELLS)), candidates)
-        losses.add([fit(prediction) for fit in fits])
-    mean = losses.means()
-    best = int(np.argmin(mean))
-    excess = [losses.excess(at, best) for at in range(len(candidates))]
-    first = next(at for at, (more, error) in enumerate(excess) if more <= _MARGIN * error)
-    return candidates[first], {
-        candidate.name: CandidateLoss(float(mean[at]), *excess[at])
-        for at, candidate in enumerate(candidates)
-    }
+    def __init__(
+        self, units: Units, candidates: Sequence[Candidate], rng: np.random.Generator
+    ) -> None:
+        counts = Counts.of(units)
+        self._all, self._candidates, self._rng = units, candidates, rng
+        self._cell = counts.cells(CELLS)
+        self._merged = counts.merged(self._cell)
+        self._mapped: dict[frozenset[int], Vector] = {}
 
+    def chosen(self, without: int | None = None) -> Chosen | None:
+        """Choose among the candidates, if there are several, and fit to the rows outside a fold.
 
-class _Losses:
-    """The losses of candidates, which depend on a row's fold, label and cell alone."""
+        None where no rows are.
+        """
+        counts, rows = self._merged, self._all.n_rows
+        if without is not None:
+            inside = self.dealt.fold[0] != without
+            counts, rows = self._outside({without}), int(self.dealt.units.count[inside].sum())
+        if counts.prediction.size == 0:
+            return None
+        losses: dict[str, CandidateLoss] = {}
+        chosen = self._candidates[0]
+        if len(self._candidates) > 1:
+            if rows < FEW or not counts.has_both or self._folds(without).size < 2:
+                chosen = SOFT
+            else:
+                chosen, losses = self._compared(without)
+        return Chosen(fit_all(counts, [chosen])[0], losses)
 
-    def __init__(self, dealt: Dealt, cell: Integers, prediction: Vector) -> None:
-        self._units = dealt.units
-        self._prediction = prediction
-        shape = (FOLDS, 2, prediction.size)
-        units, fold = dealt.units, dealt.fold[0]
-        self._place = (fold * 2 + units.label) * prediction.size + cell[units.place]
-        size = math.prod(shape)
-        self._mass = np.bincount(self._place, units.mass, size).reshape(shape)
-        squares = np.bincount(self._place, units.count * units.share**2, size)
-        self._squares = squares.reshape(shape)
-        self._rows = 1 / float(squares.sum())
-        self._found: list[Vector] = []  # of each fold: candidates, labels, cells
+    @cached_property
+    def dealt(self) -> Dealt:
+        """The rows in folds."""
+        return deal_evenly(self._all, self._rng)
 
-    def outside(self, fold: int) -> Counts:
-        """Return the rows of the other folds."""
-        mass = (self._mass.sum(axis=0) - self._mass[fold]) * self._rows
-        # What is left of a difference of sums is not there.
-        mass = np.where(self._mass[np.arange(FOLDS) != fold].any(axis=0), mass, 0.0)
-        return Counts(self._prediction, np.maximum(mass[0], 0), np.maximum(mass[1], 0)).there()
+    @cached_property
+    def _place(self) -> Integers:
+        """Where each unit is in an array of folds, labels and cells."""
+        units, cells = self.dealt.units, self._merged.prediction.size
+        return np.asarray((self.dealt.fold[0] * 2 + units.label) * cells + self._cell[units.place])
 
-    def add(self, predictions: Sequence[Vector]) -> None:
-        """Keep what fits to the other rows say of the next fold."""
-        p = np.clip(np.array(predictions), _CERTAIN, 1 - _CERTAIN)
-        self._found.append(np.stack((-np.log1p(-p), -np.log(p)), axis=1))
+    def _sums(self, values: Vector) -> Vector:
+        """Return the sum of one value for each unit over folds, labels and cells."""
+        shape = (FOLDS, 2, self._merged.prediction.size)
+        found = np.bincount(self._place, values, math.prod(shape))
+        return found.astype(np.float64).reshape(shape)
 
-    def _loss(self, candidate: int) -> Vector:
-        return np.array([fold[candidate] for fold in self._found])
+    @cached_property
+    def _mass(self) -> Vector:
+        return self._sums(self.dealt.units.mass)
 
-    def means(self) -> Vector:
-        """Return the mean loss of each candidate."""
-        count = self._found[0].shape[0]
-        return np.array([float((self._mass * self._loss(at)).sum()) for at in range(count)])
+    @cached_property
+    def _squares(self) -> Vector:
+        return self._sums(self.dealt.units.count * self.dealt.units.share**2)
 
-    def excess(self, candidate: int, best: int) -> tuple[float, float]:
-        """Return by how much a candidate's loss is above another's, and the standard error."""
-        difference = self._loss(candidate) - self._loss(best)
-        mean = float((self._mass * difference).sum())
-        if self._units.cluster is None:
-            return mean, math.sqrt(float((self._squares * (difference - mean) ** 2).sum()))
-        of_rows = difference.reshape(-1)[self._place]
-        return mean, self._units.standard_error(of_rows)
+    def _outside(self, folds: Collection[int]) -> Counts:
+        """Return the rows that are in no such fold."""
+        others = [fold for fold in range(FOLDS) if fold not in folds]
+        zeros, ones = self._mass[others].sum(axis=0) / self._squares.sum()
+        return Counts(self._merged.prediction, zeros, ones).there()
+
+    def _predictions(self, folds: frozenset[int]) -> Vector:
+        """Return what candidates that were fitted outside folds say of each cell."""
+        if folds not in self._mapped:
+            counts = self._outside(folds)
+            fits = fit_all(counts.merged(counts.cells(_FOLD_CELLS)), self._candidates, COMPARED)
+            p = np.array([fit(self._merged.prediction) for fit in fits])
+            self._mapped[folds] = np.clip(p, _CERTAIN, 1 - _CERTAIN)
+        return self._mapped[folds]
+
+    def _folds(self, without: int | None) -> Integers:
+        """Return the other folds that have rows; where clusters are few, some have none."""
+        return np.array(
+            [k for k in np.flatnonzero(self._mass.any(axis=(1, 2))) if k != without], dtype=np.int64
+        )
+
+    def _compared(self, without: int | None) -> tuple[Candidate, dict[str, CandidateLoss]]:
+        """Return the candidate to take, and how all did."""
+        folds = self._folds(without)
+        away = set() if without is None else {without}
+        place, found = [], []
+        for fold in folds:
+            label, cell = np.nonzero(self._mass[fold])
+            p = self._predictions(frozenset({int(fold), *away}))[:, cell]
+            found.append(-np.log(np.where(label == 1, p, 1 - p)))
+            place.append((fold * 2 + label) * self._merged.prediction.size + cell)
+        loss, at = np.concatenate(found, axis=1), np.concatenate(place)
+        total = float(self._mass[folds].sum())
+        mass = self._mass.reshape(-1)[at] / total
+        mean = (loss * mass).sum(axis=1)
+        best = int(np.argmin(mean))
+        excess = [self._excess(own - loss[best], at, mass, total) for own in loss]
+        first = next(i for i, (more, error) in enumerate(excess) if more <= _MARGIN * error)
+        return self._candidates[first], {
+            candidate.name: CandidateLoss(float(mean[i]), *excess[i])
+            for i, candidate in enumerate(self._candidates)
+        }
+
+    def _excess(
+        self, difference: Vector, at: Integers, mass: Vector, total: float
+    ) -> tuple[float, float]:
+        """Return the mean of a difference of losses, and its standard error."""
+        mean = float((mass * difference).sum())
+        if self._all.cluster is None:
+            squares = self._squares.reshape(-1)[at]
+            return mean, math.sqrt(float((squares * (difference - mean) ** 2).sum())) / total
+        everywhere = np.full(self._mass.size, mean)
+        everywhere[at] = difference
+        # Rows of other folds are at the mean, and so add nothing.
+        return mean, self.dealt.units.standard_error(everywhere[self._place]) / total

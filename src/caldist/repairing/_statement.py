@@ -30,7 +30,6 @@ from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
-from caldist.inference._dealing import FOLDS, deal_evenly
 from caldist.inference._limits import FEW, Limits, label_parts, normal_quantile
 from caldist.inference._resampling import Resampler
 from caldist.inference.intervals import chosen_method
@@ -42,7 +41,6 @@ from caldist.measures.random_interval_ce import RandomIntervalNorm
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.repairing.calibration_map import CalibrationMap, mapped
 
-_OUTER = 30  # the random stream of the folds that losses come from, and those after it
 _NARROW = 64.0  # cells to a bin
 _WIDTHS = (4.0, 2.0, 1.0, 0.5)  # of bins for the distance, in units of n^(-1/3)
 
@@ -362,47 +360,15 @@ def rounding_of(joint: Joint, table: CalibrationMap) -> float:
 # -- losses --------------------------------------------------------------------------------------
 
 
-def losses(
-    units: Units,
-    make: Callable[[Units, int], CalibrationMap] | CalibrationMap,
-    risk: float,
-    resampler: Resampler,
-) -> Mapping[str, LossChange]:
-    """Return the losses before and after, each row mapped by what other rows made.
-
-    ``make`` makes a map from rows, with a number for its random stream; or it is the map.
-    """
-    v = units.prediction
-    if isinstance(make, CalibrationMap):
-        after = mapped(make, v)[units.place]
-    else:
-        dealt = deal_evenly(units, resampler.stream(_OUTER))
-        units, fold = dealt.units, dealt.fold[0]
-        after = np.empty(units.place.size)
-        for k in range(FOLDS):
-            own = fold == k
-            others = dealt.part(~own)
-            if others is None:
-                after[own] = v[units.place[own]]
-            else:
-                table = make(_compact(others[0]), _OUTER + 1 + k)
-                after[own] = mapped(table, v)[units.place[own]]
-    before = v[units.place]
+def losses(units: Units, after: Vector, risk: float) -> Mapping[str, LossChange]:
+    """Return the losses before and after; ``after`` is what each unit's prediction becomes."""
+    before = units.prediction[units.place]
     z = -normal_quantile(risk / 2)
     return MappingProxyType(
         {
             "brier_score": _change(units, before, after, _squared, z),
             "log_loss": _change(units, before, after, _logarithmic, z),
         }
-    )
-
-
-def _compact(units: Units) -> Units:
-    """Return units on a support without predictions that no row has."""
-    there = np.bincount(units.place, minlength=units.prediction.size) > 0
-    place: Integers = np.cumsum(there)[units.place] - 1
-    return replace(
-        units, prediction=units.prediction[there], residual=units.residual[there], place=place
     )
 
 

@@ -117,6 +117,12 @@ class CalibrationMap:
         """Whether it increases strictly from the first knot to the last, so that no ties arise."""
         return bool((np.diff(self.y) > 0).all())
 
+    @property
+    def is_identity(self) -> bool:
+        """Whether it leaves every probability as it is."""
+        whole = self.x[0] == 0 and self.x[-1] == 1
+        return bool(whole and np.array_equal(self.x, self.y))
+
     def __call__(self, y_prob: ArrayLike) -> Any:
         """Return the mapped probabilities, in float64 and in the shape given; of a number a float.
 

@@ -19,12 +19,12 @@ from caldist._version import __version__
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
-from caldist.inference._dealing import ordered_units
+from caldist.inference._dealing import FOLDS, ordered_units
 from caldist.inference._resampling import Resampler, order_rank
 from caldist.measures.corp import Corp, corp
 from caldist.repairing import _statement, _table
 from caldist.repairing._fits import CELLS, Candidate, Counts, Fit, fit_all, sharp_margins
-from caldist.repairing._select import CANDIDATES, CandidateLoss, fit_method
+from caldist.repairing._select import CANDIDATES, CandidateLoss, Selection
 from caldist.repairing._statement import LossChange, RepairBounds
 from caldist.repairing.calibration_map import CalibrationMap, mapped
 
@@ -33,7 +33,7 @@ Guarantee = Literal["resampling", "finite_sample"]
 
 METHODS = ("auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "slope")
 _SLACK = 2.0
-_SELECTION = 20  # the random stream of the folds for selection
+_FOLDS = 20  # the random stream of dealing
 _FALLS = 1e-12  # by which a map made elsewhere may decrease, as rounding does
 _NO_LOSS: Mapping[str, LossChange] = MappingProxyType({})
 _NOT_ASKED = "none was asked for (confidence_level is None)."
@@ -254,11 +254,9 @@ def repair(
     if confidence_level is not None:
         _statement.refuse_unproved(units, guarantee)
 
-    def make(part: Units, number: int) -> CalibrationMap:
-        chosen = fit_method(part, candidates, asked.resampler.stream(number))
-        return CalibrationMap(*_table_of(chosen.fit, max_knots))
-
-    chosen = fit_method(units, candidates, asked.resampler.stream(_SELECTION))
+    selection = Selection(units, candidates, asked.resampler.stream(_FOLDS))
+    chosen = selection.chosen()
+    assert chosen is not None  # noqa: S101 -- rows are never none
     fit = chosen.fit
     _warn_if_flat(fit, Counts.of(units))
     table = CalibrationMap(*_table_of(fit, max_knots))
@@ -268,7 +266,7 @@ def repair(
         units,
         table,
         asked,
-        make=make,
+        judge=lambda: _out_of_folds(selection, max_knots),
         remainder=_statement.penalty(units, fit(units.prediction), starts, parameters),
         method=fit.candidate.method,
         slack=fit.candidate.slack,
@@ -360,15 +358,16 @@ def certify_map(
     table, reason = _given(map, merged, max_knots)
     # It may be anything monotone that was fitted to these rows: isotonic regression is the most.
     free = fit_all(merged, [Candidate("soft", math.inf)])[0]
-    remainder = 0.0
+    remainder, after = 0.0, units.prediction
     if table is not None:
-        remainder = _statement.penalty(units, mapped(table, units.prediction), free.starts, 0)
+        after = mapped(table, units.prediction)
+        remainder = _statement.penalty(units, after, free.starts, 0)
     return _stated(
         rows,
         units,
         table,
         asked,
-        make=table,
+        judge=lambda: (units, after[units.place]),
         remainder=remainder,
         method="given",
         slack=None,
@@ -421,6 +420,18 @@ def _candidates(method: str, slack: float | None) -> tuple[Candidate, ...]:
     if method == "isotonic":
         return (Candidate("soft", math.inf),)
     return (Candidate("soft" if method == "sigmoid" else method),)
+
+
+def _out_of_folds(selection: Selection, max_knots: int) -> tuple[Units, Vector]:
+    """Return the rows, and what the whole procedure makes of each without those of its fold."""
+    units, fold = selection.dealt.units, selection.dealt.fold[0]
+    after = units.prediction[units.place]
+    for k in range(FOLDS):
+        own, chosen = fold == k, selection.chosen(without=k)
+        if chosen is not None:
+            table = CalibrationMap(*_table_of(chosen.fit, max_knots))
+            after[own] = mapped(table, units.prediction)[units.place[own]]
+    return units, after
 
 
 def _table_of(fit: Fit, most: int) -> tuple[Vector, Vector]:
@@ -507,14 +518,17 @@ def _stated(
     table: CalibrationMap | None,
     asked: _Asked,
     *,
-    make: Callable[[Units, int], CalibrationMap] | CalibrationMap | None,
+    judge: Callable[[], tuple[Units, Vector]],
     remainder: float,
     method: str,
     slack: float | None,
     candidates: Mapping[str, CandidateLoss],
     reason: str = "",
 ) -> Repair:
-    """Make the statement about a table, or say why there is none."""
+    """Make the statement about a table, or say why there is none.
+
+    ``judge`` returns rows, and what maps from other rows make of their predictions.
+    """
     level = asked.confidence_level
     reason = reason or (
         _NOT_ASKED if level is None else _statement.why_none(units, asked.guarantee)
@@ -526,18 +540,20 @@ def _stated(
         after_map = _statement.mapped_units(units, table)
         joint = _statement.joint_of(after_map)
         resolution, auc_after = corp(joint), _auc(joint)
-        if not reason and level is not None and make is not None:
+        if not reason and level is not None:
             risk = 1 - level
             before = _statement.bounds_before(rows, units, risk, asked.guarantee, asked.resampler)
-            after = _statement.bounds_after(
-                after_map,
-                risk,
-                asked.guarantee,
-                asked.resampler,
-                remainder=remainder,
-                rounding=_statement.rounding_of(rows.joint, table),
-            )
-            losses = _statement.losses(units, make, risk, asked.resampler)
+            after = before  # of the identity, which no label has moved
+            if not table.is_identity:
+                after = _statement.bounds_after(
+                    after_map,
+                    risk,
+                    asked.guarantee,
+                    asked.resampler,
+                    remainder=remainder,
+                    rounding=_statement.rounding_of(rows.joint, table),
+                )
+            losses = _statement.losses(*judge(), risk)
         said = None
         if not reason:
             said = {"confidence_level": level, "guarantee": asked.guarantee}

@@ -4,6 +4,9 @@ from caldist.reporting.build import report
 from caldist.reporting.figures import Figure
 from caldist.reporting.model import (
     BoundsReport,
+    ClassModelReport,
+    ClassReport,
+    ClassTestReport,
     DataReport,
     GroupReport,
     LossReport,
@@ -20,6 +23,9 @@ from caldist.reporting.monitoring import monitor_report
 
 __all__ = [
     "BoundsReport",
+    "ClassModelReport",
+    "ClassReport",
+    "ClassTestReport",
     "DataReport",
     "Figure",
     "GroupReport",

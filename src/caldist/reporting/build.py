@@ -6,7 +6,7 @@ import math
 import platform
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._version import __version__
+from caldist.data.class_rows import Classes
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of, refuse_beside_joint
 from caldist.inference._differences import PARTS
@@ -33,6 +34,7 @@ from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.monitoring import Monitor
 from caldist.repairing.repair import Repair
+from caldist.reporting.classes import class_report, speaks_of_classes
 from caldist.reporting.figures import figures
 from caldist.reporting.model import (
     DataReport,
@@ -51,9 +53,10 @@ _FEW = 20  # different predictions that are worth a note
 
 
 def report(
-    y_true: ArrayLike | Joint | Mapping[str, Joint],
+    y_true: ArrayLike | Joint | Mapping[str, Any] | Sequence[Joint],
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
+    classes: Classes | None = None,
     by: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
@@ -68,14 +71,26 @@ def report(
     It also says what :func:`caldist.repair` would do to each model, with what is proved of that, if
     the rows did not train it.
 
+    **Several classes.** With a matrix of predictions the report is about
+    :func:`caldist.multiclass.classwise_distance`: the value beside what calibrated predictions
+    would show, its limits for the population, the bracket of the distance, the test, and the
+    classes, the worst first, with limits that hold for all of them together. Its models are in
+    ``class_models``. There are no sub-groups, clusters and repairs then.
+
     Parameters
     ----------
     y_true : array-like of 0 and 1, Joint, or dict from names to joints
         A joint stands for labels, predictions and weights of one model at once. Joints do not say
-        whether they share rows, so models that come as joints are not compared.
+        whether they share rows, so models that come as joints are not compared. For several
+        classes: the class of each row, or a list of joints as
+        :func:`caldist.engines.summarize_one_vs_rest` returns it, or a dict from names to such.
     y_prob : mapping from name to array-like in [0, 1]
         Each model's predicted probability of label 1, on the same rows. One array is one model,
-        called "model".
+        called "model". For several classes: a matrix or a frame, with a row per example and a
+        column per class, rows summing to 1.
+    classes : sequence, optional
+        Of several classes: the labels in the order of the columns, where they are not 0, 1, … or
+        the names of a frame's columns.
     by : array-like, optional
         A sub-group for each row.
     sample_weight : array-like, optional
@@ -105,12 +120,22 @@ def report(
     >>> found = caldist.report(rng.random(1000) < p, {"honest": p}, n_resamples=99)
     >>> found.models[0].pvalue > 0.05
     True
+    >>> y_prob = rng.dirichlet([1, 1, 1], 500)
+    >>> found = caldist.report(y_prob.argmax(axis=1), y_prob, n_resamples=99)
+    >>> round(found.class_models[0].population_lower, 1)
+    0.3
     """
     level = _validate.check_fraction("confidence_level", confidence_level)
     generator = _validate.generator(rng)
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     drawn = int(generator.integers(2**63)) if seed is None else seed
     resampler = Resampler.of(drawn, n_resamples=n_resamples, progress=progress)
+    if speaks_of_classes(y_true, y_prob, classes):
+        refused = {"by": by, "clusters": clusters, "monitor": monitor}
+        spoken = class_report(
+            y_true, y_prob, classes, sample_weight, level, resampler, drawn, refused
+        )
+        return replace(spoken, seed=seed, versions=_versions())
     watched = None if monitor is None else monitor_report(monitor)
     models = models_of(y_true, y_prob, sample_weight=sample_weight, clusters=clusters)
     first = next(iter(models.values()))
@@ -131,6 +156,7 @@ def report(
             for name, rows in models.items()
         )
         pairs = _pairs(models, level, resampler, notes)
+        notes += _like_classes(models)
         options |= {"confidence_level": level, "progress": resampler.progress}
         groups = tuple(_groups(models, by, options))
     return Report(
@@ -231,6 +257,19 @@ def _pairs(
         PairReport(*names, pair.difference, pair.lower, pair.upper, pair.pvalue)
         for names, pair in found.items()
     )
+
+
+def _like_classes(models: dict[str, Rows]) -> Iterator[str]:
+    """Say so where joints look like those of the classes of one model."""
+    joints = [rows.joint for rows in models.values() if rows.is_summary]
+    totals = {joint.total for joint in joints}
+    if len(joints) > 1 and len(totals) == 1:
+        true = sum(float(joint.mass1.sum()) for joint in joints)
+        if math.isclose(true, totals.pop(), rel_tol=1e-9):
+            yield (
+                "Each joint is taken for a model with labels 0 and 1. If they are the classes of "
+                "one model, pass classes=[…] too, in the order of the dict, or a list of joints."
+            )
 
 
 def _groups(

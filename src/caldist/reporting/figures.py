@@ -75,7 +75,7 @@ def figures(
 ) -> tuple[Figure, ...]:
     """Return the figures of models, of which ``found`` is what the report says."""
     made = [_distance(found, level)]
-    short = _short_names(list(models))
+    short = short_names(list(models))
     names = list(models)
     for start in range(0, len(names), _OVERLAID):
         few = {short[name]: models[name] for name in names[start : start + _OVERLAID]}
@@ -112,7 +112,7 @@ def figures(
     return tuple(made)
 
 
-def _short_names(names: Sequence[str], letters: int = _NAME) -> dict[str, str]:
+def short_names(names: Sequence[str], letters: int = _NAME) -> dict[str, str]:
     """Leave out the middle of long names, unless two would then be the same."""
     end = letters // 3
     short = {
@@ -132,7 +132,7 @@ def _distance(found: Sequence[ModelReport], level: float) -> Figure:
         "The distance to calibration: bars for certain on these rows, thin lines for the "
         f"population with {percent(level)} confidence."
     )
-    short = _short_names([model.name for model in found], 20)  # they stand beside the axes
+    short = short_names([model.name for model in found], 20)  # they stand beside the axes
     intervals = tuple(
         DistanceInterval(  # ends as the text has them: rounded outwards
             short[model.name],

@@ -11,14 +11,15 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
 from caldist._util.atomic_files import write_atomically
+from caldist._util.escaping import for_line
 from caldist._util.results import Result
 from caldist.inference.regions import Region
 
 if TYPE_CHECKING:
     from caldist.reporting.figures import Figure
 
-FORMAT = "caldist-report-3"
-_READ = ("caldist-report-1", "caldist-report-2", FORMAT)
+FORMAT = "caldist-report-4"
+_READ = ("caldist-report-1", "caldist-report-2", "caldist-report-3", FORMAT)
 _RENAMED = {"low": "lower", "high": "upper"}  # since format 1
 
 
@@ -110,8 +111,68 @@ class ModelReport(Result):
 
 
 @dataclass(frozen=True)
+class ClassReport(Result):
+    """One class of a model of several: a line of :class:`caldist.multiclass.ClassTable`.
+
+    ``share`` is half its lower distance against the rest; ``noise`` what calibrated predictions
+    would show, and ``lower`` the lower limit of the population's share, for all classes of the
+    model together. Both are None where a summary does not say how many rows there are.
+    """
+
+    name: str
+    share: float
+    lower: float | None
+    noise: float | None
+    smooth_ce: float
+    frequency: float
+    mean_prediction: float
+    mean_residual: float
+
+
+@dataclass(frozen=True)
+class ClassTestReport(Result):
+    """One statistic of the test of perfect calibration, with a p-value of its own."""
+
+    name: str
+    meaning: str
+    pvalue: float
+
+
+@dataclass(frozen=True)
+class ClassModelReport(Result):
+    """One model of several classes: the verdict, the classwise distance, bracket, test, classes.
+
+    ``value`` is the classwise distance of the rows, ``noise`` what it would be, on average, if the
+    predictions were calibrated. ``lower`` and ``upper`` bound the distance to calibration of the
+    rows with certainty, in total variation; ``population_lower`` and ``population_upper`` that of
+    the population with the report's confidence. ``tests`` are the parts of ``pvalue``, which comes
+    from ``test_resamples`` draws. ``accuracy`` and ``mean_confidence`` are of the most probable
+    class. ``classes`` has the worst first. What a summary of each class does not say is None.
+    """
+
+    name: str
+    verdict: str
+    value: float
+    noise: float | None
+    lower: float
+    upper: float | None
+    population_lower: float | None
+    population_upper: float | None
+    pvalue: float | None
+    tests: tuple[ClassTestReport, ...]
+    test_resamples: int
+    accuracy: float | None
+    mean_confidence: float | None
+    classes: tuple[ClassReport, ...]
+    measures: tuple[MeasureReport, ...]
+
+
+@dataclass(frozen=True)
 class PairReport(Result):
-    """The difference in smCE of two models on the same rows, simultaneous over all pairs."""
+    """The difference in smCE of two models on the same rows, simultaneous over all pairs.
+
+    Of several classes it is half the sum of the classes' smCE against the rest.
+    """
 
     model_a: str
     model_b: str
@@ -141,7 +202,8 @@ class DataReport(Result):
     """What the rows are, and what a reader should know about them.
 
     ``n_rows``, ``positives`` and ``share_of_ones`` are None where a summary does not say, or where
-    each model has rows of its own; ``left_out`` rows of a table were not valid.
+    each model has rows of its own; ``left_out`` rows of a table were not valid. ``n_classes`` is
+    None for labels 0 and 1 with one column of predictions.
     """
 
     n_rows: int | None
@@ -151,6 +213,7 @@ class DataReport(Result):
     n_clusters: int | None
     notes: tuple[str, ...]
     left_out: int = 0
+    n_classes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -213,7 +276,7 @@ class MonitorReport(Result):
         return [step.to_dict() for step in self.steps]
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.verdict}"
+        return for_line(f"{self.name}: {self.verdict}")
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return one self-contained page; also write it if a path is given."""
@@ -228,6 +291,8 @@ class Report(Result):
 
     It prints as a table, shows as HTML in a notebook, and is written by :meth:`to_html`,
     :meth:`to_json` and :meth:`to_markdown`. ``to_frame`` has a line for each model and measure.
+    Models of several classes, whose predictions are matrices, are in ``class_models``, and then
+    ``models`` is empty.
     """
 
     models: tuple[ModelReport, ...]
@@ -239,6 +304,7 @@ class Report(Result):
     seed: int | None
     versions: Mapping[str, str]
     monitor: MonitorReport | None = None
+    class_models: tuple[ClassModelReport, ...] = ()
     figures: tuple[Figure, ...] = field(default=(), compare=False, repr=False)
     library: str | None = field(default=None, compare=False, repr=False)
 
@@ -252,10 +318,11 @@ class Report(Result):
 
     def _lines(self) -> list[dict[str, Any]]:
         kept = ("symbol", "value", "lower", "upper")
+        models: list[ModelReport | ClassModelReport] = [*self.models, *self.class_models]
         return [
             {"model": model.name, "measure": measure.name}
             | {key: getattr(measure, key) for key in kept}
-            for model in self.models
+            for model in models
             for measure in model.measures
         ]
 
@@ -336,8 +403,18 @@ def _report(content: dict[str, Any]) -> Report:
         groups=tuple(GroupReport(**group) for group in content.pop("groups")),
         data=DataReport(**data | {"notes": tuple(data["notes"])}),
         monitor=None if monitor is None else _monitor(monitor),
+        class_models=tuple(map(_class_model, content.pop("class_models", ()))),
         **content,
     )
+
+
+def _class_model(content: dict[str, Any]) -> ClassModelReport:
+    parts = {
+        "tests": tuple(ClassTestReport(**item) for item in content["tests"]),
+        "classes": tuple(ClassReport(**item) for item in content["classes"]),
+        "measures": tuple(MeasureReport(**item) for item in content["measures"]),
+    }
+    return ClassModelReport(**content | parts)
 
 
 def _monitor(content: dict[str, Any]) -> MonitorReport:

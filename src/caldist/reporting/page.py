@@ -7,17 +7,24 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from caldist._util.escaping import for_terminal
 from caldist._util.optional import require
 from caldist._version import __version__
+from caldist.reporting.class_verdict import BLIND
 from caldist.reporting.figures import Figure
 from caldist.reporting.model import MonitorReport, Report
 from caldist.reporting.text import (
+    CLASS_LIMITS,
+    CLASS_TWIN,
     ROWS_OF_A_PAGE,
     change,
+    classes_of_a_page,
+    confidence_in_words,
     interval,
     number,
     rows_in_words,
     shortened,
+    worst,
 )
 from caldist.reporting.verdict import down, percent, probability, up
 
@@ -57,6 +64,42 @@ _TERMS = {
         "helps; the interval is for the population's change, with the stated confidence."
     ),
     "gap": "Mean label minus mean prediction of the rows in this range.",
+}
+
+_CLASSES = 10  # classes whose numbers a page shows unfolded
+_CLASS_TERMS = {
+    "value": (
+        "CW, the classwise distance: half the sum of the lower distances of each class against the "
+        "rest. At least this share of each row's probability mass has to move, on average, before "
+        "the predictions of these rows are calibrated."
+    ),
+    "noise": (
+        "What the classwise distance would be on average, on as many rows, if the predictions were "
+        "perfectly calibrated. A value near it says nothing against the model."
+    ),
+    "distance": (
+        "The least share of probability mass, on average, whose move makes the predictions of "
+        "these rows perfectly calibrated. Both ends are proved: the lower one by duals of each "
+        "class, the upper one by an explicit coupling. The upper end speaks of these rows only."
+    ),
+    "confidence": (
+        "With the stated confidence the distance to calibration in the population the rows come "
+        "from lies in this range. With many classes the upper end is weak, and no method can do "
+        "much better."
+    ),
+    "pvalue": _TERMS["pvalue"],
+    "share": (
+        "Half the lower distance of the class against the rest. The shares add up to the classwise "
+        "distance."
+    ),
+    "lower": (
+        "The lower limit of the population's share, with the report's confidence for all classes "
+        "of the model together."
+    ),
+    "difference": (
+        "CWs of the first model minus CWs of the second in the population; the confidence holds "
+        "for all pairs together."
+    ),
 }
 
 _STEPS = 30  # of a monitor that a page shows
@@ -100,6 +143,8 @@ _LIMITS = (
 
 def page(report: Report) -> str:
     """Render the page. Everything that comes from the data is escaped."""
+    if report.class_models:
+        return _class_page(report)
     drawn = _drawn(report.figures)
     figures = [figure for figure in drawn if figure["repair_of"] is None]
     pairs, pairs_omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
@@ -131,6 +176,35 @@ def page(report: Report) -> str:
     )
 
 
+def _class_page(report: Report) -> str:
+    figures = _drawn(report.figures)
+    pairs, pairs_omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
+    many = classes_of_a_page(report)
+    ends = [
+        end
+        for model in report.class_models
+        for end in (model.population_upper, model.upper, model.value, model.noise)
+        if end is not None
+    ]
+    return str(
+        _template("class_report.html.jinja").render(
+            report=report,
+            rows=rows_in_words(report.data),
+            figures=figures,
+            undrawn=len(report.figures) - len(figures),
+            classes={model.name: worst(model.classes, many) for model in report.class_models},
+            first=_CLASSES,
+            limits=CLASS_LIMITS.format(percent(report.confidence_level)),
+            pairs=pairs,
+            pairs_omitted=pairs_omitted,
+            twin=CLASS_TWIN,
+            blind=BLIND,
+            terms=_CLASS_TERMS,
+            scale=max(ends) or 1.0,
+        )
+    )
+
+
 def monitor_page(monitor: MonitorReport) -> str:
     """Render a page about a monitor alone. Everything that comes from the data is escaped."""
     template = _template("monitor.html.jinja")
@@ -147,14 +221,22 @@ def _template(name: str) -> Any:
         ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_allowed,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {
         "down": down, "up": up, "percent": percent, "probability": probability,
-        "interval": interval, "number": number, "change": change, "title": _title,
+        "confidence_in_words": confidence_in_words, "interval": interval, "number": number,
+        "change": change,
+        "title": _title,
     }  # fmt: skip
     return environment.get_template(name)
+
+
+def _allowed(value: Any) -> Any:
+    """Return what HTML allows of a text from the data; jinja2 escapes the rest."""
+    return for_terminal(value) if type(value) is str else value
 
 
 def _of_monitor(monitor: MonitorReport | None) -> dict[str, Any]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from caldist._util.text_tables import aligned, escaped
+from caldist._util.escaping import for_line, for_terminal
+from caldist._util.escaping import for_markdown as escaped
+from caldist._util.text_tables import aligned
 from caldist._util.text_tables import markdown as table
 from caldist.measures.brier_score import brier_score
 from caldist.measures.log_loss import log_loss
 from caldist.measures.smooth_ce import smooth_ce
+from caldist.reporting.class_verdict import BLIND, CONFIDENCE, DIGITS, readable
 from caldist.reporting.model import (
+    ClassModelReport,
+    ClassReport,
     DataReport,
     GroupReport,
     LossReport,
@@ -29,14 +34,30 @@ ROWS_OF_A_PAGE = 500  # of a table in HTML or Markdown
 _ROWS_PRINTED = 40
 _SHOWN = (smooth_ce, brier_score)  # beside the distance, in the table of all models
 REPAIRS = "What a repair would do"
-_LEFT = {"model", "repair", "minus model", "group", "note", "measure", "symbol"}  # columns of text
+CLASS_TWIN = "CWs, half the sum of smCE over classes"
+CLASS_LIMITS = "lower limits hold with {} confidence for all of them"
+_CLASSES_PRINTED = 10
+_LEFT = {
+    "class",
+    "statistic",
+    "what it sees",
+    "model",
+    "repair",
+    "minus model",
+    "group",
+    "note",
+    "measure",
+    "symbol",
+}  # columns of text
 
 
 def plain(report: Report) -> str:
     """Return what ``print(report)`` shows."""
+    if report.class_models:
+        return _plain_classes(report)
     level = percent(report.confidence_level)
     blocks = ["\n".join(_aligned(_summary(report)))]
-    blocks += [f"{model.name}: {model.verdict}" for model in report.models]
+    blocks += [f"{for_line(model.name)}: {model.verdict}" for model in report.models]
     if repairs := _repairs(report.models, level):
         blocks.append(f"{REPAIRS}, if these rows trained no model")
         blocks.append("\n".join(_aligned(repairs)))
@@ -55,11 +76,13 @@ def plain(report: Report) -> str:
         blocks.append(f"Sub-groups, p-values adjusted for their number{omitted}")
         blocks.append("\n".join(_aligned(_groups(groups, level))))
     blocks += report.data.notes
-    return "\n\n".join(blocks)
+    return for_terminal("\n\n".join(blocks))
 
 
 def markdown(report: Report) -> str:
     """Return the report as Markdown."""
+    if report.class_models:
+        return _markdown_classes(report)
     level = percent(report.confidence_level)
     lines = ["# Calibration report", "", rows_in_words(report.data), ""]
     lines += [f"- {escaped(note)}" for note in report.data.notes]
@@ -93,11 +116,130 @@ def markdown(report: Report) -> str:
         lines += ["## Sub-groups", ""]
         lines += [f"p-values are adjusted for the number of sub-groups{omitted}.", ""]
         lines += [*_markdown(_groups(groups, level)), ""]
-    lines += ["## How it was computed", ""]
+    return "\n".join([*lines, *_computed(report)]) + "\n"
+
+
+def _computed(report: Report) -> list[str]:
+    """Return the last section of a Markdown report."""
     seed = "a generator of the caller" if report.seed is None else f"seed {report.seed}"
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    lines += [f"{report.n_resamples} resamples, {seed}. {versions}."]
-    return "\n".join(lines) + "\n"
+    said = f"{report.n_resamples} resamples, {seed}. {versions}."
+    return ["## How it was computed", "", said]
+
+
+def _plain_classes(report: Report) -> str:
+    level = percent(report.confidence_level)
+    blocks = ["\n".join(_aligned(_class_summary(report)))]
+    blocks += [f"{readable(model.name)}: {model.verdict}" for model in report.class_models]
+    for model in report.class_models:
+        shown, omitted = worst(model.classes, _CLASSES_PRINTED)
+        of = f" of {readable(model.name)}" if len(report.class_models) > 1 else ""
+        blocks.append(f"Classes{of}, the worst first; {CLASS_LIMITS.format(level)}{omitted}")
+        blocks.append("\n".join(_aligned(_class_table(shown))))
+    if report.pairs:
+        pairs, omitted = shortened(report.pairs, _ROWS_PRINTED)
+        blocks.append(f"Differences in {CLASS_TWIN}, {level} confidence for all pairs{omitted}")
+        blocks.append("\n".join(_aligned(_pairs(pairs))))
+    blocks += [*report.data.notes, CONFIDENCE]
+    return "\n\n".join(blocks)
+
+
+def _markdown_classes(report: Report) -> str:
+    level = percent(report.confidence_level)
+    lines = ["# Calibration report", "", rows_in_words(report.data), ""]
+    lines += [f"- {escaped(note)}" for note in report.data.notes]
+    lines += ["", *_markdown(_class_summary(report)), ""]
+    many = classes_of_a_page(report)
+    for model in report.class_models:
+        lines += [f"## {escaped(model.name)}", "", escaped(model.verdict), ""]
+        lines += _markdown(
+            [["measure", "symbol", "on these rows", f"population, {level}"]]
+            + [
+                [measure.name, measure.symbol, number(measure.value), interval(measure)]
+                for measure in model.measures
+            ]
+        )
+        lines += ["", confidence_in_words(model), ""]
+        shown, omitted = worst(model.classes, many)
+        lines += ["### Classes", "", f"The worst first; {CLASS_LIMITS.format(level)}{omitted}.", ""]
+        lines += [*_markdown(_class_table(shown)), ""]
+        if model.tests:
+            tests = [[test.name, probability(test.pvalue), test.meaning] for test in model.tests]
+            head = ["statistic", "p-value", "what it sees"]
+            lines += ["### Tests", "", BLIND, "", *_markdown([head, *tests]), ""]
+    if report.pairs:
+        pairs, omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
+        lines += ["## Models compared", ""]
+        lines += [f"Differences in {CLASS_TWIN}, {level} confidence for all pairs{omitted}.", ""]
+        lines += [*_markdown(_pairs(pairs)), ""]
+    return "\n".join([*lines, *_computed(report)]) + "\n"
+
+
+def classes_of_a_page(report: Report) -> int:
+    """Return how many classes of each model a page has room for."""
+    return max(_CLASSES_PRINTED, ROWS_OF_A_PAGE // len(report.class_models))
+
+
+def worst(classes: Sequence[ClassReport], limit: int) -> tuple[Sequence[ClassReport], str]:
+    """Return the first of the classes, which are the worst, and words for what is left out."""
+    left = classes[limit:]
+    if not left:
+        return classes, ""
+    total = sum(line.share for line in left)
+    named = f"the other {len(left):,} have {total:.4f} in all"
+    return classes[:limit], f"; {named}, the JSON has every one"
+
+
+def confidence_in_words(model: ClassModelReport) -> str:
+    """Say how often the most probable class is true, and what that does not say."""
+    if model.accuracy is None or model.mean_confidence is None:
+        return CONFIDENCE
+    return (
+        f"The most probable class is true for {model.accuracy:.4f} of the rows and has probability "
+        f"{model.mean_confidence:.4f} on average. {CONFIDENCE}"
+    )
+
+
+def _class_summary(report: Report) -> Table:
+    level = percent(report.confidence_level)
+    rows = [["model", "CW", "if calibrated", f"population, {level}", "at least", "at most"]]
+    rows[0].append("p-value")
+    for model in report.class_models:
+        lower, upper = model.population_lower, model.population_upper
+        population = "—"
+        if lower is not None:
+            end = f"at least {down(lower)}"
+            population = end if upper is None else f"{down(lower)} to {up(upper)}"
+        rows.append(
+            [
+                readable(model.name),
+                number(model.value),
+                number(model.noise),
+                population,
+                down(model.lower),
+                "—" if model.upper is None else up(model.upper),
+                "—" if model.pvalue is None else probability(model.pvalue),
+            ]
+        )
+    return rows
+
+
+def _class_table(classes: Sequence[ClassReport]) -> Table:
+    rows = [
+        ["class", "share", "at least", "if calibrated", "smCE", "frequency", "mean probability"]
+    ]
+    return rows + [
+        [
+            readable(line.name),
+            number(line.share),
+            "—" if line.lower is None else down(line.lower, DIGITS),
+            number(line.noise),
+            number(line.smooth_ce),
+            number(line.frequency),
+            number(line.mean_prediction),
+        ]
+        for line in classes
+    ]
 
 
 def shortened(rows: Sequence[Tested], limit: int) -> tuple[list[Tested], str]:
@@ -126,6 +268,9 @@ def number(value: float | None) -> str:
 
 def rows_in_words(data: DataReport) -> str:
     """Say how many rows there are, as far as that is known."""
+    if data.n_classes is not None:
+        rows = "Rows of each model" if data.n_rows is None else f"{data.n_rows:,} rows"
+        return f"{rows}, {data.n_classes:,} classes."
     if data.share_of_ones is None:
         return "Each model has rows of its own."
     if data.n_rows is None:

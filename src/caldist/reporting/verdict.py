@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from caldist.inference.regions import Region
 
-_LEVEL = 0.05  # p-values below are called evidence
+LEVEL = 0.05  # p-values below are called evidence
 _NEARLY = 0.05  # a region reaching this far beyond one half lies on its other side all the same
 
 
-def down(value: float) -> str:
-    """Return a lower bound with three decimals, rounded so that it stays one."""
-    return f"{math.floor(value * 1000 + 1e-9) / 1000:.3f}"
+def down(value: float, digits: int = 3) -> str:
+    """Return a lower bound with three decimals, or others, rounded so that it stays one."""
+    scale = 10**digits
+    return f"{math.floor(value * scale + 1e-9) / scale:.{digits}f}"
 
 
 def up(value: float) -> str:
@@ -47,9 +48,9 @@ def verdict(
         else f"the data are compatible with perfect calibration {chance}"
     )
     places = _listed(regions)
-    if pvalue >= _LEVEL and not regions:
+    if pvalue >= LEVEL and not regions:
         return f"{distance} T{compatible[1:]}."
-    if pvalue >= _LEVEL:
+    if pvalue >= LEVEL:
         return f"{distance} As a whole {compatible}, but it {places}."
     if regions:
         return f"{distance} It is not perfectly calibrated {chance}: it {places}."

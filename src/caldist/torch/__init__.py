@@ -18,10 +18,11 @@ from caldist.torch._multiclass import multiclass_kernel_ce_loss, multiclass_smoo
 from caldist.torch._smooth import smooth_ce_loss
 
 if TYPE_CHECKING:
-    from caldist.torch._metric import CalibrationDistance
+    from caldist.torch._metric import CalibrationDistance, MulticlassCalibrationDistance
 
 __all__ = [
     "CalibrationDistance",
+    "MulticlassCalibrationDistance",
     "kernel_ce_loss",
     "multiclass_kernel_ce_loss",
     "multiclass_smooth_ce_loss",
@@ -30,10 +31,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the metric when it is asked for: torchmetrics, its base, is slow to import."""
+    """Load a metric when it is asked for: torchmetrics, its base, is slow to import."""
     if name == "CalibrationDistance":
         from caldist.torch._metric import CalibrationDistance
 
         return CalibrationDistance
+    if name == "MulticlassCalibrationDistance":
+        from caldist.torch._metric import MulticlassCalibrationDistance
+
+        return MulticlassCalibrationDistance
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from caldist import _validate
-from caldist.data.class_rows import ROW_SUM_TOLERANCE, probability_matrix
+from caldist.data.class_rows import ROW_SUM_TOLERANCE, fail_if_swapped, probability_matrix
 
 
 def real_tensor(value: object, name: str) -> Tensor:
@@ -88,6 +88,8 @@ def classes(
     preds: object, target: object, sample_weight: object
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Check shapes and types of a matrix of predictions, class numbers and weights."""
+    if isinstance(preds, Tensor) and isinstance(target, Tensor):
+        fail_if_swapped(target, preds, ("target", "preds"), "(preds, target)")
     remedy = "a matrix is needed, with a row per example and a column per class."
     matrix = _predictions(preds, "preds", 2, remedy)
     if matrix.shape[1] < 2:

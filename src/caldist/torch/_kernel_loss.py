@@ -91,9 +91,9 @@ def kernel_ce_loss(
     """
     prob, label, weight = _checks.binary(y_prob, y_true, sample_weight)
     losses = kernel_losses(
-        prob, label, weight, kernel=kernel, bandwidth=bandwidth, squared=squared, unbiased=unbiased
+        prob, label, weight, kernel=kernel, bandwidth=bandwidth, unbiased=unbiased
     )
-    return losses.squeeze(0)
+    return in_power(losses.squeeze(0), squared=squared)
 
 
 def kernel_losses(
@@ -103,10 +103,9 @@ def kernel_losses(
     *,
     kernel: str,
     bandwidth: float,
-    squared: bool,
     unbiased: bool,
 ) -> Tensor:
-    """Return the loss of each row of a matrix of problems that share their weights."""
+    """Return kCE² of each row of a matrix of problems that share their weights."""
     _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
     bandwidth = _validate.check_positive("bandwidth", bandwidth)
     if kernel == "gaussian" and bandwidth < NARROWEST_GAUSSIAN:
@@ -115,7 +114,6 @@ def kernel_losses(
             f"{NARROWEST_GAUSSIAN}, as rounding would hide the gradient below."
         )
         raise ValueError(message)
-    squared = _validate.check_flag("squared", squared)
     unbiased = _validate.check_flag("unbiased", unbiased)
     if unbiased:
         if weight is not None:
@@ -128,8 +126,12 @@ def kernel_losses(
             message = "unbiased=True needs at least two rows; there is 1."
             raise ValueError(message)
     with_gradient = torch.is_grad_enabled() and prob.requires_grad
-    value = kernel_squared(prob, label, weight, kernel, bandwidth, unbiased, with_gradient)
-    if squared:
+    return kernel_squared(prob, label, weight, kernel, bandwidth, unbiased, with_gradient)
+
+
+def in_power(value: Tensor, *, squared: bool) -> Tensor:
+    """Return a square as it is, or its root."""
+    if _validate.check_flag("squared", squared):
         return value
     # Where the value is 0 the root is taken of 1 instead, so that no gradient is infinite.
     positive = value > 0

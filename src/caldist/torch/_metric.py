@@ -1,4 +1,4 @@
-"""Calibration as a metric of a training loop, with a state of fixed size."""
+"""Calibration as metrics of a training loop, with a state of fixed size."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from torch import Tensor
 
 from caldist import _validate
 from caldist.data import grid as _grid
+from caldist.data.class_rows import EXACT_SUM, ClassJoints
 from caldist.data.joint import Joint
 from caldist.measures._measure import Measure
 from caldist.measures.evaluation import evaluate
 from caldist.measures.registry import find_all, shown_in
+from caldist.multiclass.classwise import enclosed
 from caldist.torch import _checks
-from caldist.torch._multiclass import _problems
+from caldist.torch._multiclass import _problems, class_numbers
 
 if TYPE_CHECKING:
     from caldist.torch._plain_metric import PlainMetric as Metric
@@ -27,6 +29,7 @@ else:
         from caldist.torch._plain_metric import PlainMetric as Metric
 
 _PLACES = 2.0**_grid.PLACE_BITS
+_ONE = 2.0**52  # what probabilities are multiplied by to be added up as integers
 
 
 class CalibrationDistance(Metric):
@@ -98,8 +101,7 @@ class CalibrationDistance(Metric):
             raise ValueError(message)
         self.reduction = reduction
         self.from_logits = from_logits
-        empty = torch.zeros(2 * (2**self.bits + 1), 3, dtype=torch.int64)
-        self.add_state("cells", default=empty, dist_reduce_fx="sum")
+        self.add_state("cells", default=_empty(self.bits), dist_reduce_fx="sum")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Add rows: probabilities, or a matrix of them, and labels.
@@ -107,20 +109,7 @@ class CalibrationDistance(Metric):
         Bad values raise and leave the state as it was.
         """
         probability, label = self._rows(preds, target)
-        # A product with a power of two, and the difference to the floor, are exact.
-        scaled = probability.to(torch.float64) * 2.0**self.bits
-        cell = scaled.floor()
-        fraction = scaled - cell
-        sums = torch.stack(
-            (
-                torch.ones_like(cell),
-                (fraction * _PLACES).floor(),
-                (fraction * fraction * _PLACES).floor(),
-            ),
-            dim=1,
-        )
-        code = 2 * cell.to(torch.int64) + label.to(torch.int64)
-        self.cells.index_add_(0, code.to(self.cells.device), sums.to(self.cells))
+        _count(self.cells, probability, label, 0, bits=self.bits)
 
     def forward(self, preds: Tensor, target: Tensor) -> dict[str, Tensor]:
         """Add rows and return the values of these rows alone."""
@@ -140,24 +129,11 @@ class CalibrationDistance(Metric):
 
         Of all processes inside ``with metric.sync_context():``, as ``compute`` has it.
         """
-        sums = self.cells.cpu().numpy().reshape(-1, 2, 3)
-        cell = np.flatnonzero(sums[:, :, 0].any(axis=1))
-        if cell.size == 0:
-            return Joint.empty(bits=self.bits)
-        (count0, place0, square0), (count1, place1, square1) = (
-            sums[cell, label].T for label in (0, 1)
-        )
-        return Joint.from_cells(
-            cell, count0, count1, place0, place1, square0, square1, bits=self.bits
-        )
+        return _joint(self.cells, self.bits)
 
     def compute(self) -> dict[str, Tensor]:
         """Return the measures of all rows so far, with what rounding leaves certain of them."""
-        joint = self.joint()
-        if joint.n_rows == 0:
-            message = "the metric has no rows: add some with update(preds, target)."
-            raise ValueError(message)
-        found = evaluate(joint, measures=self.measures)
+        found = evaluate(_not_empty(self.joint()), measures=self.measures)
         values = {}
         for name, evaluation in found.items():
             values[name] = evaluation.value
@@ -166,10 +142,172 @@ class CalibrationDistance(Metric):
                     evaluation.lower,
                     evaluation.upper,
                 )
-        return {
-            name: torch.tensor(value, dtype=torch.float64, device=self.device)
-            for name, value in values.items()
-        }
+        return _tensors(values, self.device)
+
+
+class MulticlassCalibrationDistance(Metric):
+    r"""The classwise distance to calibration, accumulated over batches and processes.
+
+    .. math:: \mathrm{CW} = \tfrac12 \sum_j \mathrm{ldCE}(v_j, 1[y = j])
+
+    A subclass of ``torchmetrics.Metric`` where torchmetrics is installed, and otherwise a module
+    with its methods, as :class:`caldist.torch.CalibrationDistance`. The rows of each class against
+    the rest are counted on a grid of integers, so the result does not depend on batches, their
+    order or the number of processes, to the bit, and the state does not grow.
+
+    **What it means.** ``compute()`` returns ``classwise_distance``: at least this share of each
+    prediction's probability mass has to move, on average, before the predictions can be
+    calibrated; see :func:`caldist.multiclass.classwise_distance`. With two classes it is the lower
+    distance of the second, to the bit. ``joints()`` gives a joint for each class against the rest,
+    for :func:`caldist.multiclass.classwise_table`, which says which class accounts for how much.
+
+    **Rounding.** Of the probabilities in a cell of width :math:`2^{-\mathrm{bits}}` the sums are
+    kept. Between ``classwise_distance_lower`` and ``classwise_distance_upper`` the value on the
+    rows themselves lies for certain.
+
+    **Cost.** O(rows × classes) for an update, on the device of the predictions; 0.2 MB of state for
+    each class with 12 bits, twice as much with each bit more.
+
+    Parameters
+    ----------
+    n_classes : int
+        How many columns the predictions have.
+    from_logits : bool
+        Whether predictions are logits, which get a softmax, or probabilities, whose rows sum to 1
+        within 0.01 and are divided by their sum where that is not 1. No guess is made.
+    bits : int
+        2^bits cells between 0 and 1.
+    **options
+        For ``torchmetrics.Metric``, where that is installed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from caldist.torch import MulticlassCalibrationDistance
+    >>> metric = MulticlassCalibrationDistance(3, from_logits=False)
+    >>> metric.update(torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]), torch.tensor([0, 2]))
+    >>> metric.update(torch.tensor([[0.25, 0.25, 0.5], [0.5, 0.25, 0.25]]), torch.tensor([2, 1]))
+    >>> round(metric.compute()["classwise_distance"].item(), 4)
+    0.1875
+    """
+
+    is_differentiable = False
+    higher_is_better = False
+    full_state_update = False
+    cells: Tensor
+
+    def __init__(
+        self, n_classes: int, *, from_logits: bool, bits: int = 12, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.n_classes = _validate.check_count("n_classes", n_classes, minimum=2)
+        self.from_logits = _validate.check_flag("from_logits", from_logits)
+        self.bits = _validate.check_count("bits", bits, maximum=24)
+        empty = _empty(self.bits).repeat(self.n_classes, 1, 1)
+        self.add_state("cells", default=empty, dist_reduce_fx="sum")
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Add rows: a matrix of logits or probabilities, and the number of each row's class.
+
+        Bad values raise and leave the state as it was.
+        """
+        probability, number = self._rows(preds, target)
+        column = torch.arange(self.n_classes, device=probability.device)
+        label = number[:, None] == column
+        start = (column * self.cells.shape[1]).expand_as(label)
+        parts = (part.flatten() for part in (probability, label, start))
+        _count(self.cells.view(-1, 3), *parts, bits=self.bits)
+
+    def forward(self, preds: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Add rows and return the values of these rows alone."""
+        self._rows(preds, target)  # before torchmetrics sets the other rows aside, to lose them
+        values: dict[str, Tensor] = super().forward(preds, target)
+        return values
+
+    def _rows(self, preds: object, target: object) -> tuple[Tensor, Tensor]:
+        """Return probabilities that sum to 1 in double precision and class numbers, or raise."""
+        tensor, chosen = (
+            _checks.real_tensor(value, name).detach()
+            for name, value in (("preds", preds), ("target", target))
+        )
+        matrix, chosen, _ = _checks.classes(tensor, chosen, None)
+        if matrix.shape[1] != self.n_classes:
+            message = (
+                f"preds has {matrix.shape[1]} columns, but n_classes is {self.n_classes}: a column "
+                "per class is needed."
+            )
+            raise ValueError(message)
+        matrix = matrix.to(torch.float64)
+        probability = matrix.softmax(dim=1) if self.from_logits else matrix
+        number = class_numbers(probability, chosen, self.from_logits)
+        # Integers add up to the same in any order, so that batches and devices do not matter.
+        total = (probability * _ONE).round().to(torch.int64).sum(dim=1).to(torch.float64) / _ONE
+        total = torch.where((total - 1).abs() > EXACT_SUM, total, 1.0)
+        return (probability / total[:, None]).clamp(max=1.0), number
+
+    def joints(self) -> list[Joint]:
+        """Return the joint distribution of each class against the rest, of this process so far.
+
+        Of all processes inside ``with metric.sync_context():``, as ``compute`` has it.
+        """
+        return [_joint(cells, self.bits) for cells in self.cells]
+
+    def compute(self) -> dict[str, Tensor]:
+        """Return the classwise distance of all rows so far, and what it lies between."""
+        joints = self.joints()
+        _not_empty(joints[0])
+        value, lower, upper = enclosed(ClassJoints.of(joints, None))
+        name = "classwise_distance"
+        return _tensors({name: value, f"{name}_lower": lower, f"{name}_upper": upper}, self.device)
+
+
+def _empty(bits: int) -> Tensor:
+    """Return counts, and sums of places and of their squares, of each cell and label: 0."""
+    return torch.zeros(2 * (2**bits + 1), 3, dtype=torch.int64)
+
+
+def _count(
+    cells: Tensor, probability: Tensor, label: Tensor, start: Tensor | int, *, bits: int
+) -> None:
+    """Add rows to the cells, which begin at ``start`` for each."""
+    # A product with a power of two, and the difference to the floor, are exact.
+    scaled = probability.to(torch.float64) * 2.0**bits
+    cell = scaled.floor()
+    fraction = scaled - cell
+    sums = torch.stack(
+        (
+            torch.ones_like(cell),
+            (fraction * _PLACES).floor(),
+            (fraction * fraction * _PLACES).floor(),
+        ),
+        dim=1,
+    )
+    code = start + 2 * cell.to(torch.int64) + label.to(torch.int64)
+    cells.index_add_(0, code.to(cells.device), sums.to(cells))
+
+
+def _joint(cells: Tensor, bits: int) -> Joint:
+    """Return the joint distribution of the rows in the cells."""
+    sums = cells.cpu().numpy().reshape(-1, 2, 3)
+    cell = np.flatnonzero(sums[:, :, 0].any(axis=1))
+    if cell.size == 0:
+        return Joint.empty(bits=bits)
+    (count0, place0, square0), (count1, place1, square1) = (sums[cell, label].T for label in (0, 1))
+    return Joint.from_cells(cell, count0, count1, place0, place1, square0, square1, bits=bits)
+
+
+def _not_empty(joint: Joint) -> Joint:
+    if joint.n_rows == 0:
+        message = "the metric has no rows: add some with update(preds, target)."
+        raise ValueError(message)
+    return joint
+
+
+def _tensors(values: dict[str, float], device: torch.device) -> dict[str, Tensor]:
+    return {
+        name: torch.tensor(value, dtype=torch.float64, device=device)
+        for name, value in values.items()
+    }
 
 
 def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
@@ -179,7 +317,8 @@ def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
     if probability.shape != label.shape:
         message = (
             f"preds has shape {tuple(probability.shape)} and target {tuple(label.shape)}: they "
-            "must be the same. For a matrix with a column per class say reduction='top_label'."
+            "must be the same. For a matrix with a column per class use "
+            "MulticlassCalibrationDistance, or say reduction='top_label'."
         )
         raise ValueError(message)
     if probability.device != label.device:

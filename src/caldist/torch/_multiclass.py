@@ -9,7 +9,7 @@ from torch import Tensor
 
 from caldist import _validate
 from caldist.torch import _checks
-from caldist.torch._kernel_loss import KernelName, kernel_losses
+from caldist.torch._kernel_loss import KernelName, in_power, kernel_losses
 from caldist.torch._operators import UNSAFE
 from caldist.torch._smooth import smooth_losses
 
@@ -21,19 +21,27 @@ def multiclass_kernel_ce_loss(
     target: Tensor,
     *,
     from_logits: bool,
-    reduction: Reduction = "top_label",
+    reduction: Reduction = "classwise",
     kernel: KernelName = "laplace",
     bandwidth: float = 1.0,
     sample_weight: Tensor | None = None,
     squared: bool = True,
     unbiased: bool = False,
 ) -> Tensor:
-    """Return the kernel calibration error of predictions over several classes.
+    r"""Return the kernel calibration error of predictions over several classes.
 
-    **What it means.** ``reduction="top_label"`` asks whether the most probable class is right as
-    often as its probability says, as :func:`caldist.top_label` does; of equally probable classes
-    the first counts, and only its probability has a gradient. ``reduction="classwise"`` asks it of
-    every class, as :func:`caldist.one_vs_rest` does, and is the mean of the losses of the classes.
+    .. math:: \tfrac12 \sum_j \mathrm{kCE}(v_j, 1[y = j])^2
+
+    with ``reduction="classwise"``, the default.
+
+    **What it means.** ``"classwise"`` asks of every class whether it comes true as often as its
+    probability says: half the sum over the classes of kCE² of each against the rest. The factor
+    is ½ whatever the number of classes, so that with two classes it is
+    :func:`caldist.torch.kernel_ce_loss` of the second, to the bit, and with more it is
+    :func:`caldist.multiclass.kernel_ce` with ``structure="classwise"``. It is not divided by the
+    number of classes: a mean over many classes vanishes. ``"top_label"`` asks it of the most
+    probable class alone, with factor 1, as :func:`caldist.top_label` does; of equally probable
+    classes the first counts, and only its probability has a gradient.
 
     **What it estimates**, its gradient and its cost are those of
     :func:`caldist.torch.kernel_ce_loss`, for each binary problem.
@@ -46,9 +54,11 @@ def multiclass_kernel_ce_loss(
     from_logits : bool
         Whether ``preds`` are logits, which get a softmax, or probabilities, whose rows must sum to
         1. There is no default, because a wrong guess would go unnoticed.
-    reduction : "top_label" or "classwise"
-    kernel, bandwidth, sample_weight, squared, unbiased
+    reduction : "classwise" or "top_label"
+    kernel, bandwidth, sample_weight, unbiased
         As in :func:`caldist.torch.kernel_ce_loss`.
+    squared : bool
+        Return what is above. Otherwise its root, 0 if an unbiased estimate is negative.
 
     Returns
     -------
@@ -61,13 +71,13 @@ def multiclass_kernel_ce_loss(
     >>> logits = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0]], requires_grad=True)
     >>> loss = multiclass_kernel_ce_loss(logits, torch.tensor([0, 2]), from_logits=True)
     >>> round(loss.item(), 4)
-    0.0879
+    0.2168
     """
     prob, label, weight = _problems(preds, target, sample_weight, reduction, from_logits)
     losses = kernel_losses(
-        prob, label, weight, kernel=kernel, bandwidth=bandwidth, squared=squared, unbiased=unbiased
+        prob, label, weight, kernel=kernel, bandwidth=bandwidth, unbiased=unbiased
     )
-    return losses.mean()
+    return in_power(_total(losses), squared=squared)
 
 
 def multiclass_smooth_ce_loss(
@@ -75,13 +85,18 @@ def multiclass_smooth_ce_loss(
     target: Tensor,
     *,
     from_logits: bool,
-    reduction: Reduction = "top_label",
+    reduction: Reduction = "classwise",
     sample_weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the smooth calibration error of predictions over several classes.
+    r"""Return the smooth calibration error of predictions over several classes.
+
+    .. math:: \tfrac12 \sum_j \mathrm{smCE}(v_j, 1[y = j])
+
+    with ``reduction="classwise"``, the default.
 
     **What it means.** As for :func:`caldist.torch.multiclass_kernel_ce_loss`, with
-    :func:`caldist.torch.smooth_ce_loss` for each binary problem.
+    :func:`caldist.torch.smooth_ce_loss` for each binary problem: half the sum over the classes,
+    and with two classes the binary loss of the second, to the bit.
 
     Parameters
     ----------
@@ -90,7 +105,7 @@ def multiclass_smooth_ce_loss(
     target : tensor of class numbers 0, 1, …
     from_logits : bool
         Whether ``preds`` are logits or probabilities.
-    reduction : "top_label" or "classwise"
+    reduction : "classwise" or "top_label"
     sample_weight : tensor, optional
 
     Returns
@@ -103,11 +118,16 @@ def multiclass_smooth_ce_loss(
     >>> from caldist.torch import multiclass_smooth_ce_loss
     >>> preds = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
     >>> target = torch.tensor([0, 2])
-    >>> multiclass_smooth_ce_loss(preds, target, from_logits=False, reduction="classwise")
-    tensor(0.2604)
+    >>> multiclass_smooth_ce_loss(preds, target, from_logits=False)
+    tensor(0.3906)
     """
     problems = _problems(preds, target, sample_weight, reduction, from_logits)
-    return smooth_losses(*problems).mean()
+    return _total(smooth_losses(*problems))
+
+
+def _total(losses: Tensor) -> Tensor:
+    """Return half the sum over classes; a binary problem by itself counts in full."""
+    return losses.squeeze(0) if losses.shape[0] == 1 else 0.5 * losses.sum()
 
 
 def _problems(
@@ -121,7 +141,8 @@ def _problems(
     number = class_numbers(prob.detach(), chosen, from_logits)
     if reduction == "classwise":
         columns = torch.arange(prob.shape[1], device=prob.device)
-        return prob.T, columns[:, None] == number, weight
+        first = 1 if prob.shape[1] == 2 else 0  # of two classes the second says it all
+        return prob.T[first:], columns[first:, None] == number, weight
     best = prob.argmax(dim=1, keepdim=True)
     return prob.gather(1, best).T, number == best.T, weight
 

@@ -1,4 +1,4 @@
-"""What :class:`caldist.torch.CalibrationDistance` needs of torchmetrics, where that is missing."""
+"""What the metrics of :mod:`caldist.torch` need of torchmetrics, where that is missing."""
 
 from __future__ import annotations
 
@@ -66,6 +66,15 @@ class PlainMetric(nn.Module, ABC):
             self._of_this_process = False
             for name, state in before.items():
                 getattr(self, name).add_(state)
+
+    def merge_state(self, incoming_state: Self | dict[str, Tensor]) -> None:
+        """Add the rows of another metric, or of its states by name."""
+        for name in self._sums:
+            if isinstance(incoming_state, dict):
+                other = incoming_state[name]
+            else:
+                other = getattr(incoming_state, name)
+            getattr(self, name).add_(other.to(self.device))
 
     @property
     def device(self) -> torch.device:

@@ -1,0 +1,271 @@
+"""Several classes: a column of probabilities for each, found by a pattern or named one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caldist import _validate
+from caldist.cli._columns import check_names, groups_of, refuse_missing
+from caldist.cli._source import Source
+from caldist.data.class_rows import ROW_SUM_TOLERANCE, ClassRows
+
+if TYPE_CHECKING:
+    from caldist.cli._data import Data
+
+_LISTED = 20  # classes that a note names
+_TRUTH = {"false": 0, "true": 1}  # as columns of Booleans have them
+
+
+@dataclass(frozen=True)
+class ClassModels:
+    """Models of several classes by name, on the same rows.
+
+    Attributes
+    ----------
+    rows
+        The rows of each model, checked.
+    head
+        What was read, for JSON.
+    notes
+        What is said of it below a table.
+    groups
+        The names of sub-groups, and the number of each row's.
+    """
+
+    rows: dict[str, ClassRows]
+    head: dict[str, object]
+    notes: list[str]
+    groups: tuple[NDArray[np.object_], NDArray[np.int64]] | None = None
+
+    def lines(self) -> Iterator[tuple[dict[str, object], ClassRows]]:
+        """Give the rows of each model or of each sub-group of it, and what a line says of them."""
+        for name, rows in self.rows.items():
+            if self.groups is None:
+                yield {"score": name, "rows": rows.n_rows}, rows
+                continue
+            names, code = self.groups
+            for number, group in enumerate(names):
+                part = rows.take(np.flatnonzero(code == number))
+                if part.weight is not None and not part.weight.any():
+                    message = f"--weight is 0 in all rows of group {group}: leave these rows out."
+                    raise ValueError(message)
+                yield {"score": name, "group": str(group), "rows": part.n_rows}, part
+
+
+def speaks_of_classes(data: Data, columns: Sequence[str]) -> bool:
+    """Whether --classes is given, or a --score is a pattern and no column's own name."""
+    return data.classes is not None or any(
+        "*" in score and score not in columns for score in data.scores
+    )
+
+
+def read_classes(data: Data, source: Source) -> ClassModels:
+    """Read and check the columns of labels and of the probabilities of each class."""
+    if data.clusters is not None:
+        message = (
+            "--clusters was given with several classes, whose intervals and tests take rows for "
+            "independent: keep one row of each cluster, or pass one class as --score with labels 0 "
+            "and 1."
+        )
+        raise ValueError(message)
+    if data.label is None:
+        message = (
+            "name the column of classes with --label: with several classes it is not guessed. "
+            f"Columns: {', '.join(source.columns)}."
+        )
+        raise ValueError(message)
+    others = [name for name in (data.weight, data.by) if name is not None]
+    check_names(source.columns, [data.label, *others])
+    found = _columns(data, source.columns, {data.label, *others})
+    given = None if data.classes is None else _listed(data.classes)
+    names = _class_names(found, given)
+    wanted = [data.label, *others, *(name for columns in found.values() for name in columns)]
+    content = source.read([*dict.fromkeys(wanted)])
+    label = content[data.label]
+    refuse_missing(data.label, label)
+    classes = _as_labels(names, data.label, label)
+    number = _numbers(classes, data.label, label)
+    weight = groups = None
+    if data.weight is not None:
+        called = f"column {data.weight!r}"
+        weight = _validate.weights(content[data.weight], label.size, called)
+    if data.by is not None:
+        refuse_missing(data.by, content[data.by])
+        groups = groups_of(data.by, content[data.by])
+    rows = {
+        name: ClassRows(number, _matrix(columns, content), list(classes), weight)
+        for name, columns in found.items()
+    }
+    notes = []
+    if given is None:
+        shown = ", ".join(names[:_LISTED])
+        more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+        notes.append(f"Classes, from the names of the columns and in their order: {shown}{more}.")
+    head: dict[str, object] = {
+        "files": list(data.files),
+        "label": data.label,
+        "classes": list(classes),
+        "columns": found,
+        "weight": data.weight,
+        "by": data.by,
+    }
+    return ClassModels(rows, head, notes, groups)
+
+
+def _listed(classes: str) -> list[str]:
+    names = [name.strip() for name in classes.split(",")]
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if "" in names or twice is not None or len(names) < 2:
+        wrong = "an empty name" if "" in names else f"{len(names)} name"
+        wrong = wrong if twice is None or "" in names else f"{twice!r} twice"
+        message = (
+            f"--classes is {classes!r}, with {wrong}: name two or more different classes with "
+            "commas between, in the order of the columns."
+        )
+        raise ValueError(message)
+    return names
+
+
+def _columns(data: Data, columns: Sequence[str], taken: set[str]) -> dict[str, list[str]]:
+    """Return the columns of each model: of each pattern, or all that are named."""
+    scores = list(dict.fromkeys(data.scores))
+    patterns = [score for score in scores if "*" in score and score not in columns]
+    if not scores:
+        message = (
+            "name the columns of the classes: a pattern, as --score 'p_*', or --score for each, in "
+            f"the order of --classes. Columns: {', '.join(columns)}."
+        )
+        raise ValueError(message)
+    if not patterns:
+        check_names(columns, scores)
+        return {_common_start(scores).rstrip("_-. ") or "model": scores}
+    if len(patterns) < len(scores):
+        plain = next(score for score in scores if score not in patterns)
+        message = (
+            f"--score is the pattern {patterns[0]!r} and the column {plain!r}: with several "
+            "classes pass patterns only, one for each model, or a column for each class."
+        )
+        raise ValueError(message)
+    free = [name for name in columns if name not in taken]
+    return {pattern: _matching(pattern, free, columns) for pattern in patterns}
+
+
+def _common_start(names: Sequence[str]) -> str:
+    first, last = min(names), max(names)
+    same = [a == b for a, b in zip(first, last, strict=False)]
+    return first[: same.index(False) if False in same else len(same)]
+
+
+def _matching(pattern: str, free: Sequence[str], columns: Sequence[str]) -> list[str]:
+    if pattern.count("*") > 1:
+        message = (
+            f"--score is the pattern {pattern!r}, with {pattern.count('*')} stars: the one star "
+            "stands for the name of a class."
+        )
+        raise ValueError(message)
+    before, after = pattern.split("*")
+    found = [
+        name
+        for name in free
+        if name.startswith(before) and name.endswith(after) and len(name) > len(pattern) - 1
+    ]
+    if len(found) < 2:
+        which = f"1 column, {found[0]!r}" if found else "no column"
+        message = (
+            f"the pattern {pattern!r} matches {which}: several classes need two or more. Columns: "
+            f"{', '.join(columns)}."
+        )
+        raise ValueError(message)
+    return found
+
+
+def _class_names(found: Mapping[str, list[str]], given: list[str] | None) -> list[str]:
+    """Return the names of the classes, from --classes or else from the columns of a pattern."""
+    inside: dict[str, list[str]] = {}
+    for pattern, columns in found.items():
+        if "*" in pattern:
+            before, after = pattern.split("*")
+            inside[pattern] = [name[len(before) : len(name) - len(after)] for name in columns]
+    if given is None:
+        (first, names), *others = inside.items()
+        for pattern, other in others:
+            if other != names:
+                message = (
+                    f"the columns of {first!r} have the classes {', '.join(names)} and those of "
+                    f"{pattern!r} {', '.join(other)}: they must be the same, in the same order."
+                )
+                raise ValueError(message)
+        return names
+    for name, columns in found.items():
+        if len(columns) != len(given):
+            message = (
+                f"--classes names {len(given)} classes, and --score {name!r} stands for "
+                f"{len(columns)} columns, {', '.join(columns)}: name a class for each column, in "
+                "their order."
+            )
+            raise ValueError(message)
+        own = inside.get(name, given)
+        if own != given and set(own) == set(given):
+            message = (
+                f"--classes is {','.join(given)}, and the columns of {name!r} have the same names "
+                f"in another order, {', '.join(own)}: leave --classes out."
+            )
+            raise ValueError(message)
+    return given
+
+
+def _as_labels(names: list[str], label: str, values: NDArray[Any]) -> list[Any]:
+    """Return the classes as the column of labels has them: text, or numbers."""
+    if values.dtype.kind not in "biuf":
+        return names
+    found: list[Any] = []
+    for name in names:
+        try:
+            number = _TRUTH[name.lower()] if name.lower() in _TRUTH else float(name)
+            found.append(int(number) if number == int(number) else number)
+        except (ValueError, OverflowError):
+            listed = ",".join(map(str, range(len(names))))
+            message = (
+                f"column {label!r} holds numbers, as {values[0]}, and the classes are "
+                f"{_validate.show(names)}: name them as the labels do, in the order of the "
+                f"columns, for example --classes {listed}."
+            )
+            raise ValueError(message) from None
+    return found
+
+
+def _numbers(classes: list[Any], label: str, values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the number of each row's class."""
+    number = {name: at for at, name in enumerate(classes)}
+    if values.dtype.kind not in "biuf":
+        values = values.astype(object)
+    result = np.array([number.get(value, -1) for value in values.tolist()], dtype=np.int64)
+    unknown = result < 0
+    if unknown.any():
+        why = (
+            f"it is none of the classes, {_validate.show(classes)}. Add the column of its "
+            "probabilities, or leave those rows out."
+        )
+        _validate.fail(f"column {label!r}", values, unknown, why)
+    return result
+
+
+def _matrix(columns: Sequence[str], content: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    parts = [_validate.probabilities(content[name], f"column {name!r}") for name in columns]
+    matrix = np.column_stack(parts)
+    total = matrix.sum(axis=1)
+    off = np.abs(total - 1) > ROW_SUM_TOLERANCE
+    if off.any():
+        row = _validate.first(off)
+        message = (
+            f"columns {columns[0]!r} to {columns[-1]!r} sum to {total[row]:.6g} in row {row}, the "
+            f"first of {int(off.sum())}: the probabilities of the classes sum to 1 in each row. "
+            "Is a class missing? For independent labels pass one column at a time."
+        )
+        raise ValueError(message)
+    return matrix
