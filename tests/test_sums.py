@@ -44,7 +44,7 @@ def rows(n=1300, seed=0):
 @EACH
 def test_every_order_and_every_joint_gives_the_same_bits(measure):
     rng = np.random.default_rng(1)
-    for n in (2, 5, 511, 512, 513, 3000):
+    for n in (2, 5, 511, 512, 513, 3000) if _kernels.COMPILED else (2, 5, 513):
         y, p = rows(n, n)
         p[: n // 4] = rng.choice([2.0**-53, 1e-300, 0.3, 0.3125], n // 4)
         y[:2] = 0, 1
