@@ -137,11 +137,10 @@ def binned_ece(
         start = equal_mass_starts(joint.mass0 + joint.mass1, n_bins)
         edges = np.concatenate(([0.0], joint.prediction[start[1:]], [1.0]))
     size = 2 * (edges.size - 1)
-    found = rows.add_up(sums.bins, edges, uniform, room=(size, size if add_width else 0))
-    gap, mass = (part.reshape(-1, 2).sum(axis=1) / rows.total for part in found)
-    value = float(np.abs(gap).sum())
+    gap, mass = rows.add_up(sums.bins, edges, uniform, room=(size, size if add_width else 0))
+    value = float(np.abs((gap[::2] + gap[1::2]) / rows.total).sum())
     if add_width:
-        value += float((mass * np.diff(edges)).sum())
+        value += float(((mass[::2] + mass[1::2]) / rows.total * np.diff(edges)).sum())
     return value
 
 

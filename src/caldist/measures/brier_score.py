@@ -104,5 +104,5 @@ def brier_score(
     0.15625
     """
     rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight)
-    [squares] = rows.add_up(sums.squares, room=(2,))
-    return float(squares.sum()) / rows.total
+    [[squares, rest]] = rows.add_up(sums.squares, room=(2,))
+    return float(squares + rest) / rows.total
