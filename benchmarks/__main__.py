@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from benchmarks import peers
+from benchmarks import peers, repair
+from benchmarks.digits import digits_table
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
 from benchmarks.intervals import SIZES, interval_table, limits_table
@@ -61,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
         "--sums", action="store_true", help="only sums over rows and smECE, beside their peers"
     )
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
+    parser.add_argument(
+        "--repair", action="store_true", help="only repairs: maps, statements, summaries, files"
+    )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
     return parser
 
@@ -82,7 +86,10 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     if options.sums:
         return [sums_table(several, effort)]
     if options.multiclass:
-        return [multiclass_table(effort, quick=options.quick)]
+        quick = options.quick
+        return [multiclass_table(effort, quick=quick), digits_table(quick=quick)]
+    if options.repair:
+        return [repair.repair_table(repair.QUICK if options.quick else repair.LARGE, effort)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
     families = [FAMILIES[name] for name in options.families or FAMILIES]
     wanted = cells(

@@ -151,11 +151,23 @@ def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
     assert ("3 Parquet files of 1e4 rows each" in text) is HAS_DUCKDB
 
 
+def test_repairs_are_timed(benchmarks, capsys):
+    assert benchmarks("__main__").main(["--quick", "--repair"]) == 0
+    text = capsys.readouterr().out
+    for what in (
+        "the kernel at its worst, 2,000 terms", "a map by auto, 2,000 rows, s by the clock",
+        "and a statement, 99 replicates", "the same from 16 bits of 1e5 rows",
+        "1e5 rows against 1e4, ratio", "caldist apply, 1e3 rows of Parquet, bare copies",
+    ):  # fmt: skip
+        assert what in text
+
+
 def test_several_classes(benchmarks, capsys):
     assert benchmarks("__main__").main(["--quick", "--multiclass"]) == 0
     text = capsys.readouterr().out
     for case in benchmarks("multiclass").CASES:
         assert case.name in text
+    assert "naive Bayes" in text
 
 
 def test_limits_without_replicates_are_timed(benchmarks):

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 import caldist
 import oracles
 from caldist import _kernels
-from caldist.certificates import LowerCertificate, SmoothCertificate, UpperCertificate, _base
+from caldist.certificates import (
+    Certificate,
+    CertificateError,
+    LowerCertificate,
+    SmoothCertificate,
+    UpperCertificate,
+    _base,
+)
 from strategies import FAMILIES, family, samples
 
 MEASURES = ["smooth_ce", "lower_distance", "upper_distance", "post_processing_gap"]
@@ -348,3 +355,12 @@ def test_a_joint_without_mass_is_refused():
 def test_proof_arrays_are_read_only():
     with pytest.raises(ValueError, match="read-only"):
         example("smooth_ce").height[0] = 1.0
+
+
+def test_the_tolerance_of_the_verifier_is_what_its_docstring_says():
+    assert _base.AGREEMENT == _base.SLACK == 1e-9
+    assert "at most 1e-9" in " ".join(Certificate.verify.__doc__.split())
+    proof = caldist.certify([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    dataclasses.replace(proof, lower=proof.lower - 0.9e-9).verify()
+    with pytest.raises(CertificateError):
+        dataclasses.replace(proof, lower=proof.lower - 1.1e-9).verify()

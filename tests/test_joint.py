@@ -521,3 +521,17 @@ def test_prefix_sums_start_at_zero_and_end_at_the_mean_residual(sample):
     assert sums[0] == 0
     assert np.diff(sums) == pytest.approx(joint.residual(), abs=1e-15)
     assert sums[-1] == pytest.approx(float(np.average(y - p, weights=weight)), abs=1e-12)
+
+
+def test_more_rows_than_can_be_counted_are_refused_when_the_joint_is_made(tmp_path):
+    most = Joint.from_masses([0.5], [2.0**53 - 1], [1.0], n_rows=2**53)
+    most.save(tmp_path / "most.npz")
+    assert Joint.load(tmp_path / "most.npz") == most
+    with pytest.raises(ValueError, match="would have 18014398509481984 rows"):
+        most + most
+    cells = np.arange(2**21)
+    full, none = np.full(cells.size, 2**32), np.zeros(cells.size, np.int64)
+    half = Joint.from_cells(cells, full, none, none, none, bits=21)
+    assert half.n_rows == 2**53
+    with pytest.raises(ValueError, match="would have 9007199254740993 rows"):
+        half + Joint.from_cells([2**21], [1], [0], [0], [0], bits=21)

@@ -12,6 +12,7 @@ import pytest
 import caldist
 from caldist import inference, multiclass, plots
 from caldist.measures.registry import all_measures
+from caldist.plots._display import MatrixDisplay
 
 RNG = np.random.default_rng(0)
 MATRIX = RNG.dirichlet([1, 1, 1, 1], 200)
@@ -223,8 +224,9 @@ def binary_functions():
                 if any(parameter.startswith("y_prob") for parameter in parameters):
                     yield name, function
     for name in plots.__all__:
-        if hasattr(getattr(plots, name), "from_predictions"):
-            yield f"{name}.from_predictions", getattr(plots, name).from_predictions
+        display = getattr(plots, name)
+        if hasattr(display, "from_predictions") and not issubclass(display, MatrixDisplay):
+            yield f"{name}.from_predictions", display.from_predictions
     yield "Joint.from_arrays", caldist.Joint.from_arrays
     yield "Accumulator.update", caldist.Accumulator().update
     yield "Monitor.update", caldist.Monitor().update

@@ -8,6 +8,8 @@ import pytest
 import caldist
 import class_oracles as oracles
 from caldist import _kernels, multiclass
+from caldist.data.class_rows import ClassRows
+from caldist.multiclass import _cells
 
 needs_speed = pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes with plain kernels")
 SMALL = 120 if _kernels.COMPILED else 40
@@ -240,3 +242,28 @@ def test_bad_comparisons():
         multiclass.compare(y, V, np.full(V.shape, 2.0))
     with pytest.raises(ValueError, match="y_prob_a has 3 columns and y_prob_b has 4"):
         multiclass.compare(y, V, np.full((40, 4), 0.25))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_upper_limit_of_peaked_predictions(weighted):
+    """Cells tell predictions that are nearly sure of a class from the others."""
+    y, V = oracles.softmax(600, 10, 8.0, 1.0, 0)
+    weight = np.repeat([1.0, 2.0], 300) if weighted else None
+    bracket = multiclass.distance_bracket(y, V, confidence_level=0.9, sample_weight=weight)
+    assert bracket.upper < 0.2
+    assert bracket.upper > multiclass.distance_bracket(y, V).lower
+
+
+def test_cells_are_made_of_the_predictions_alone():
+    y, V = oracles.softmax(300, 4, 1.5, 2.0, 0)
+    weight = np.r_[np.zeros(20), np.ones(280)]
+    for sample_weight in (None, weight):
+        one, other = (
+            _cells.partitions(ClassRows.of(label, V, sample_weight=sample_weight))
+            for label in (y, np.roll(y, 1))
+        )
+        for cells, same in zip(one, other, strict=True):
+            assert np.array_equal(cells, same)
+            assert cells.max() > 3
+    some = _cells.partitions(ClassRows.of(y, np.full((300, 4), 0.25)))
+    assert not np.any(some)

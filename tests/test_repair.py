@@ -1,6 +1,7 @@
 """repair and certify_map: the statement, what it is made from, and what is refused."""
 
 import copy
+import dataclasses
 import math
 import pickle
 import warnings
@@ -17,9 +18,9 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 import caldist
 from caldist import CalibrationMap, Joint, certify_map, repair
 from caldist.data.rows import Rows
-from caldist.inference._dealing import deal_evenly, ordered_units
+from caldist.inference._dealing import Dealt, deal_evenly, ordered_units
 from caldist.repairing import _statement
-from caldist.repairing._select import CANDIDATES
+from caldist.repairing._select import CANDIDATES, Selection
 from caldist.repairing.repair import _FOLDS, METHODS
 from strategies import family, fewer, samples
 
@@ -289,6 +290,35 @@ def test_folds_are_even_in_size_and_labels():
     dealt = deal_evenly(clustered, np.random.default_rng(0))
     for cluster in range(26):
         assert np.unique(dealt.fold[0][clustered.cluster == cluster]).size == 1
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_labels_of_a_fold_have_no_part_in_what_maps_it(clustered):
+    """Neither in the fit nor in the choice, though folds are shared."""
+    y, p = sample(500)
+    clusters = np.arange(500) // 2 if clustered else None
+    units = ordered_units(Rows.of(y, p, clusters=clusters))
+    first = Selection(units, CANDIDATES, np.random.default_rng(0))
+    dealt = first.dealt
+    for k in range(5):
+        label = np.where(dealt.fold[0] == k, 1 - dealt.units.label, dealt.units.label)
+        second = Selection(units, CANDIDATES, np.random.default_rng(0))
+        second.__dict__["dealt"] = Dealt(dataclasses.replace(dealt.units, label=label), dealt.fold)
+        ours, theirs = first.chosen(without=k), second.chosen(without=k)
+        assert ours.candidates == theirs.candidates
+        assert len(ours.candidates) == len(CANDIDATES)
+        assert np.array_equal(ours.fit(p), theirs.fit(p))
+    assert first.chosen().candidates != second.chosen().candidates
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_few_clusters_leave_folds_empty(count):
+    """One cannot be compared on rows of another, so nothing is selected."""
+    y, p = sample(400)
+    found = repair(y, p, clusters=np.arange(400) % count, **QUICK)
+    assert (not found.candidates) == (count == 1)
+    assert found.map is not None
+    assert "clusters are given" in found.reason
 
 
 # -- selection -------------------------------------------------------------------------------------

@@ -90,12 +90,31 @@ def test_level_clusters_and_weights_are_the_reports():
     assert plain.repair.bounds[0].after_upper != expected.after["smooth_ce"].upper
 
 
-def test_few_draws_are_enough():
+@pytest.mark.parametrize(("level", "draws"), [(0.95, 199), (0.9, 99)])
+def test_few_draws_are_enough_and_every_format_says_how_many(level, draws):
     y, p = rows(300)
-    [model] = caldist.report(y, p, n_resamples=999).models
-    assert model.repair.n_resamples == 199
-    [model] = caldist.report(y, p, n_resamples=999, confidence_level=0.9).models
-    assert model.repair.n_resamples == 99
+    clusters = np.arange(300) // 2
+    options = {"n_resamples": 299, "confidence_level": level, "clusters": clusters}
+    found = caldist.report(y, p, **options, rng=0)
+    [model] = found.models
+    expected = caldist.repair(y, p, **options | {"n_resamples": draws}, rng=0)
+    assert model.repair.n_resamples == expected.n_resamples == draws
+    assert model.repair.bounds[0].after_upper == expected.after["smooth_ce"].upper
+    [figure] = [figure for figure in found.figures if figure.display is MapDisplay]
+    [curve] = figure.models
+    assert (curve.confidence_level, curve.upper_after) == (
+        level,
+        expected.after["smooth_ce"].upper,
+    )
+    assert json.loads(found.to_json())["models"][0]["repair"]["n_resamples"] == draws
+    assert f"With {level:.0%} confidence" in model.repair.words
+    for text in (str(found), found.to_markdown(), found.to_html()):
+        assert f"The limits of repairs come from {draws} resamples." in text
+
+
+def test_nothing_is_said_of_draws_where_there_are_none():
+    found = caldist.report(np.arange(30) % 15 == 0, np.linspace(0.1, 0.9, 30), **QUICK)
+    assert "limits of repairs" not in str(found) + found.to_markdown() + found.to_html()
 
 
 def test_a_summary_is_repaired_too():

@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import caldist
-from caldist.sklearn import RepairedClassifier, SlopeCalibrator
+from caldist.sklearn import NearestCalibrator, RepairedClassifier, SlopeCalibrator
 
 WEIGHTS = "a row of weight 2 is one row that counts twice, not two rows that agree"
 NOT_REPEATED = {
@@ -409,3 +409,15 @@ def test_bad_options_are_named():
         RepairedClassifier(GaussianNB(), multiclass="softmax").fit(X, y)
     with pytest.raises(ValueError, match="method is 'platt'"):
         RepairedClassifier(GaussianNB(), method="platt").fit(X, y)
+
+
+@pytest.mark.parametrize("calibrator", [SlopeCalibrator(), NearestCalibrator()])
+def test_values_out_of_bounds_are_warned_of_where_they_are_passed(calibrator):
+    x, y = np.array([[0.1], [0.4], [0.6], [1.2]]), [0, 1, 0, 1]
+    with pytest.warns(UserWarning, match="outside") as fitted:
+        calibrator.fit(x, y)
+    with pytest.warns(UserWarning, match="outside") as mapped:
+        calibrator.transform(x)
+    for found in (*fitted, *mapped):
+        if "outside" in str(found.message):
+            assert found.filename == __file__

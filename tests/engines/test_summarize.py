@@ -224,3 +224,29 @@ def test_cells_with_too_many_rows_for_doubles_are_added_as_integers(constructor,
     table = constructor({"label": label, "score": score})
     monkeypatch.setattr("caldist.engines._collect.DOUBLES", 3)
     assert summarize(table, **COLUMNS, bits=4) == Joint.from_arrays(label, score).coarsen(4)
+
+
+@pytest.mark.parametrize("column", ["y", "p", "w"])
+def test_integers_beyond_those_of_float64_are_no_exception_of_the_engine(
+    request, constructor, column
+):
+    """PyArrow does not round them; the others do, as NumPy does."""
+    rows = {"y": [0, 1, 1], "p": [0, 1, 1], "w": [1, 2, 3]}
+    rows[column] = [0, 1, 2**53 + 1]
+    table = constructor(rows)
+    options = {"y_true": "y", "y_prob": "p", "sample_weight": "w", "invalid": "count"}
+    if "pyarrow" in request.node.name:
+        with pytest.raises(ValueError, match=r"integer 9007199254740993.*cast its") as found:
+            summarize(table, **options)
+        assert found.type is ValueError
+    else:
+        assert summarize(table, **options).n_rows == (3 if column == "w" else 2)
+
+
+def test_too_little_memory_of_an_engine_is_too_little_memory():
+    duckdb = pytest.importorskip("duckdb")
+    settings = {"memory_limit": "30MB", "temp_directory": "", "threads": 1}
+    connection = duckdb.connect(config=settings)
+    table = connection.sql("SELECT i % 2 AS y, i / 2e6 AS p FROM range(2000000) t(i)")
+    with pytest.raises(MemoryError, match="Out of Memory"):
+        summarize(table, y_true="y", y_prob="p", bits=24)

@@ -71,7 +71,9 @@ class Certificate(ABC):
         """Recompute both bounds from the data and the proof, or raise ``CertificateError``.
 
         Constraints that rounding has broken are charged to the bound in full, so what is accepted
-        is a proof up to the rounding of the check itself.
+        is a proof up to the rounding of the check itself. A stored bound may differ from what the
+        proof gives by at most 1e-9, and all constraints of a proof together may fail by at most
+        1e-9: a bound that is accepted is off by no more than that.
         """
         self._check_numbers()
         with np.errstate(all="ignore"):  # what overflows fails the comparison that it comes to

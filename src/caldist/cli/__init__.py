@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from caldist._util.errors import ToleranceError
+from caldist._util.escaping import for_terminal
 from caldist._version import __version__
 from caldist.cli._streams import drop_output, open_missing, say, unwritable
 from caldist.cli.demos import demo, paper
@@ -109,6 +110,8 @@ class _Commands(click.Group):
         try:
             code = run(*args, standalone_mode=False, **extra)
         except click.ClickException as error:
+            # click cuts escape sequences out of what goes to no terminal; they are to be seen.
+            vars(error)["message"] = for_terminal(error.message)
             text = io.StringIO()
             error.show(text)
             say(text.getvalue(), err=True, nl=False)

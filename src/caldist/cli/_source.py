@@ -91,6 +91,8 @@ class _DuckTables:
             if 0 < len(names) <= _SEARCHED:  # DuckDB looks for each of them among all columns
                 table = table.select(*map(duckdb.ColumnExpression, dict.fromkeys(names)))
             found = table.fetchnumpy()
+        except duckdb.OutOfMemoryException as error:
+            raise MemoryError(str(error)) from error
         except duckdb.Error as error:
             message = f"the file cannot be read: {error}"
             raise ValueError(message) from error

@@ -258,6 +258,8 @@ def class_source(
     sample_weight: Any = None,
 ) -> ClassRows | ClassJoints:
     """Check rows, or the joints that stand for them: a dict from class to joint, or a list."""
+    if isinstance(y_true, ClassJoints):
+        return y_true
     if not _are_summaries(y_true):
         return ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
     for name, value in (("y_prob", y_prob), ("sample_weight", sample_weight)):

@@ -22,6 +22,8 @@ from caldist.kernels._arrays import prefix_sums
 
 _ARRAYS = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
 
+_MOST_ROWS = 2**53  # that a float64 counts
+
 # Why rows of a table were left out.
 INVALID = ("missing label", "bad label", "missing prediction", "bad prediction", "bad weight")
 
@@ -75,6 +77,12 @@ class Joint:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "invalid", _check_invalid(self.invalid))
+        if self.n_rows is not None and self.n_rows > _MOST_ROWS:
+            message = (
+                f"the joint would have {self.n_rows} rows, and beyond 2^53 masses, which are "
+                "float64, do not count them exactly: keep parts of it in joints of their own."
+            )
+            raise ValueError(message)
         for name in _ARRAYS:
             array = getattr(self, name)
             if array is None and name in _ARRAYS[3:]:

@@ -19,7 +19,7 @@ from caldist.data.joint import Joint
 FLIPS, LABELS = 0, 1  # families of replicates: random signs, and labels drawn from predictions
 
 _ROWS_PER_UNIT = 32  # from which one binomial draw is cheaper than a random number for each row
-_NORMAL = 1024.0  # the variance of a count from which on it is drawn as a normal number
+_MANY = 4096  # random signs whose sum is drawn as a normal number
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +201,7 @@ class Units:
             bits = random_bits(rng, self.n_clusters)
             replicates.flip_clusters(bits, place, size, self.cluster, out)
         elif self.n_rows > _ROWS_PER_UNIT * self.count.size:
-            signs = _drawn_counts(rng, self.count, np.full(self.count.size, 0.5))
-            replicates.collect(2.0 * signs, place, size, out)
+            replicates.collect(_sums_of_signs(rng, self.count), place, size, out)
         else:
             bits = random_bits(rng, self.n_rows)
             replicates.flip_rows(bits, place, size, self.count, out)
@@ -229,8 +228,8 @@ class Units:
         out = np.empty(self.prediction.size)
         total = int(count.sum())
         if total > _ROWS_PER_UNIT * count.size:
-            drawn = _drawn_counts(rng, count, self.prediction[place])
-            replicates.collect(drawn, place, share, out)
+            v = self.prediction[place]
+            replicates.collect(rng.binomial(count, v) - count * v, place, share, out)
         else:
             uniform = rng.random(total)
             replicates.draw_labels(uniform, place, share, count, self.prediction, out)
@@ -276,19 +275,18 @@ def _effective_rows(mass: Vector, square: Vector) -> Integers:
     return np.maximum(1, np.rint(rows)).astype(np.int64)
 
 
-def _drawn_counts(rng: np.random.Generator, count: Integers, p: Vector) -> Vector:
-    """Return binomial numbers less their means, one random number for each.
+def _sums_of_signs(rng: np.random.Generator, count: Integers) -> Vector:
+    """Return sums of so many random signs.
 
-    Those that vary much are normal: a binomial one can be had from it by moving it by less than a
-    row or so (Tusnády), where its standard deviation is 32 rows or more, and it costs a tenth.
+    Those of many are normal, which costs a tenth: a sum of signs can be had from a normal number by
+    moving it by less than a row or so (Tusnády), where its standard deviation is 64 rows. Flipped
+    signs are like the noise of the rows in the limit only; labels that are drawn stay exact.
     """
-    mean = count * p
-    variance = mean * (1 - p)
-    drawn = np.sqrt(variance)
-    many = variance >= _NORMAL
+    drawn = np.sqrt(count, dtype=np.float64)
+    many = count >= _MANY
     few = ~many
     drawn[many] *= rng.standard_normal(int(many.sum()))
-    drawn[few] = rng.binomial(count[few], p[few]) - mean[few]
+    drawn[few] = 2.0 * rng.binomial(count[few], 0.5) - count[few]
     return drawn
 
 

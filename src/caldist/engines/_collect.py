@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +22,8 @@ Numbers = NDArray[Any]
 # Polars: their own tables, the copy in NumPy, the sorted copy and the joints.
 BYTES_PER_ROW = 448
 BYTES_OF_WEIGHTS = 64  # more than that, where rows have weights
+_OUT_OF_MEMORY = "OutOfMemory"  # in the names of exceptions of DuckDB and Java
+_UNSAFE = re.compile(r"Integer value (-?\d+) not in range")
 _DENSE = 4  # times as many cells as rows of cells, up to which all cells are laid out
 
 
@@ -27,6 +32,26 @@ def collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     if frame.implementation.is_polars():
         return frame.collect(engine="streaming")
     return frame.collect()
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """Turn exceptions of engines that people may meet into those of Python, with the remedy.
+
+    They are too little memory, and integers that are no float64, which PyArrow refuses to round.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _OUT_OF_MEMORY in type(error).__name__ or _OUT_OF_MEMORY in str(error):
+            raise MemoryError(str(error)) from error
+        if type(error).__name__ == "ArrowInvalid" and (found := _UNSAFE.search(str(error))):
+            message = (
+                f"table holds the integer {found[1]}, which is beyond 2^53, where float64 rounds: "
+                "cast its column to float64 first."
+            )
+            raise ValueError(message) from error
+        raise
 
 
 def check_memory(query: Query, bits: int, limit: int) -> None:

@@ -303,7 +303,7 @@ def _run(
         memory_limit = _validate.check_count("memory_limit", memory_limit)
     files = are_paths(table)
     results: list[Summary] = []
-    with reading(table) if files else nullcontext():
+    with _collect.engine_errors(), reading(table) if files else nullcontext():
         if files:
             table = open_files(table, numbers=[name for name in numbers if isinstance(name, str)])
         for kind in rows(Columns(table)):

@@ -55,7 +55,8 @@ class Repair(Result):
         themselves, infinity for isotonic regression; None for a map made elsewhere.
     before, after
         For "smooth_ce", "lower_distance" and "distance" the value on the rows and limits for the
-        population, without and with the map. Empty where no statement is made.
+        population, without and with the map; the same where the map is the identity. Empty where no
+        statement is made.
     loss
         For "brier_score" and "log_loss" what the repair changes, on rows that had no part in it.
     candidates
@@ -183,8 +184,8 @@ def repair(
     After a repair of predictions that were nearly calibrated the smooth calibration error may be
     larger than before, by the price of estimating a mean, while the log loss falls.
 
-    **Cost.** A sort and some hundred fits on at most 4,096 cells; with a statement six times that,
-    two passes over the rows for each replicate and measure, and what
+    **Cost.** A sort and some hundred fits on at most 4,096 cells; with a statement three times
+    that, two passes over the rows for each replicate and measure, and what
     :func:`caldist.distance_bracket` costs. Of a summary it does not depend on the number of rows.
 
     Parameters

@@ -65,6 +65,7 @@ def plain(report: Report) -> str:
             model.repair.reason for model in report.models if model.repair and model.repair.reason
         )
         blocks += [f"No statement is made: {reason}" for reason in reasons]
+        blocks += filter(None, [repair_draws(report.models)])
     if report.monitor is not None:
         blocks.append(str(report.monitor))
     if report.pairs:
@@ -123,8 +124,8 @@ def _computed(report: Report) -> list[str]:
     """Return the last section of a Markdown report."""
     seed = "a generator of the caller" if report.seed is None else f"seed {report.seed}"
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    said = f"{report.n_resamples} resamples, {seed}. {versions}."
-    return ["## How it was computed", "", said]
+    said = " ".join(filter(None, [f"{seed}.", repair_draws(report.models), f"{versions}."]))
+    return ["## How it was computed", "", f"{report.n_resamples} resamples, {said}"]
 
 
 def _plain_classes(report: Report) -> str:
@@ -240,6 +241,14 @@ def _class_table(classes: Sequence[ClassReport]) -> Table:
         ]
         for line in classes
     ]
+
+
+def repair_draws(models: Sequence[ModelReport]) -> str:
+    """Say how many replicates the limits of repairs come from; empty where there are none."""
+    counts = {model.repair.n_resamples for model in models if model.repair is not None} - {0}
+    if not counts:
+        return ""
+    return f"The limits of repairs come from {', '.join(map(str, sorted(counts)))} resamples."
 
 
 def shortened(rows: Sequence[Tested], limit: int) -> tuple[list[Tested], str]:

@@ -40,7 +40,7 @@ def in_bounds(matrix: NDArray[Any], out_of_bounds: str) -> Vector:
             "X has values outside [0, 1], which are moved to 0 or 1. If these are logits, "
             'apply the sigmoid first; out_of_bounds="raise" makes this an error.',
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,  # who called fit or transform
         )
     clipped: Vector = np.clip(matrix, 0, 1).astype(np.float64)
     return clipped

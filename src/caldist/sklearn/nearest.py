@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.measures.upper_distance import best_map, nearest_known
 from caldist.sklearn import _checks
+from caldist.sklearn._columns import ColumnCalibrator
 
 
-class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class NearestCalibrator(ColumnCalibrator):
     r"""Recalibrate predicted probabilities by the map that changes them least.
 
     .. math:: \kappa = \operatorname*{argmin}_\kappa E\,|v - \kappa(v)|
@@ -90,12 +86,6 @@ class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
     def __init__(self, *, out_of_bounds: _checks.Bounds = "warn") -> None:
         self.out_of_bounds = out_of_bounds
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)  # what y may be: two classes
-        return tags
-
     def fit(
         self,
         X: ArrayLike,  # noqa: N803 - the name scikit-learn passes
@@ -116,12 +106,7 @@ class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         -------
         self : NearestCalibrator
         """
-        matrix, target = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False)
-        _checks.fail_if_all_classes(matrix)
-        matrix = _checks.in_bounds(matrix, self.out_of_bounds)
-        self.classes_, label = _checks.two_classes(target)
-        weight = _checks.weights(sample_weight, label.size)
-
+        matrix, label, weight = self._given(X, y, sample_weight)
         columns = [_map(label, column, weight) for column in matrix.T]
         self.prediction_ = [prediction for prediction, _, _, _ in columns]
         self.recalibrated_ = [recalibrated for _, recalibrated, _, _ in columns]
@@ -129,25 +114,8 @@ class NearestCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         self.exact_ = np.array([exact for _, _, _, exact in columns])
         return self
 
-    def transform(self, X: ArrayLike) -> Vector:  # noqa: N803 - the name scikit-learn passes
-        """Return the recalibrated predictions, as float64.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Predicted probabilities, in the columns that ``fit`` saw.
-
-        Returns
-        -------
-        recalibrated : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        matrix = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        matrix = _checks.in_bounds(matrix, self.out_of_bounds)
-        out = np.empty(matrix.shape)
-        for k, (known, value) in enumerate(zip(self.prediction_, self.recalibrated_, strict=True)):
-            out[:, k] = value[nearest_known(known, matrix[:, k])]
-        return out
+    def _mapped(self, k: int, column: Vector) -> Vector:
+        return np.asarray(self.recalibrated_[k][nearest_known(self.prediction_[k], column)])
 
 
 def _map(

@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from caldist._util.types import Vector
 from caldist.repairing.repair import Method, repair
 from caldist.sklearn import _checks
+from caldist.sklearn._columns import ColumnCalibrator
 
 
-class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SlopeCalibrator(ColumnCalibrator):
     r"""Recalibrate predicted probabilities by a monotone map whose slopes are bounded.
 
     .. math:: \kappa = \sigma \circ g, \qquad
@@ -106,12 +104,6 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         self.out_of_bounds = out_of_bounds
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)  # what y may be: two classes
-        return tags
-
     def fit(
         self,
         X: ArrayLike,  # noqa: N803 - the name scikit-learn passes
@@ -136,11 +128,7 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         -------
         self : SlopeCalibrator
         """
-        matrix, target = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False)
-        _checks.fail_if_all_classes(matrix)
-        matrix = _checks.in_bounds(matrix, self.out_of_bounds)
-        self.classes_, label = _checks.two_classes(target)
-        weight = _checks.weights(sample_weight, label.size)
+        matrix, label, weight = self._given(X, y, sample_weight)
         seed = _checks.seed(self.random_state)
         self.repairs_ = [
             repair(
@@ -160,20 +148,5 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         self.maps_ = [_checks.known(found.map) for found in self.repairs_]
         return self
 
-    def transform(self, X: ArrayLike) -> Vector:  # noqa: N803 - the name scikit-learn passes
-        """Return the recalibrated predictions, as float64.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Predicted probabilities, in the columns that ``fit`` saw.
-
-        Returns
-        -------
-        recalibrated : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        matrix = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        matrix = _checks.in_bounds(matrix, self.out_of_bounds)
-        columns = zip(self.maps_, matrix.T, strict=True)
-        return np.stack([table(column) for table, column in columns], axis=1)
+    def _mapped(self, k: int, column: Vector) -> Vector:
+        return np.asarray(self.maps_[k](column))
