@@ -19,6 +19,8 @@ from benchmarks.monitor import DAYS, LARGE, YEAR, monitor_table, year_table
 from benchmarks.multiclass import multiclass_table
 from benchmarks.ratios import cells, measure_cells, ratio_table
 from benchmarks.startup import startup_table
+from benchmarks.sums import SIZES as SUMS_SIZES
+from benchmarks.sums import sums_table
 from benchmarks.tables import Table, machine, page
 from benchmarks.timing import ONCE, THOROUGH
 from caldist._util.atomic_files import write_atomically
@@ -56,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--monitor", action="store_true", help="only the monitor: batches, years, a year of files"
     )
+    parser.add_argument(
+        "--sums", action="store_true", help="only sums over rows and smECE, beside their peers"
+    )
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
     parser.add_argument(
         "--repair", action="store_true", help="only repairs: maps, statements, summaries, files"
@@ -77,6 +82,9 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         if find_spec("duckdb") is not None:
             tables.append(year_table(3 if options.quick else YEAR, large))
         return tables
+    several = sizes if options.quick or options.sizes else SUMS_SIZES
+    if options.sums:
+        return [sums_table(several, effort)]
     if options.multiclass:
         quick = options.quick
         return [multiclass_table(effort, quick=quick), digits_table(quick=quick)]
@@ -99,6 +107,7 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         n = _QUICK_PEER_ROWS if options.quick else peers.ROWS
         large = peers.LARGE_ROWS if options.peers_large else None
         tables.append(peers.peer_table(n, large, effort))
+        tables.append(sums_table(several, effort))
     return tables
 
 

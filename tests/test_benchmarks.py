@@ -115,6 +115,26 @@ def test_peers_that_are_absent_are_named(benchmarks, monkeypatch):
     assert "Not installed, so not measured: sklearn." in table.note
 
 
+def test_sums_over_rows_are_timed_beside_their_peers(benchmarks, capsys):
+    assert benchmarks("__main__").main(["--quick", "--sums", "--sizes", "50"]) == 0
+    text = capsys.readouterr().out
+    for name in benchmarks("sums").MEASURES:
+        assert f"{name} " in text
+    assert "np.sort" in text
+    assert "Rows that a peer wins: " in text
+
+
+def test_peers_of_sums_over_rows_give_the_same_number(benchmarks):
+    sums, sample = benchmarks("sums"), benchmarks("families").FAMILIES["beta=3"].make(300)
+    for name, (measure, rivals) in sums.MEASURES.items():
+        for rival in rivals:
+            if rival.module in {"numpy", "sklearn"}:
+                value = rival.function(sample)
+                assert value == pytest.approx(measure(sample.y_true, sample.y_prob), rel=1e-13), (
+                    name
+                )
+
+
 def test_the_kernel_of_chains_is_timed_on_every_spread_and_every_narrow_family(benchmarks):
     table = benchmarks("chain").chain_table((50, 100), benchmarks("timing").ONCE)
     names = {f.name for f in benchmarks("families").FAMILIES.values() if not f.only}

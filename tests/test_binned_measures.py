@@ -252,10 +252,6 @@ def test_soft_binned_ece_defaults_and_limits():
     assert soft_binned_ece(y, p, n_bins=1) == close(abs((y - p).mean()))
 
 
-def test_soft_binned_ece_does_not_depend_on_chunks(monkeypatch):
-    from caldist.measures import soft_binned_ece as module
-
-    y, p = family("beta3", 100, np.random.default_rng(2))
-    before = soft_binned_ece(y, p)
-    monkeypatch.setattr(module, "_CHUNK", 1)
-    assert soft_binned_ece(y, p) == close(before)
+def test_soft_binned_ece_of_several_blocks_of_rows():
+    y, p = family("beta3", 1300, np.random.default_rng(2))
+    assert soft_binned_ece(y, p) == close(soft_by_rows(y, p, np.ones(1300), 15, 0.01, 2))

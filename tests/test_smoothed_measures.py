@@ -136,7 +136,7 @@ def test_smoothed_norm_finds_two_zeros_within_a_cell():
             1,
             points=[0.5 - abs(depth), 0.5 + abs(depth)],
         )
-        got = _reflected_gaussian._absolute_integral(primitive, value, slope)
+        got = _kernels.crossings.absolute_integral(primitive, value, slope)
         assert got == pytest.approx(expected, abs=1e-14)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         bets,
         chain,
         coupling,
+        crossings,
         experts,
         flow,
         gaussian,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         shifts,
         simplex,
         smooth,
+        sums,
         support,
     )
 
@@ -44,6 +46,7 @@ __all__ = [
     "bets",
     "chain",
     "coupling",
+    "crossings",
     "experts",
     "flow",
     "gaussian",
@@ -58,6 +61,7 @@ __all__ = [
     "shifts",
     "simplex",
     "smooth",
+    "sums",
     "support",
 ]
 

@@ -339,6 +339,19 @@ def binary_inputs(
     return label, prediction, weights(sample_weight, prediction.size)
 
 
+def columns(
+    y_true: object, y_prob: object, sample_weight: object
+) -> tuple[NDArray[Any], NDArray[Any], Vector | None]:
+    """Return labels, predictions and weights of one length, without a look at their values."""
+    label, prediction = real_vector(y_true, "y_true"), real_vector(y_prob, "y_prob")
+    check_size("y_true", label.size, "y_prob", prediction.size)
+    if sample_weight is None:
+        return label, prediction, None
+    weight = real_vector(sample_weight, "sample_weight")
+    check_size("sample_weight", weight.size, "y_prob", prediction.size)
+    return label, prediction, np.asarray(weight, dtype=np.float64)
+
+
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     """Raise unless ``value`` is one of the choices."""
     known = isinstance(value, str | numbers.Real) and not isinstance(value, bool | np.bool_)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._kernels import sums
 from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
 from caldist.data.categories import cluster_codes
@@ -18,15 +20,24 @@ from caldist.data.sorting import sorting_order
 from caldist.data.units import Units
 
 Labels = NDArray[np.uint8]
+Columns = tuple[NDArray[Any], NDArray[Any], Vector | None]
+
+# How sums.Reader reads labels of a type: its number for them, and as what. Integers that are not 0
+# or 1 are none of both in whichever type of the same size.
+_KINDS: dict[str, tuple[int, type]] = {"f": (3, np.float32), "d": (4, np.float64)} | {
+    letter: {1: (0, np.uint8), 4: (1, np.int32), 8: (2, np.int64)}[np.dtype(letter).itemsize]
+    for letter in "?bBiIlLqQ"
+}
 
 
 class Rows:
     """A sample: labels and predictions in the order given, or a joint that stands for them.
 
     Every public function begins with :meth:`of` and passes the result on, which :meth:`of` takes
-    in place of the data too. What follows from the rows is made when it is first asked for, and
-    once: :attr:`joint`, their distribution; :attr:`order`, how they are sorted; :attr:`units`, what
-    replicates are made from.
+    in place of the data too. Measures that are sums over rows begin with :meth:`as_given` instead
+    and :meth:`add_up`, which needs neither a sort nor a copy. What follows from the rows is made
+    when it is first asked for, and once: :attr:`joint`, their distribution; :attr:`order`, how they
+    are sorted; :attr:`units`, what replicates are made from.
 
     Attributes
     ----------
@@ -49,8 +60,8 @@ class Rows:
         joint: Joint | None = None,
         library: str | None = None,
     ) -> None:
-        self._label, self._prediction = label, prediction
-        self.weight = weight
+        self._label, self._prediction, self._weight = label, prediction, weight
+        self._given: tuple[Any, Any, Any] | None = None  # what is not checked yet
         self.cluster, self.n_clusters = cluster, n_clusters
         self.library = library
         self.index: Integers | None = None  # of the rows this is a part of
@@ -84,11 +95,37 @@ class Rows:
         code, number = _codes(clusters, label.size)
         return cls(label, prediction, weight, code, number, library=library_of(y_prob))
 
+    @classmethod
+    def as_given(
+        cls,
+        y_true: ArrayLike | Joint | Rows,
+        y_prob: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
+    ) -> Rows:
+        """Take rows as they come, to be checked when they are added up, or else asked for."""
+        joined = isinstance(y_true, Joint | Rows) or y_prob is None or isinstance(y_prob, Joint)
+        if joined or pos_label is not None:
+            return cls.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+        rows = cls(None, None, library=library_of(y_prob))
+        rows._given = (y_true, y_prob, sample_weight)
+        return rows
+
+    def check(self) -> None:
+        """Check what was taken as given: raise for the first value that is not valid."""
+        if self._given is not None:
+            self._label, self._prediction, self._weight = _validate.binary_inputs(*self._given)
+            self._given = None
+            self.__dict__.pop("_columns", None)
+            self.__dict__.pop("_scale", None)
+
     # -- what there is -------------------------------------------------------------------------
 
     @property
     def label(self) -> Labels:
         """The labels, in the order of the rows."""
+        self.check()
         if self._label is None:
             raise TypeError(_NO_ROWS)
         return self._label
@@ -96,9 +133,16 @@ class Rows:
     @property
     def prediction(self) -> Vector:
         """The predictions, in the order of the rows."""
+        self.check()
         if self._prediction is None:
             raise TypeError(_NO_ROWS)
         return self._prediction
+
+    @property
+    def weight(self) -> Vector | None:
+        """The weights, in the order of the rows; None where none were given."""
+        self.check()
+        return self._weight
 
     @property
     def n_rows(self) -> int | None:
@@ -111,6 +155,14 @@ class Rows:
         if not self.is_summary:
             return int(self.label.sum())
         return round(float(self.joint.mass1.sum())) if self.joint.counts_rows else None
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the largest prediction of rows with weight."""
+        found = self.joint.prediction if self.is_summary else self.prediction
+        if self.weight is not None:
+            found = found[self.weight > 0]
+        return float(found.min()), float(found.max())
 
     @property
     def weighted(self) -> bool:
@@ -168,6 +220,84 @@ class Rows:
         return Joint._from_grid(  # noqa: SLF001 -- of rows that were checked
             grid.from_rows(self.label, self.prediction, self.weight, bits)
         )
+
+    # -- sums over rows ------------------------------------------------------------------------
+
+    def add_up(
+        self, kernel: Callable[..., bool], *options: object, room: Sequence[int]
+    ) -> list[Vector]:
+        """Return what a kernel of ``kernels/sums.py`` adds up, to be divided by :attr:`total`.
+
+        The rows are read as they came, in any order, and checked on the way. ``room`` says how many
+        numbers there are of each kind.
+        """
+        found = [np.zeros(size) for size in room]
+        if all(kernel(reader, *options, *found) for reader in self._readers()):
+            return found
+        self.check()  # raises
+        return self.add_up(kernel, *options, room=room)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are; predictions of a joint where these have other weights."""
+        if not self.is_summary:
+            return int(self._columns[1].size)
+        rows = self.joint.n_rows if self.joint.counts_rows else None
+        return self.joint.prediction.size if rows is None else rows
+
+    @property
+    def total(self) -> float:
+        """The weight of all rows, scaled like those that are added up."""
+        return self._scale[1]
+
+    @cached_property
+    def _scale(self) -> tuple[float, float]:
+        """A power of two that brings the weights to a sum of about 1, and that sum."""
+        if self.is_summary:
+            whole = self.joint.total
+            if self.joint.counts_rows:
+                return 1.0, whole
+        else:
+            _, prediction, weight = self._columns
+            if weight is None:
+                return 1.0, float(prediction.size)
+            with np.errstate(over="ignore", invalid="ignore"):
+                whole = float(weight.sum())
+            if not 0 < whole < math.inf:
+                self.check()  # raises
+        scale = math.ldexp(1.0, min(1000, -math.frexp(whole)[1]))
+        return scale, whole * scale
+
+    def _readers(self) -> Iterator[Any]:
+        scale, _ = self._scale
+        if not self.is_summary:
+            label, prediction, weight = self._columns
+            kind, as_type = _KINDS[label.dtype.char]
+            yield sums.Reader(kind, label.view(as_type), prediction, weight, scale, False)
+            return
+        joint = self.joint
+        for value, mass in enumerate((joint.mass0, joint.mass1)):
+            label = np.broadcast_to(np.uint8(value), mass.shape)
+            yield sums.Reader(0, label, joint.prediction, mass, scale, joint.counts_rows)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        """The columns as a reader takes them: as given where it can read them, else checked."""
+        if self._given is not None:
+            try:
+                columns = _validate.columns(*self._given)
+            except (TypeError, ValueError):
+                self.check()  # raises what comes first in the order of the arguments
+                raise
+            if (
+                columns[0].dtype.char in _KINDS
+                and columns[1].dtype.char in "fd"
+                and all(
+                    part is None or (part.dtype.isnative and part.flags.aligned) for part in columns
+                )
+            ):
+                return columns
+        return self.label, self.prediction, self.weight
 
     def split(self, code: Integers, count: int) -> list[Rows]:
         """Return the rows of each group, ``code`` being the number of each row's; sorted already.

@@ -15,7 +15,7 @@ def _same(function: Any) -> Any:
     return function
 
 
-cfunc = inline = _same
+cclass = cfunc = inline = _same
 
 
 def exceptval(*_arguments: Any, **_options: Any) -> Any:

@@ -11,31 +11,33 @@ and v = 1 too. :func:`density` computes f at some points, by steps 2 and 3 of wh
    :math:`\|G^{(m)}\|_1 \le \sigma^{-m} \sqrt{m!}` on the derivatives of the Gaussian, replacing
    the masses by the moments changes f by at most (1/16)^10 / √10! < 1e-15 of the mass, in L1.
 3. In the cosine basis of the line, reflected smoothing is multiplication by
-   exp(-σ²(πk)²/2): f, its derivative and its primitive S come from fast cosine and sine transforms,
-   on a grid of spacing σ/32.
-4. Between neighbouring zeros of f the integral of \|f\| is \|ΔS\|. A zero is found by cubic
-   interpolation and S there by quintic. S is stationary at a zero, so its place need not be exact.
-   Steps 1 to 3 have proven errors; that of the interpolation is an estimate, about 1e-13 of the
-   result, and against direct sums of Gaussians no more than that was seen.
+   exp(-σ²(πk)²/2): f, its derivative and its primitive S come from fast Fourier transforms, on a
+   grid of spacing σ/32.
+4. ``kernels/crossings.py`` integrates \|f\| over that grid. Steps 1 to 3 have proven errors; that
+   of the interpolation is an estimate, about 1e-13 of the result, and against direct sums of
+   Gaussians no more than that was seen.
+
+Rows in any order can be laid into cells of [0, 1] before σ is known (:class:`MomentNorm`):
+no gap is shortened then, and with LEAST_CELLS cells per width replacing the masses by the moments
+changes f by at most (1/12)^10 / √10! < 1e-14 of the mass.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 
+from caldist._kernels import crossings
 from caldist._util.types import Vector
 
 REACH = 8.0  # widths beyond which a Gaussian has less than 1e-14 of its mass
-_ORDER = 10  # moments per cell
+ORDER = 10  # moments per cell
+LEAST_CELLS = 6.0  # cells per width where they were laid before it was known
 _CELLS = 8  # cells per width, at the least width of the range
 _FINER = 4  # points of evaluation per cell
 _TILE = 1 << 14  # cells that are transformed together, which bounds the memory in use
 _VANISHED = 41.0  # exp(-41) < 2^-53: frequencies that are damped by more are left out
-_BISECTIONS = 30
 
 
 def kernel(place: Vector, width: float, at: Vector) -> Vector:
@@ -49,7 +51,8 @@ def density(place: Vector, mass: Vector, width: float, at: Vector) -> Vector:
     """Return f at some points: O(n), then a small matrix product."""
     cells = max(32, math.ceil(_CELLS / width))
     frequency = _frequencies(width, cells)
-    coefficient = _cosine_coefficients(place * cells, mass, cells, frequency / cells) * cells
+    moment = _moments(place * cells, mass, cells)
+    coefficient = _cosine_coefficients(moment, frequency / cells) * cells
     coefficient *= _damping(frequency * width)
     return np.asarray(np.cos(np.outer(at, frequency)) @ coefficient)
 
@@ -80,9 +83,7 @@ class SmoothedNorm:
         halo = math.ceil(REACH * high * cells / length)
         window = max(_TILE, 1 << (4 * halo).bit_length())
         if cells <= window:
-            from scipy.fft import next_fast_len  # importing scipy is slow
-
-            cells = window = next_fast_len(cells, real=True)
+            cells = window = _fast_size(cells)
         self._unit = length / cells
         line /= self._unit
         done = 0
@@ -94,8 +95,8 @@ class SmoothedNorm:
             stop = line.size if right == cells else stop  # a place at the very end
             if start < stop:
                 near, core = slice(start, stop), (done - left, end - left)
-                tile = _Tile(line[near] - left, mass[near], window, core, low / self._unit)
-                self._tiles.append(tile)
+                moment = _moments(line[near] - left, mass[near], window)
+                self._tiles.append(_Tile(moment, core, low / self._unit))
             done = end
 
     def __call__(self, width: float) -> float:
@@ -105,6 +106,22 @@ class SmoothedNorm:
         return self._constant + sum(tile.integral(width / self._unit) for tile in self._tiles)
 
 
+class MomentNorm:
+    """The same of masses that were laid into cells of [0, 1], for σ of at least LEAST_CELLS cells.
+
+    The rows of ``moment`` are the sums of mass x^m / m!, x the distance from the centre of the
+    cell, in cells.
+    """
+
+    def __init__(self, moment: Vector) -> None:
+        self._cells = moment.shape[1]
+        self._tile = _Tile(moment, (0, self._cells), LEAST_CELLS)
+
+    def __call__(self, width: float) -> float:
+        """Return the integral at one width."""
+        return self._tile.integral(width * self._cells)
+
+
 class _Tile:
     """A stretch of the line, in units of its cells, with what reaches it from outside.
 
@@ -112,33 +129,32 @@ class _Tile:
     core, the part that is integrated over.
     """
 
-    def __init__(
-        self, line: Vector, mass: Vector, cells: int, core: tuple[int, int], least: float
-    ) -> None:
-        self._cells = cells
-        self._core = slice(_FINER * core[0], _FINER * core[1] + 1)
-        self._frequency = _frequencies(least / cells, cells) / cells
-        self._coefficient = _cosine_coefficients(line, mass, cells, self._frequency)
+    def __init__(self, moment: Vector, core: tuple[int, int], least: float) -> None:
+        self._cells = moment.shape[1]
+        self._core = core
+        self._frequency = _frequencies(least / self._cells, self._cells) / self._cells
+        self._coefficient = _cosine_coefficients(moment, self._frequency)
 
     def integral(self, width: float) -> float:
         """Return the integral of |f| over the core."""
-        from scipy.fft import dct, dst  # importing scipy is slow
-
-        frequency = self._frequency
-        damped = self._coefficient * _damping(frequency * width)
+        kept = np.searchsorted(self._frequency, math.sqrt(2 * _VANISHED) / width) + 1
+        frequency = self._frequency[:kept]
+        damped = self._coefficient[:kept] * _damping(frequency * width)
         points = self._cells * _FINER
-        sines = np.zeros((2, points - 1))
-        np.divide(damped[1:], frequency[1:], out=sines[0, : damped.size - 1])
-        np.multiply(damped[1:], -frequency[1:], out=sines[1, : damped.size - 1])
-        cosines = np.zeros(points + 1)
-        cosines[: damped.size] = damped
-        cosines[0] *= 2
-        value = dct(cosines, type=1, overwrite_x=True) / 2
-        primitive, slope = np.zeros((2, points + 1))
-        primitive[1:-1], slope[1:-1] = dst(sines, type=1, overwrite_x=True) / 2
-        primitive += damped[0] / _FINER * np.arange(points + 1)
-        core, step = self._core, 1 / _FINER
-        return _absolute_integral(primitive[core], step * value[core], step**2 * slope[core])
+        if self._core == (0, self._cells):  # as many points as the width needs
+            points = min(points, _fast_size(math.ceil(_CELLS * _FINER * self._cells / width)))
+        # f, then its primitive and its slope in units of the grid.
+        step = self._cells / points
+        waves = np.zeros((3, damped.size), dtype=np.complex128)
+        waves[0].real = damped
+        waves[0, 0] *= 2
+        np.divide(damped[1:], -step * frequency[1:], out=waves[1, 1:].imag)
+        np.multiply(damped[1:], step * frequency[1:], out=waves[2, 1:].imag)
+        waves *= points * step
+        value, primitive, slope = np.fft.irfft(waves, 2 * points)[:, : points + 1]
+        primitive += damped[0] * step * np.arange(points + 1)
+        core = slice(round(self._core[0] / step), round(self._core[1] / step) + 1)
+        return float(crossings.absolute_integral(primitive[core], value[core], slope[core]))
 
 
 def _shorten(place: Vector, mass: Vector, reach: float) -> tuple[float, Vector, Vector, float]:
@@ -165,84 +181,35 @@ def _shorten(place: Vector, mass: Vector, reach: float) -> tuple[float, Vector, 
     return constant, line[keep], mass[keep], float(length.sum())
 
 
-def _cosine_coefficients(line: Vector, mass: Vector, cells: int, frequency: Vector) -> Vector:
-    """Return the cosine coefficients of the masses, by the moments of each cell."""
-    from scipy.fft import dct, dst  # importing scipy is slow
-
+def _moments(line: Vector, mass: Vector, cells: int) -> Vector:
+    """Return the sums of mass x^m / m! in each cell, x the distance from its centre."""
     cell = np.minimum(line.astype(np.intp), cells - 1)
     offset = line - (cell + 0.5)
-    moment = np.empty((_ORDER, cells))
+    moment = np.empty((ORDER, cells))
     weighted = mass.copy()
-    for m in range(_ORDER):
+    for m in range(ORDER):
         moment[m] = np.bincount(cell, weighted, cells)
         weighted *= offset / (m + 1)
-    # The derivatives of cos(qx) are -q sin, -q² cos, q³ sin, q⁴ cos, ...
-    even = dct(moment[::2], type=2, axis=1)[:, : frequency.size]
-    odd = np.zeros_like(even)
-    odd[:, 1:] = dst(moment[1::2], type=2, axis=1)[:, : frequency.size - 1]
-    square = -(frequency**2)
-    result = np.zeros(frequency.size)
-    for cosine, sine in zip(even[::-1], odd[::-1], strict=True):
-        result = result * square + (cosine - frequency * sine)
-    result /= cells
+    return moment
+
+
+def _cosine_coefficients(moment: Vector, frequency: Vector) -> Vector:
+    """Return the cosine coefficients of masses, by the moments of each cell.
+
+    Those of a cell at x contribute the sum of the moments times the derivatives of cos(qx): the
+    real part of (-iq)^m exp(-iqx).
+    """
+    cells = moment.shape[1]
+    waves = np.fft.rfft(moment, 2 * cells)[:, : frequency.size]
+    factor = -1j * frequency
+    total = waves[-1]
+    for wave in waves[-2::-1]:
+        total = total * factor + wave
+    result = (total * np.exp(factor / 2)).real * (2 / cells)
     result[0] /= 2
-    return result
+    return np.asarray(result)
 
 
-def _absolute_integral(primitive: Vector, value: Vector, slope: Vector) -> float:
-    """Integrate |f| over the cells of a grid, from S, f and f' at its points.
-
-    The cells have width 1: f and f' are given in these units.
-    """
-    change = np.diff(primitive)
-    left, right = value[:-1], value[1:]
-    crossing = (left > 0) != (right > 0)
-    # f may also touch 0 twice inside a cell if it turns towards 0 from both ends.
-    dip = (left * slope[:-1] < 0) & (right * slope[1:] > 0)
-    at = np.flatnonzero(crossing | dip)
-    total = float(np.abs(change).sum())
-    if at.size == 0:
-        return total
-    part = _split_cells(change[at], left[at], right[at], slope[at], slope[at + 1])
-    return total + float((part - np.abs(change[at])).sum())
-
-
-def _split_cells(change: Vector, f0: Vector, f1: Vector, g0: Vector, g1: Vector) -> Vector:
-    """Integrate |f| over single cells in which f may change its sign.
-
-    Between the turning points of its cubic interpolant f is monotone, so each of the three parts
-    has at most one zero.
-    """
-    a2 = 3 * (f1 - f0) - 2 * g0 - g1
-    a3 = 2 * (f0 - f1) + g0 + g1
-
-    def cubic(x: Vector) -> Vector:
-        return f0 + x * (g0 + x * (a2 + x * a3))
-
-    root = np.sqrt(np.maximum(a2**2 - 3 * g0 * a3, 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far = -(a2 + np.copysign(root, a2))
-        turns = np.stack([far / (3 * a3), g0 / far])
-    inside = (turns > 0) & (turns < 1)  # not where the division has failed
-    turns = np.sort(np.where(inside, turns, 0.0), axis=0)
-    ends = np.stack([np.zeros_like(f0), turns[0], turns[1], np.ones_like(f0)])
-    points = [ends[0]]
-    for low, high in pairwise(ends):
-        points += [_zero(cubic, low, high), high]
-    b3 = 10 * change - 6 * f0 - 4 * f1 - 1.5 * g0 + 0.5 * g1
-    b4 = -15 * change + 8 * f0 + 7 * f1 + 1.5 * g0 - g1
-    b5 = 6 * change - 3 * f0 - 3 * f1 - 0.5 * g0 + 0.5 * g1
-    x = np.stack(points)
-    primitive = x * (f0 + x * (0.5 * g0 + x * (b3 + x * (b4 + x * b5))))
-    return np.asarray(np.abs(np.diff(primitive, axis=0)).sum(axis=0))
-
-
-def _zero(function: Callable[[Vector], Vector], low: Vector, high: Vector) -> Vector:
-    """Return the zeros of monotone functions in [low, high]; ``low`` where the sign is the same."""
-    positive = function(low) > 0
-    high = np.where(positive == (function(high) > 0), low, high)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        same = (function(middle) > 0) == positive
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return low
+def _fast_size(least: int) -> int:
+    """Return a number of points, at least so many, that fast transforms like."""
+    return min(odd << max(0, -(-least // odd) - 1).bit_length() for odd in (1, 3, 5, 9, 15))

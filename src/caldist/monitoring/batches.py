@@ -63,7 +63,7 @@ def read_batch(
         return [Batch(_grid.empty(bits), {}) for _ in range(1 + len(groups))]
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight)
     if rows.weight is not None:
-        rows.weight = rows.weight / rows.weight.max()
+        rows = Rows(rows.label, rows.prediction, rows.weight / rows.weight.max())
     if not groups:
         return [Batch(_grid.from_rows(rows.label, rows.prediction, rows.weight, bits), {})]
     parts = _of_groups(rows, by, groups, bits)

@@ -1,0 +1,188 @@
+"""Measures that are sums over rows, and smECE, beside every library that gives the same number."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+
+import caldist
+from benchmarks.families import FAMILIES, Sample
+from benchmarks.tables import Table, number, size_name
+from benchmarks.timing import Effort, best_of
+
+FAMILY = "beta=3"
+SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)
+_N_BINS = 20
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A library's way to a number, with the module that it needs."""
+
+    name: str
+    module: str
+    function: Callable[[Sample], object]
+
+
+def _check(sample: Sample) -> None:
+    """Check what caldist checks, with NumPy."""
+    y, p = sample.y_true, sample.y_prob
+    if not (p.min() >= 0 and p.max() <= 1 and ((y == 0) | (y == 1)).all()):
+        message = "invalid rows"
+        raise ValueError(message)
+
+
+def _numpy_brier(sample: Sample) -> float:
+    _check(sample)
+    return float(((sample.y_true - sample.y_prob) ** 2).mean())
+
+
+def _numpy_log(sample: Sample) -> float:
+    _check(sample)
+    p = sample.y_prob
+    return -float(np.log(np.where(sample.y_true == 1, p, 1 - p)).mean())
+
+
+def _numpy_bins(sample: Sample) -> float:
+    _check(sample)
+    y, p = sample.y_true, sample.y_prob
+    place = np.minimum((p * _N_BINS).astype(np.intp), _N_BINS - 1)
+    return float(np.abs(np.bincount(place, y - p, _N_BINS)).sum() / p.size)
+
+
+def _probcal(name: str) -> Callable[[Sample], object]:
+    def function(sample: Sample) -> object:
+        from probcal import metrics
+
+        return getattr(metrics, name)(sample.y_true, sample.y_prob)
+
+    return function
+
+
+def _sklearn(name: str) -> Callable[[Sample], object]:
+    def function(sample: Sample) -> object:
+        from sklearn import metrics
+
+        return getattr(metrics, name)(sample.y_true, sample.y_prob)
+
+    return function
+
+
+def _scoringrules(sample: Sample) -> object:
+    import scoringrules
+
+    return scoringrules.brier_score(sample.y_true, sample.y_prob).mean()
+
+
+def _relplot_bins(sample: Sample) -> object:
+    from relplot import metrics
+
+    return metrics.binnedECE(sample.y_prob, sample.y_true, _N_BINS)
+
+
+def _relplot_smooth(sample: Sample) -> object:
+    import relplot
+
+    return relplot.smECE(sample.y_prob, sample.y_true)
+
+
+def _torchmetrics(sample: Sample) -> object:
+    import torch
+    from torchmetrics.functional.classification import binary_calibration_error
+
+    return binary_calibration_error(
+        torch.from_numpy(sample.y_prob), torch.from_numpy(sample.y_true), n_bins=_N_BINS
+    )
+
+
+MEASURES: dict[str, tuple[Callable[..., float], tuple[Rival, ...]]] = {
+    "brier_score": (
+        caldist.brier_score,
+        (
+            Rival("NumPy", "numpy", _numpy_brier),
+            Rival("probcal", "probcal", _probcal("brier_score")),
+            Rival("scoringrules", "scoringrules", _scoringrules),
+            Rival("scikit-learn", "sklearn", _sklearn("brier_score_loss")),
+        ),
+    ),
+    "log_loss": (
+        caldist.log_loss,
+        (
+            Rival("NumPy", "numpy", _numpy_log),
+            Rival("probcal", "probcal", _probcal("log_loss")),
+            Rival("scikit-learn", "sklearn", _sklearn("log_loss")),
+        ),
+    ),
+    "binned_ece": (
+        caldist.binned_ece,
+        (
+            Rival("NumPy", "numpy", _numpy_bins),
+            Rival("relplot", "relplot", _relplot_bins),
+            Rival("torchmetrics", "torchmetrics", _torchmetrics),
+        ),
+    ),
+    "kernel_smoothed_ece": (
+        caldist.kernel_smoothed_ece,
+        (
+            Rival("relplot", "relplot", _relplot_smooth),
+            Rival("probcal", "probcal", _probcal("smooth_ece")),
+        ),
+    ),
+}
+
+
+def _processor_time(function: Callable[[], object], effort: Effort) -> float:
+    """Return the least processor time of a call, of all threads, in seconds."""
+    best, began = float("inf"), time.perf_counter()
+    for repeat in range(effort.most):
+        if repeat >= effort.fewest and time.perf_counter() - began > effort.seconds / 10:
+            break
+        start = time.process_time()
+        function()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def sums_table(sizes: Sequence[int], effort: Effort) -> Table:
+    """Return the times of each measure, of np.sort and of its peers, by number of rows."""
+    names = list(dict.fromkeys(rival.name for _, rivals in MEASURES.values() for rival in rivals))
+    rows: list[list[str]] = []
+    lost: list[str] = []
+    for name, (measure, rivals) in MEASURES.items():
+        for n in sizes:
+            sample = FAMILIES[FAMILY].make(n)
+            times = {
+                rival.name: _processor_time(lambda r=rival, s=sample: r.function(s), effort)
+                for rival in rivals
+                if find_spec(rival.module) is not None
+            }
+            ours = _processor_time(lambda m=measure, s=sample: m(s.y_true, s.y_prob), effort)
+            sort = _processor_time(lambda s=sample: np.sort(s.y_prob), effort)
+            faster = [rival for rival, seconds in times.items() if seconds < ours]
+            if faster:
+                lost.append(f"{name} at {size_name(n)} ({', '.join(faster)})")
+            cells = [number(1000 * times[key]) if key in times else "" for key in names]
+            rows.append([name, size_name(n), number(1000 * ours), number(1000 * sort), *cells])
+    absent = sorted(
+        {
+            rival.module
+            for _, rivals in MEASURES.values()
+            for rival in rivals
+            if find_spec(rival.module) is None
+        }
+    )
+    note = (
+        f"Processor time of all threads in ms, from raw unsorted arrays, {best_of(effort)}; family "
+        f"{FAMILY}. NumPy checks what caldist checks; relplot checks nothing. relplot's and "
+        "probcal's smECE are approximations on a grid, which differ from the third digit on. "
+        f"Rows that a peer wins: {'; '.join(lost) or 'none'}."
+    )
+    if absent:
+        note += f" Not installed, so not measured: {', '.join(absent)}."
+    return Table(
+        "Sums over rows, and smECE", ["measure", "rows", "caldist", "np.sort", *names], rows, note
+    )

@@ -1,0 +1,231 @@
+"""Sums over rows as they come: values, order, types, errors; nothing is sorted or copied."""
+
+import math
+import subprocess
+import sys
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import caldist
+from caldist import Joint, _kernels, _validate
+from caldist.data import joint as joint_module
+from caldist.data import rows as rows_module
+from strategies import FAMILIES, family
+
+EDGES = [0.0, 0.1, 0.11, 0.5, 1.0]
+SUMS = {
+    str(measure): measure
+    for measure in (
+        caldist.brier_score,
+        caldist.log_loss,
+        caldist.normalized_cross_entropy,
+        caldist.binned_ece,
+        caldist.binned_ece.using(edges=EDGES, add_width=True),
+        caldist.soft_binned_ece,
+        caldist.kernel_smoothed_ece,
+    )
+}
+EACH = pytest.mark.parametrize("measure", SUMS.values(), ids=SUMS)
+compiled_only = pytest.mark.skipif(not _kernels.COMPILED, reason="kernels are not compiled")
+
+
+def rows(n=1300, seed=0):
+    rng = np.random.default_rng(seed)
+    p = np.concatenate((rng.random(n // 2), np.round(rng.beta(0.3, 0.3, n - n // 2), 2)))
+    p = rng.permutation(np.clip(p, 0.01, 0.99))
+    return (rng.random(n) < p**1.3).astype(np.int64), p
+
+
+@EACH
+def test_every_order_and_every_joint_gives_the_same_bits(measure):
+    rng = np.random.default_rng(1)
+    for n in (2, 5, 511, 512, 513, 3000) if _kernels.COMPILED else (2, 5, 513):
+        y, p = rows(n, n)
+        p[: n // 4] = rng.choice([2.0**-53, 1e-300, 0.3, 0.3125], n // 4)
+        y[:2] = 0, 1
+        value, order = measure(y, p), rng.permutation(n)
+        assert measure(y[order], p[order]) == value
+        half = n // 2
+        parts = [Joint.from_arrays(y[part], p[part]) for part in (slice(half), slice(half, None))]
+        assert measure(parts[0] + parts[1]) == value
+
+
+@EACH
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int32, np.int64, np.uint64, float])
+def test_labels_of_every_type(measure, dtype):
+    y, p = rows(700)
+    assert measure(y.astype(dtype), p) == measure(y, p)
+    assert measure(np.repeat(y.astype(dtype), 3)[::3], p[::-1][::-1]) == measure(y, p)
+
+
+@EACH
+def test_predictions_and_weights_of_every_type(measure):
+    y, p = rows(700)
+    single = p.astype(np.float32)
+    assert measure(y.astype(np.float32), single) == measure(y, single.astype(float))
+    assert measure(y, np.repeat(single, 2)[::2]) == measure(y, single.astype(float))
+    assert measure(y.tolist(), p.tolist()) == measure(y, p)
+    assert measure(pd.Series(y), pl.Series(p)) == measure(y, p)
+    swapped = p.astype(p.dtype.newbyteorder())
+    assert measure(y.astype(">i8"), swapped) == measure(y, p)
+    weight = np.arange(700) % 5
+    expected = measure(y, p, sample_weight=weight.astype(float))
+    assert measure(y, p, sample_weight=weight.astype(np.int32)) == expected
+    assert measure(y, p, sample_weight=np.repeat(weight, 2)[::2]) == expected
+    repeated = measure(np.repeat(y, weight), np.repeat(p, weight))
+    assert expected == pytest.approx(repeated, rel=1e-12)
+    packed = np.zeros(700, dtype=[("pad", "i1"), ("p", "f8")])
+    packed["p"] = p
+    assert measure(y, packed["p"]) == measure(y, p)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 600])
+def test_sums_are_exact(n):
+    """Against fractions: what is given back is the sum of the rounded terms, rounded once."""
+    y, p = rows(n, 3)
+    squares = sum(Fraction(float((a - b) * (a - b))) for a, b in zip(y, p, strict=True))
+    assert caldist.brier_score(y, p) == float(squares) / n
+    place = np.minimum((p * 20).astype(int), 19)
+    place -= place / 20 > p
+    place += (place + 1) / 20 <= p
+    gaps = [abs(sum(Fraction(float(d)) for d in (y - p)[place == k]) / n) for k in range(20)]
+    assert caldist.binned_ece(y, p) == pytest.approx(float(sum(gaps)), rel=4e-16)
+    losses = -math.fsum(math.log(b) if a else math.log1p(-b) for a, b in zip(y, p, strict=True))
+    assert caldist.log_loss(y, p) == pytest.approx(losses / n, rel=4e-16)
+
+
+def test_many_equal_terms_lose_no_digits():
+    n = 1_000_000 if _kernels.COMPILED else 10_000
+    y, p = np.zeros(n, bool), np.full(n, 0.1)
+    assert caldist.brier_score(y, p) == 0.1 * 0.1
+    assert caldist.binned_ece(y, p) == 0.1
+    assert caldist.log_loss(y, p) == pytest.approx(-math.log1p(-0.1), rel=2e-16)
+    assert caldist.soft_binned_ece(y, p) == pytest.approx(0.1, rel=1e-15)
+    assert caldist.kernel_smoothed_ece(y, p) == pytest.approx(0.1, rel=1e-13)
+
+
+@EACH
+@pytest.mark.parametrize("at", [0, 511, 512, 699])
+def test_what_is_wrong_is_said_as_everywhere(measure, at):
+    y, p = rows(700)
+    weight = np.ones(700)
+    for column, value in (
+        (0, 2), (0, -1), (0, math.nan), (0, 0.5), (1, -1e-300), (1, 1 + 2**-52), (1, math.nan),
+        (1, math.inf), (2, -1), (2, math.nan), (2, math.inf),
+    ):  # fmt: skip
+        columns = [y.astype(float), p.copy(), weight.copy()]
+        columns[column][at] = value
+        with pytest.raises(ValueError, match=rf"\[{at}\]") as said:
+            measure(columns[0], columns[1], sample_weight=columns[2])
+        with pytest.raises(ValueError, match=rf"\[{at}\]") as expected:
+            _validate.binary_inputs(*columns)
+        assert str(said.value) == str(expected.value)
+
+
+@EACH
+def test_the_first_thing_that_is_wrong_is_said(measure):
+    with pytest.raises(ValueError, match=r"y_true\[1\] is 3"):
+        measure([0, 3], [0.5, 2.0, 0.25], sample_weight="text")
+    with pytest.raises(ValueError, match="y_true has 2 values and y_prob has 3"):
+        measure([0, 1], [0.5, 0.25, 0.25])
+    with pytest.raises(ValueError, match="sample_weight is 0 everywhere"):
+        measure([0, 1], [0.5, 0.25], sample_weight=[0, 0])
+
+
+def test_rows_are_said_to_be_wrong_before_edges():
+    with pytest.raises(ValueError, match=r"y_prob\[0\] is 2"):
+        caldist.binned_ece([0, 1], [2.0, 0.5], edges=[1.0, 0.0])
+    with pytest.raises(ValueError, match=r"edges\[1\] is 0.0"):
+        caldist.binned_ece([0, 1], [0.25, 0.5], edges=[1.0, 0.0])
+
+
+@EACH
+def test_nothing_is_sorted(measure, monkeypatch):
+    def refuse(*_args, **_options):
+        raise AssertionError
+
+    for module, name in ((joint_module, "sort_rows"), (rows_module, "sorting_order")):
+        monkeypatch.setattr(module, name, refuse)
+    y, p = rows()
+    weight = np.linspace(1, 2, y.size)
+    assert measure(y, p) > 0
+    assert measure(y, p, sample_weight=weight) > 0
+
+
+@EACH
+@compiled_only
+def test_nothing_is_copied(measure):
+    y, p = rows(200_000)
+    measure(y, p)
+    tracemalloc.start()
+    measure(y, p)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < p.nbytes / 2
+
+
+@compiled_only
+def test_compiled_and_plain_kernels_give_the_same_bits():
+    compiled, plain = _kernels.sums, _kernels.plain("sums")
+    edges, width = np.array(EDGES), np.arange(21) / 20
+    weight = np.random.default_rng(0).random(700)
+    calls = [
+        ("squares", (), (2,)),
+        ("logarithms", (), (3,)),
+        ("labels", (), (4,)),
+        ("bins", (width, True), (40, 40)),
+        ("bins", (edges, False), (8, 0)),
+        ("soft_bins", (7, 0.01), (14, 14)),
+        ("moments", (64,), (640, 640)),
+    ]
+    for kind in FAMILIES:
+        y, p = family(kind, 700, np.random.default_rng(4))
+        y = y.astype(np.int64)
+        for w, counted in ((None, False), (weight, False), (np.floor(9 * weight), True)):
+            for name, options, room in calls:
+                found = []
+                for kernels in (compiled, plain):
+                    out = [np.zeros(size) for size in room]
+                    reader = kernels.Reader(2, y, p, w, 1.0, counted)
+                    assert getattr(kernels, name)(reader, *options, *out)
+                    found.append(np.concatenate(out))
+                np.testing.assert_array_equal(*found)
+
+
+@compiled_only
+def test_both_kernels_of_crossings_agree():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        value, slope = rng.normal(size=(2, 60))
+        primitive = np.cumsum(value)
+        found = [
+            kernels.absolute_integral(primitive, value, slope)
+            for kernels in (_kernels.crossings, _kernels.plain("crossings"))
+        ]
+        assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
+def test_smece_from_rows_is_that_of_sorted_predictions():
+    """The accuracy that is stated, against the path that sorts."""
+    from caldist.measures.kernel_smoothed_ece import _of_sorted
+
+    for kind in FAMILIES:
+        for n in (30, 400, 5000 if _kernels.COMPILED else 400):
+            y, p = family(kind, n, np.random.default_rng(n))
+            expected = _of_sorted(Joint.from_arrays(y, p))
+            assert caldist.kernel_smoothed_ece(y, p) == pytest.approx(
+                expected, rel=1e-10, abs=1e-13
+            )
+
+
+def test_smece_imports_no_scipy():
+    code = (
+        "import sys, caldist; caldist.kernel_smoothed_ece([0, 1, 1], [0.2, 0.4, 0.7]); "
+        "caldist.brier_score([0, 1], [0.2, 0.7]); assert 'scipy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
