@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import caldist
+from caldist import ToleranceError
 from caldist.cli import _columns, _source
 from caldist.cli._working import working
 from command_lines import HAS_DUCKDB, run, sample_rows, write_csv, write_json_lines
@@ -134,7 +135,9 @@ def test_a_file_in_another_encoding_is_a_short_error(tmp_path):
     assert len(result.stderr.splitlines()) <= 4
 
 
-@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (ArithmeticError, 2)])
+@pytest.mark.parametrize(
+    ("error", "code"), [(KeyboardInterrupt, 130), (ToleranceError("not reached", 0.1, 0.2), 2)]
+)
 def test_an_interruption_is_not_an_exceeded_limit(monkeypatch, file, error, code):
     def stop(*_, **__):
         raise error
@@ -239,7 +242,7 @@ def test_names_of_groups_that_differ_in_a_final_zero_are_two_groups(reader, tmp_
 
 def test_one_long_name_does_not_take_its_room_for_every_row():
     values = np.array(["short"] * 99_999 + ["long" * 1_000_000], dtype=object)
-    names, code = _columns._groups("site", values)  # as NumPy's text, 1.6 terabytes
+    names, code = _columns.groups_of("site", values)  # as NumPy's text, 1.6 terabytes
     assert [len(name) for name in names] == [4_000_000, 5]
     assert code.sum() == 99_999
 

@@ -206,6 +206,7 @@ OTHERWISE = {"top_label", "one_vs_rest", "report", "summarize"}
 # Options without which a function cannot be called.
 NEEDED = {
     "evaluate_groups": {"by": ["a", "b", "b"]},
+    "net_benefit": {"thresholds": [0.5]},
     "gate": {"at_most": 0.1},
     "certify_map": {"map": ([0, 1], [0, 1])},
     "Monitor.update": {"label": 1},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from caldist.cli._data import Models
@@ -10,6 +11,17 @@ from caldist.cli._working import working
 
 NAME = "medical"
 _LEVEL, _DRAWS, _SEED = 0.95, 999, 0
+
+
+def refuse_limits(given: Mapping[str, float | None]) -> None:
+    """Raise for limits: there is no one number that they could be compared with."""
+    for option, limit in given.items():
+        if limit is not None:
+            message = (
+                f"{option} cannot be judged by --measures medical, which is several numbers: "
+                "name one measure, as --measures smooth_ce."
+            )
+            raise ValueError(message)
 
 
 def medical_lines(models: Models) -> tuple[list[dict[str, Any]], list[str]]:

@@ -73,7 +73,10 @@ def measure(
     from caldist.measures.registry import shown_in
 
     given = {"--fail-above": fail_above, "--require-below": require_below}
-    if not data.may_have_classes:  # refused before a file is read
+    medical = measures is not None and measures.strip() == _medical.NAME
+    if medical:
+        _medical.refuse_limits(given)
+    elif not data.may_have_classes:  # refused before a file is read
         _limits(_chosen(measures)[0], given)
     models = data.read()
     if not isinstance(models, Models):
@@ -88,14 +91,7 @@ def measure(
             "--score 'p_*', or with --classes."
         )
         raise ValueError(message)
-    if measures is not None and measures.strip() == _medical.NAME:
-        for option, limit in given.items():
-            if limit is not None:
-                message = (
-                    f"{option} cannot be judged by --measures medical, which is several numbers: "
-                    "name one measure, as --measures smooth_ce."
-                )
-                raise ValueError(message)
+    if medical:
         shown, notes = _medical.medical_lines(models)
         show(shown, style, head=models.head, notes=notes)
         return
