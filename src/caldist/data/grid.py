@@ -68,10 +68,11 @@ class Grid:
                 message = f"a cell would hold more than {ROWS_PER_CELL} rows: use more bits."
                 raise ValueError(message)
             object.__setattr__(self, "n_rows", int(self.count0.sum() + self.count1.sum()))
-        if not all(np.isfinite(part).all() for part in self.arrays().values()):
+        arrays = self.arrays().values()
+        if not all(part.dtype.kind != "f" or np.isfinite(part).all() for part in arrays):
             message = "the weights of a cell add up to too much: divide them by their maximum."
             raise ValueError(message)
-        for array in self.arrays().values():
+        for array in arrays:
             array.flags.writeable = False
 
     def __reduce__(self) -> tuple[type[Grid], tuple[Any, ...]]:
@@ -134,10 +135,16 @@ class Grid:
 
     def centres(self) -> Vector:
         """Return the mean prediction of each cell."""
+        return self._centres
+
+    @cached_property
+    def _centres(self) -> Vector:
         place = (self.place0 + self.place1) / (self.count0 + self.count1)
         centre = (self.cell + place / _UNIT) * self.width
         # With many bits the mean can round up into the next cell.
-        return np.asarray(np.minimum(centre, np.nextafter((self.cell + 1) * self.width, 0.0)))
+        centre = np.asarray(np.minimum(centre, np.nextafter((self.cell + 1) * self.width, 0.0)))
+        centre.flags.writeable = False
+        return centre
 
     def fractions(self) -> list[tuple[Vector, Vector, Vector | None]]:
         """Return, for labels 0 and 1, the count and the sums of f and of f² in each cell.

@@ -221,9 +221,14 @@ class Stream:
         rows = self.total[ROWS] - self.starts[:, ROWS]
         return mixtures.bank_values(gain, square, rows, distance)
 
+    @cached_property
+    def _log_shares(self) -> Vector:
+        """How much was bet on each start."""
+        return starts.log_shares(self.start)
+
     def value_of(self, windows: Vector) -> float:
         """Return the log value of all windows, each from its share, and of the cash."""
-        held = starts.log_shares(self.start) + windows
+        held = self._log_shares + windows
         return mixtures.log_sum(np.append(held, np.log(starts.cash(self.batches))))
 
     @cached_property
@@ -247,7 +252,7 @@ class Stream:
         there = np.flatnonzero(self.recent)
         if there.size == 0:
             return None
-        best = int(np.argmax(starts.log_shares(self.start) + self.window_experts))
+        best = int(np.argmax(self._log_shares + self.window_experts))
         bits = int(self.recent.size - 1).bit_length() - 1
         curve = experts.mean_curve((self.total - self.starts[best])[EXPERTS], bits)[there]
         mass = self.recent[there]
