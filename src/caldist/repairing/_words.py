@@ -51,10 +51,16 @@ def _proved(found: Repair) -> str:
     before, after = found.before["smooth_ce"], found.after["smooth_ce"]
     rows = "" if found.n_rows is None else f" {found.n_rows:,}"
     whole = ", for every population" if found.guarantee == "finite_sample" else ""
+    rounded = (
+        f" This allows for the rounding of their predictions, by {found.rounding:.2g} on average "
+        "at most."
+        if found.rounding > 0
+        else ""
+    )
     return (
         f"With {100 * found.confidence_level:g}% confidence{whole} the smooth calibration error "
         f"was at least {before.lower:.4f} before and is at most {after.upper:.4f} after, for rows "
-        f"drawn like these{rows}, which the model must not have seen."
+        f"drawn like these{rows}, which the model must not have seen.{rounded}"
     )
 
 

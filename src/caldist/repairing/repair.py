@@ -71,6 +71,8 @@ class Repair(Result):
         Of the statement; None, and 0 replicates where none are needed.
     n_rows, n_positives
         How many rows there are, and how many of label 1, as far as that is known.
+    rounding
+        By how much predictions were moved on average, at most; the statement allows for it.
     reason
         Why no statement is made; empty if one is.
     """
@@ -90,6 +92,7 @@ class Repair(Result):
     n_resamples: int
     n_rows: int | None
     n_positives: int | None
+    rounding: float = 0.0
     reason: str = ""
     library: str | None = field(default=None, repr=False)
 
@@ -595,6 +598,7 @@ def _stated(
         n_resamples=asked.resampler.n_resamples if after and asked.guarantee[0] == "r" else 0,
         n_rows=rows.n_rows,
         n_positives=rows.n_positives,
+        rounding=rows.joint.radius,
         reason=reason,
         library=rows.library,
     )
