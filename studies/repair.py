@@ -452,7 +452,7 @@ def _models() -> dict[str, Callable[[int], Any]]:
         "extra trees": lambda seed: ExtraTreesClassifier(60, random_state=seed),
         "naive Bayes": lambda _: GaussianNB(var_smoothing=1e-3),
         "neighbours": lambda _: KNeighborsClassifier(15),
-        "discriminant": lambda _: QuadraticDiscriminantAnalysis(reg_param=0.1),
+        "discriminant": lambda _: QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
     }
 
 
