@@ -11,7 +11,7 @@ from scipy import stats
 
 import caldist
 from caldist import _kernels
-from caldist.inference import _resampling, confidence_interval, testing
+from caldist.inference import _grid, _resampling, confidence_interval, testing
 from caldist.inference._classical import CLASSICAL
 from caldist.inference._null import ranks
 from caldist.inference.testing import TestResult, calibration_test
@@ -403,7 +403,7 @@ def test_a_generator_moves_on():
 
 @pytest.mark.parametrize("measure", ["auto", "smooth_ce", "spiegelhalter"])
 def test_many_rows_are_drawn_on_a_grid_whose_effect_is_added(measure, monkeypatch):
-    monkeypatch.setattr(testing, "_MANY", 3_000)
+    monkeypatch.setattr(_grid, "MANY", 3_000)
     rng = np.random.default_rng(2)
     p = rng.random(4_000)
     y = labels(rng, p)
@@ -421,7 +421,7 @@ def test_many_rows_are_drawn_on_a_grid_whose_effect_is_added(measure, monkeypatc
 
 
 def test_a_grid_is_made_finer_until_its_effect_is_small(monkeypatch):
-    monkeypatch.setattr(testing, "_MANY", 3_000)
+    monkeypatch.setattr(_grid, "MANY", 3_000)
     monkeypatch.setattr(testing, "_EFFECT", 1e-6)
     rng = np.random.default_rng(3)
     p = rng.random(4_000)
@@ -433,7 +433,7 @@ def test_a_grid_is_made_finer_until_its_effect_is_small(monkeypatch):
 
 
 def test_where_only_rows_are_exact_they_are_drawn(monkeypatch):
-    monkeypatch.setattr(testing, "_MANY", 300)
+    monkeypatch.setattr(_grid, "MANY", 300)
     rng = np.random.default_rng(4)
     p = rng.random(400)
     y, options = labels(rng, p), {"n_resamples": 19, "rng": 0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from caldist.data.rows import Rows
 from caldist.data.units import Units
 from caldist.inference._classical import CLASSICAL
 from caldist.inference._dealing import ordered_units
+from caldist.inference._grid import SHARE, GridOption, check_grid, many_predictions
 from caldist.inference._limits import Limits, label_parts, warn_if_few
 from caldist.inference._null import drawing_error, null_ranks
 from caldist.inference._resampling import Resampler
@@ -26,9 +27,8 @@ from caldist.measures.registry import all_measures, find, shown_in
 
 _FEW_CLUSTERS = 20  # of a label, below which signs of clusters alone reject too often
 _SHOWN_LEVEL = 0.05  # at which "auto" should be able to reject
-_MANY = 100_000  # rows from which draws are made on a grid
-_BITS = range(12, 17)  # of that grid: the first one whose effect is small
-_EFFECT = 0.01 * _SHOWN_LEVEL  # by which a grid may raise a p-value
+_BITS = range(12, 17)  # of a grid for many rows: the first one whose effect is small
+_EFFECT = SHARE * _SHOWN_LEVEL  # by which a grid may raise a p-value
 _LINEAR = "spiegelhalter"  # of the classical statistics the one that does not group rows
 
 
@@ -88,7 +88,7 @@ def calibration_test(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    grid: Literal["auto"] | None = "auto",
+    grid: GridOption = "auto",
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> TestResult:
@@ -214,7 +214,7 @@ def calibration_test(
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
-    _validate.check_choice("grid", grid, ("auto", None))
+    check_grid(grid)
     _check(names, tolerance=tolerance, clustered=rows.cluster is not None)
     if tolerance is not None:
         tolerance = _validate.check_nonnegative("tolerance", tolerance)
@@ -286,10 +286,8 @@ def _on_grid(rows: Rows, names: list[Measure[Any] | str]) -> Joint | None:
         name.facts.rounding is not None if isinstance(name, Measure) else name == _LINEAR
         for name in names
     )
-    if not bounded or rows.weighted or rows.cluster is not None:
-        return None
-    joint = rows.joint
-    if joint.radius > 0 or joint.prediction.size < _MANY:
+    joint = many_predictions(rows) if bounded and not rows.weighted else None
+    if joint is None:
         return None
     made = (joint.coarsen(bits) for bits in _BITS)
     return next((coarse for coarse in made if drawing_error(coarse) <= _EFFECT), None)
