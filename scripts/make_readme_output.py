@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-_EXAMPLE = re.compile(
+EXAMPLE = re.compile(
     r"(?P<head>^```python\n(?P<code>.*?)^```\n\n```text\n)(?P<output>.*?)(?=^```$)",
     re.MULTILINE | re.DOTALL,
 )
@@ -33,7 +33,7 @@ def printed(code: str) -> str:
 
 def refreshed(text: str) -> str:
     """Return the README's text with the output of each example that shows one."""
-    return _EXAMPLE.sub(lambda found: found["head"] + printed(found["code"]), text)
+    return EXAMPLE.sub(lambda found: found["head"] + printed(found["code"]), text)
 
 
 if __name__ == "__main__":

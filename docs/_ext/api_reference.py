@@ -53,7 +53,7 @@ class Task:
 TASKS = (
     Task(
         "measuring",
-        "Measure",
+        "Measure a model",
         "Numbers of labels and predictions. Each measure has [a page](../measures/index.md) of "
         "its own; here is what goes with all of them.",
         (
@@ -303,10 +303,10 @@ def _task_page(task: Task, pages: list[list[str]]) -> str:
 _HEAD = """\
 # Reference
 
-Data come first and by position, options by keyword. `rng` takes a seed, a `numpy.random.Generator` or
-None. Results with structure are frozen dataclasses: they print as sentences, and have `to_dict()` and
-`to_frame()`. Wrong input raises `ValueError` or `TypeError` with the argument, the value, its place and
-the remedy. Each function has a page, with a link to its source.
+Data come first and by position, options by keyword. `rng` takes a seed, a `numpy.random.Generator`
+or None. Results with structure are frozen dataclasses: they print as sentences, and have
+`to_dict()` and `to_frame()`. Wrong input raises `ValueError` or `TypeError` with the argument, the
+value, its place and the remedy. Each function has a page, with a link to its source.
 """
 
 

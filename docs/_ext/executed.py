@@ -78,9 +78,11 @@ def run(page: str, text: str) -> str:
         except Exception as error:
             message = f"block {number} of {page}.md does not run: {error!r}"
             raise ExtensionError(message, error) from error
-        parts = [found[0]]
-        if printed.getvalue():
-            parts.append(f"```{{code-block}} text\n:class: output\n\n{printed.getvalue()}```\n")
+        parts, output = [found[0]], printed.getvalue()
+        if output:
+            # Sentences are broken where the page ends; columns stay below each other.
+            kind = "output columns" if re.search(r"\S {2,}\S", output) else "output"
+            parts.append(f"```{{code-block}} text\n:class: {kind}\n\n{output}```\n")
         parts += [f"{picture}\n" for picture in _drawn(page, number)]
         return "\n".join(parts)
 

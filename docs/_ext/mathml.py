@@ -1,13 +1,14 @@
 """Formulas as MathML, which browsers show without scripts and without the network.
 
-A machine without a font for mathematics shows MathML with what fonts it has. Two things are then
-left to us, and to ``caldist.css``: the sums and integrals of a displayed formula are marked, to be
-made larger, and a root is drawn by a border, since its sign does not grow.
+A machine without a font for mathematics lacks the slanted letters of mathematics, and its signs do
+not grow. So letters are marked, for ``caldist.css`` to show them in the italics of the text font,
+and in displayed formulas sums and integrals, to be made larger.
 """
 
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
 from typing import Any
 
 from docutils import nodes
@@ -15,18 +16,35 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-_LETTER = re.compile("<mi>(?=([A-Za-z]|&#x003[0-9A-F]{2};|&#x02113;)</mi>)")  # also Greek, and ell
-_LARGE = re.compile("<mo>(?=&#x(02211|0222B|0220F);)")  # sum, integral, product
+_SPACE = "http://www.w3.org/1998/Math/MathML"
+_LETTER = re.compile("[A-Za-z\u0370-\u03ff\u2113]")  # Latin, Greek, and the script l
+_LARGE = {"∑", "∏", "∫"}
+_LIMITS = {"sup", "inf", "min", "max", "argmin"}
+
+
+def mathml(formula: str, display: str) -> str:
+    """Return a formula of LaTeX as the markup of a page; ``display`` is "inline" or "block"."""
+    # The converter's own markup of our own formulas.
+    tree = ET.fromstring(convert(formula, display=display))  # noqa: S314
+    for element in tree.iter():
+        tag, text = element.tag.removeprefix(f"{{{_SPACE}}}"), element.text or ""
+        if tag == "mi" and "mathvariant" not in element.attrib and _LETTER.fullmatch(text):
+            element.set("class", "letter")
+        if tag == "mo" and display == "block" and text in _LARGE:
+            element.set("class", "large")
+        if tag == "msub" and display == "block" and element[0].text in _LIMITS:
+            element.tag = f"{{{_SPACE}}}munder"
+    ET.register_namespace("", _SPACE)
+    return ET.tostring(tree, encoding="unicode")
 
 
 def _inline(self: HTML5Translator, node: nodes.math) -> None:
-    self.body.append(_LETTER.sub('<mi class="letter">', convert(node.astext(), display="inline")))
+    self.body.append(mathml(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def _block(self: HTML5Translator, node: nodes.math_block) -> None:
-    formula = _LETTER.sub('<mi class="letter">', convert(node.astext(), display="block"))
-    self.body.append(_LARGE.sub('<mo class="large">', formula))
+    self.body.append(mathml(node.astext(), "block"))
     raise nodes.SkipNode
 
 
