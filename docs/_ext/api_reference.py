@@ -235,15 +235,11 @@ TASKS = (
 )
 
 
-def _module(name: str) -> Any:
-    with mock(MOCKED) if MOCKED else nullcontext():
-        return import_module(name)
-
-
 def find(name: str) -> Any:
-    """Return what ``caldist.NAME`` is."""
+    """Return what ``caldist.NAME`` is; some are imported when they are first asked for."""
     module, _, last = f"caldist.{name}".rpartition(".")
-    return getattr(_module(module), last)
+    with mock(MOCKED) if MOCKED else nullcontext():
+        return getattr(import_module(module), last)
 
 
 def public_names() -> list[str]:
@@ -251,13 +247,12 @@ def public_names() -> list[str]:
     seen: set[int] = set()
     found = []
     for module in MODULES:
-        content = _module(module)
-        for name in content.__all__:
-            with mock(MOCKED) if MOCKED else nullcontext():
-                item = getattr(content, name)
+        inside = f"{module}.".removeprefix("caldist.")
+        for name in find(f"{inside}__all__"):
+            item = find(inside + name)
             if id(item) not in seen and not name.startswith("__"):
                 seen.add(id(item))
-                found.append(f"{module}.{name}".removeprefix("caldist."))
+                found.append(inside + name)
     return found
 
 

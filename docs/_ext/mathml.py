@@ -8,15 +8,15 @@ and in displayed formulas sums and integrals, to be made larger.
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET
+from html import unescape
 from typing import Any
+from xml.etree.ElementTree import tostring
 
 from docutils import nodes
-from latex2mathml.converter import convert
+from latex2mathml.converter import convert_to_element
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-_SPACE = "http://www.w3.org/1998/Math/MathML"
 _LETTER = re.compile("[A-Za-z\u0370-\u03ff\u2113]")  # Latin, Greek, and the script l
 _LARGE = {"∑", "∏", "∫"}
 _LIMITS = {"sup", "inf", "min", "max", "argmin"}
@@ -24,18 +24,16 @@ _LIMITS = {"sup", "inf", "min", "max", "argmin"}
 
 def mathml(formula: str, display: str) -> str:
     """Return a formula of LaTeX as the markup of a page; ``display`` is "inline" or "block"."""
-    # The converter's own markup of our own formulas.
-    tree = ET.fromstring(convert(formula, display=display))  # noqa: S314
+    tree = convert_to_element(formula, display=display)
     for element in tree.iter():
-        tag, text = element.tag.removeprefix(f"{{{_SPACE}}}"), element.text or ""
-        if tag == "mi" and "mathvariant" not in element.attrib and _LETTER.fullmatch(text):
+        element.text = text = unescape(element.text or "")  # the converter's signs are entities
+        if element.tag == "mi" and "mathvariant" not in element.attrib and _LETTER.fullmatch(text):
             element.set("class", "letter")
-        if tag == "mo" and display == "block" and text in _LARGE:
+        if element.tag == "mo" and display == "block" and text in _LARGE:
             element.set("class", "large")
-        if tag == "msub" and display == "block" and element[0].text in _LIMITS:
-            element.tag = f"{{{_SPACE}}}munder"
-    ET.register_namespace("", _SPACE)
-    return ET.tostring(tree, encoding="unicode")
+        if element.tag == "msub" and display == "block" and element[0].text in _LIMITS:
+            element.tag = "munder"
+    return tostring(tree, encoding="unicode")
 
 
 def _inline(self: HTML5Translator, node: nodes.math) -> None:
