@@ -24,6 +24,7 @@ extensions = [
     "command_line",
     "api_reference",
     "executed",
+    "tables",
     "errata",
 ]
 exclude_patterns = ["_ext", "paper/index.html"]

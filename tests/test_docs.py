@@ -214,7 +214,6 @@ OWN_DATA = {
     "several-classes.md": "ten classes, of the same images",
     "language-models.md": "topics, as clusters",
     "medical-risk.md": "rare events, patients and sites",
-    "multiclass.md": "a law whose distance is known",
 }
 
 

@@ -36,13 +36,28 @@ def mathml(formula: str, display: str) -> str:
     return tostring(tree, encoding="unicode")
 
 
+def parts(formula: str) -> list[str]:
+    """Cut a displayed formula at its wide spaces, so that a narrow page can break it there."""
+    if r"\begin" in formula or r"\left" in formula:
+        return [formula]
+    found, depth = [""], 0
+    for piece in re.split(r"(\\qquad(?![A-Za-z])|\\?[{}])", formula):
+        if piece == r"\qquad" and depth == 0:
+            found.append("")
+            continue
+        depth += (piece == "{") - (piece == "}")
+        found[-1] += piece
+    return [part.strip() for part in found if part.strip()]
+
+
 def _inline(self: HTML5Translator, node: nodes.math) -> None:
     self.body.append(mathml(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def _block(self: HTML5Translator, node: nodes.math_block) -> None:
-    self.body.append(mathml(node.astext(), "block"))
+    formulas = "".join(mathml(part, "block") for part in parts(node.astext()))
+    self.body.append(f'<div class="formula">{formulas}</div>')
     raise nodes.SkipNode
 
 
