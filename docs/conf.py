@@ -30,7 +30,16 @@ extensions = [
 exclude_patterns = ["_ext", "paper/index.html"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 nitpicky = False
-executed_pages = ["index", "tutorial"]  # those that show what their examples print and draw
+executed_pages = [  # those that show what their examples print and draw
+    "index",
+    "tutorial",
+    "guides/scikit-learn",
+    "guides/language-models",
+    "guides/medical-risk",
+    "guides/repair",
+    "guides/monitoring",
+    "guides/ci-gate",
+]
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -150,7 +150,7 @@ def test_formulas_need_no_font_for_mathematics(extension):
         assert f'<mi class="letter">{letter}</mi>' in shown
     assert '<munder><mo>sup</mo><mi class="letter">w</mi></munder>' in shown
     assert '<mo class="large">∑</mo>' in shown
-    assert "<mi>ln</mi>" in shown
+    assert '<mi class="name">ln</mi>' in shown
     assert '<mi mathvariant="normal">E</mi>' in shown
     formulas = [
         found
@@ -169,10 +169,15 @@ def test_a_page_shows_what_its_examples_print_and_draw(extension, tmp_path, monk
     pytest.importorskip("matplotlib")
     executed = extension("executed")
     monkeypatch.setattr(executed, "_FOLDER", tmp_path)
-    page = "Text.\n\n```python\nprint(1 + 1)\n```\n\n```python\nprint('a  b')\n```\n\nEnd.\n"
+    page = (
+        "Text.\n\n```python\nprint(1 + 1)\n```\n\n```python\nprint('so.\\n\\na  b')\n```\n\nEnd.\n"
+    )
     shown = executed.run("page", page)
     assert "```{code-block} text\n:class: output\n\n2\n```" in shown
-    assert "```{code-block} text\n:class: output columns\n\na  b\n```" in shown
+    assert (
+        ":class: output\n\nso.\n```\n\n```{code-block} text\n:class: output columns\n\na  b"
+        in shown
+    )
     draws = "import matplotlib.pyplot as plt\nplt.plot([0, 1])\nplt.xlabel('x'); plt.ylabel('y')\n"
     shown = executed.run("guides/page", f"```python\n{draws}```\n")
     assert "![Figure: y over x](/executed/guides-page-1-1.svg)" in shown
@@ -182,8 +187,11 @@ def test_a_page_shows_what_its_examples_print_and_draw(extension, tmp_path, monk
 
 
 def test_the_tutorial_is_run_when_the_site_is_built():
-    [line] = re.findall(r"^executed_pages = (.*)$", (DOCS / "conf.py").read_text(), re.MULTILINE)
-    assert {"index", "tutorial"} <= set(re.findall(r'"([^"]+)"', line))
+    conf = (DOCS / "conf.py").read_text(encoding="utf-8")
+    pages = re.findall(r'"([^"]+)"', conf.partition("executed_pages = [")[2].partition("]")[0])
+    assert {"index", "tutorial", "guides/scikit-learn"} <= set(pages)
+    for page in pages:
+        assert (DOCS / f"{page}.md") in WITH_CODE
     assert "```text" not in (DOCS / "tutorial.md").read_text(encoding="utf-8")
 
 

@@ -21,6 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 _FOLDER = Path(__file__).parent.parent / "executed"
+_OPTIONAL = {"duckdb", "pandas"}  # a block that needs one of them is shown without its output
 _BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 
@@ -43,6 +44,17 @@ def _words(figure: Any) -> str:
         if ax.get_xlabel()
     ]
     return "Figure: " + "; ".join(dict.fromkeys(axes))
+
+
+def _blocks(output: str) -> Iterator[str]:
+    """Give the Markdown for each paragraph of an output.
+
+    Sentences are broken where the page ends; columns stay below each other.
+    """
+    for part in re.split(r"\n\s*\n", output.strip("\n")):
+        if part:
+            kind = "output columns" if re.search(r"\S {2,}\S", part) else "output"
+            yield f"```{{code-block}} text\n:class: {kind}\n\n{part}\n```\n"
 
 
 def _drawn(page: str, number: int) -> Iterator[str]:
@@ -76,15 +88,12 @@ def run(page: str, text: str) -> str:
                 warnings.simplefilter("error")
                 exec(code, names)  # noqa: S102 -- the page's own example
         except Exception as error:
+            if isinstance(error, ModuleNotFoundError) and error.name in _OPTIONAL:
+                return found[0]
             message = f"block {number} of {page}.md does not run: {error!r}"
             raise ExtensionError(message, error) from error
-        parts, output = [found[0]], printed.getvalue()
-        if output:
-            # Sentences are broken where the page ends; columns stay below each other.
-            kind = "output columns" if re.search(r"\S {2,}\S", output) else "output"
-            parts.append(f"```{{code-block}} text\n:class: {kind}\n\n{output}```\n")
-        parts += [f"{picture}\n" for picture in _drawn(page, number)]
-        return "\n".join(parts)
+        shown = [f"{picture}\n" for picture in _drawn(page, number)]
+        return "\n".join([found[0], *_blocks(printed.getvalue()), *shown])
 
     _FOLDER.mkdir(exist_ok=True)
     with _in_an_empty_folder():

@@ -19,6 +19,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 _LETTER = re.compile("[A-Za-z\u0370-\u03ff\u2113]")  # Latin, Greek, and the script l
 _LARGE = {"∑", "∏", "∫"}
+_CLOSE = {"|", "/"}  # which browsers set far from what is beside them
 _LIMITS = {"sup", "inf", "min", "max", "argmin"}
 
 
@@ -29,6 +30,10 @@ def mathml(formula: str, display: str) -> str:
         element.text = text = unescape(element.text or "")  # the converter's signs are entities
         if element.tag == "mi" and "mathvariant" not in element.attrib and _LETTER.fullmatch(text):
             element.set("class", "letter")
+        if element.tag == "mi" and len(text) > 1:
+            element.set("class", "name")
+        if element.tag == "mo" and text in _CLOSE:
+            element.attrib |= {"lspace": "0.05em", "rspace": "0.05em"}
         if element.tag == "mo" and display == "block" and text in _LARGE:
             element.set("class", "large")
         if element.tag == "msub" and display == "block" and element[0].text in _LIMITS:
