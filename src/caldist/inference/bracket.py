@@ -106,11 +106,10 @@ def distance_bracket(
     >>> bracket = caldist.distance_bracket([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     >>> round(bracket.lower, 5), bracket.upper, bracket.upper_measure
     (0.04167, 0.125, 'upper_distance')
-    >>> import numpy as np
-    >>> y_prob = np.linspace(0.01, 0.99, 500)
-    >>> y_true = np.arange(500) * 7 % 500 < 500 * np.sqrt(y_prob)
+    >>> demo = caldist.datasets.load_demo()
+    >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
     >>> print(caldist.distance_bracket(y_true, y_prob, confidence_level=0.95, rng=0))
-    With 95% confidence, the distance ... is at least 0.1... and at most 0.2..., whatever is ...
+    With 95% confidence, the distance ... is at least 0.04... and at most 0.1..., whatever is ...
     """
     tol = _validate.check_positive("tol", tol)
     check_grid(grid)
