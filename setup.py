@@ -12,59 +12,63 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 SOURCES = sorted(
-    path for path in Path("src/caldist/kernels").glob("*.py") if not path.name.startswith("_")
+    path.as_posix()
+    for path in Path("src/caldist/kernels").glob("*.py")
+    if not path.name.startswith("_")
 )
 # With CALDIST_REQUIRE_COMPILED=1 a kernel that does not compile fails the build. Without it the
 # package installs all the same and runs its kernels as plain Python.
 MANDATORY = os.environ.get("CALDIST_REQUIRE_COMPILED") == "1"
-FLAGS = [] if sys.platform == "win32" else ["-O3", "-g0"]
+# No fused multiply-add, which ARM has and plain x86-64 has not: the same bits everywhere.
+FLAGS = [] if sys.platform == "win32" else ["-O3", "-g0", "-ffp-contract=off"]
 LINK = ["-Wl,-s"] if sys.platform.startswith("linux") else []
 # Cython's own code for arrays, which every extension would have a copy of: most of a wheel's size.
 SHARED = "caldist._compiled._shared"
+SHARED_SOURCE = f"build/cython/{SHARED.replace('.', '/')}.c"
 
 
-def extensions():
-    from Cython.Build import cythonize
-
-    built = cythonize(
-        [
-            Extension(
-                f"caldist._compiled.{path.stem}",
-                [str(path)],
-                extra_compile_args=FLAGS,
-                extra_link_args=LINK,
-            )
-            for path in SOURCES
-        ]
-        + [
-            Extension(
-                SHARED,
-                [f"build/cython/{SHARED.replace('.', '/')}.c"],
-                extra_compile_args=FLAGS,
-                extra_link_args=LINK,
-            )
-        ],
-        shared_utility_qualified_name=SHARED,
-        build_dir="build/cython",
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "cdivision": True,
-            "initializedcheck": False,
-        },
+def extension(name, source):
+    return Extension(
+        name,
+        [source],
+        extra_compile_args=FLAGS,
+        extra_link_args=LINK,
+        optional=not MANDATORY,
     )
-    for extension in built:
-        extension.optional = not MANDATORY  # cythonize drops the flag, so it is set here
-    return built
 
 
-class ParallelBuild(build_ext):
-    """Compile on all cores: the default of one is most of the installation time."""
+class Build(build_ext):
+    """Run Cython when there is something to build, and then compile on all cores."""
 
     def finalize_options(self):
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count() or 1
 
+    def build_extensions(self):
+        from Cython.Build import cythonize  # takes seconds: not for metadata or a source archive
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": ParallelBuild})
+        translated = cythonize(
+            [Extension(e.name, list(e.sources)) for e in self.extensions],
+            shared_utility_qualified_name=SHARED,
+            build_dir="build/cython",
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": False,
+                "wraparound": False,
+                "cdivision": True,
+                "initializedcheck": False,
+            },
+        )
+        sources = {e.name: e.sources for e in translated}
+        for e in self.extensions:
+            e.sources = sources[e.name]
+        super().build_extensions()
+
+
+setup(
+    ext_modules=[
+        *(extension(f"caldist._compiled.{Path(s).stem}", s) for s in SOURCES),
+        extension(SHARED, SHARED_SOURCE),
+    ],
+    cmdclass={"build_ext": Build},
+)

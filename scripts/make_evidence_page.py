@@ -1,0 +1,277 @@
+"""Write ``docs/evidence.md``: what is tested and how far, counted in the tests and the studies.
+
+Run: python scripts/make_evidence_page.py, in a checkout with ``pip install ".[test]"``.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import math
+import re
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = ROOT / "docs" / "evidence.md"
+TESTS = ROOT / "tests"
+INSTANCES = {"distribution", "uniform_bins", "instance", "softmax", "ring"}  # not oracles
+ERRORS = 3  # standard errors that a share may be off before it counts
+
+_PAGE = """\
+<!-- Written by scripts/make_evidence_page.py. Do not edit. -->
+# What is tested, and how far
+
+Counted by a script in the tests and in the results of the studies; a test fails where this page is
+out of date. {tests:,} test functions, {properties:,} of them properties that Hypothesis tries on
+{examples} examples each, unless they say fewer. In CI the examples are always the same; an
+exploring run, and the fuzzer from a new seed every day, try others.
+
+## Numbers against oracles
+{oracles} ways to the same numbers that share no code with the package: linear programs, brute
+force, rational arithmetic, dense sums. {families} families of instances, easy and adversarial.
+
+{oracle_table}
+
+## Theorems as properties
+Each statement of the papers that relates measures is quoted in `tests/test_theorems.py`, with its
+proved constant: {theorems} properties, {theorem_examples:,} examples a run.
+
+{theorem_list}
+
+## Proofs and forgeries
+{forgeries:,} forged certificates of {certificates} measures, every field of each changed, and
+{class_forgeries} of several classes. All are refused. The fuzzer changes others at random: one that
+passes must be true by an oracle.
+
+## Bad input
+{bad:,} kinds of bad labels, predictions and weights on two functions, and the telling ones on each
+of {functions}, which share one validator. Each is an error that names the argument, the value and
+its place.
+
+## Faults injected
+- Files: each of the {bits:,} bits of two saved joints is flipped; {cuts:,} are cut short at every
+  length.
+- {promises} tests stand behind the promises of `SECURITY.md`.
+- {planted} faults planted in the package are found by the fuzzer, one by each of its targets, and
+  found again by the command that it prints.
+
+## Statements about the population
+Lines "below" are those whose share is worse than the level promises by more than {errors} standard
+errors of the study: of a thousand exact ones, one or two. The pages say where and why.
+
+{study_table}
+
+## Platforms
+The release workflow builds {wheels} wheels and tests each where it was built: CPython {pythons} on
+{platforms}. `.ci/run` tests Python 3.11 in full, and
+the core of the tests with the least versions of what is required and on Python 3.12 and 3.13.
+Nothing is claimed for interpreters without a global lock.
+"""
+
+
+def trees() -> dict[str, ast.Module]:
+    """Return the syntax of each test file by its path below ``tests``."""
+    return {
+        path.relative_to(TESTS).as_posix(): ast.parse(path.read_text("utf-8"))
+        for path in sorted(TESTS.rglob("*.py"))
+    }
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """Yield the tests of a file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield node
+
+
+def is_property(test: ast.FunctionDef) -> bool:
+    """Whether Hypothesis draws its examples."""
+    return any(
+        isinstance(part, ast.Name) and part.id == "given"
+        for decorator in test.decorator_list
+        for part in ast.walk(decorator)
+    )
+
+
+def examples() -> int:
+    """Return how many examples the tests' configuration sets for compiled kernels."""
+    text = (TESTS / "conftest.py").read_text("utf-8")
+    return int(re.search(r"^EXAMPLES = (\d+) if", text, re.MULTILINE)[1])  # type: ignore[index]
+
+
+def first_sentence(node: ast.FunctionDef) -> str:
+    """Return what a docstring says first."""
+    text = " ".join((ast.get_docstring(node) or "").split())
+    return re.split(r"(?<=[.:]) (?=[A-Z])", text)[0].rstrip(".:")
+
+
+def oracle_rows(parsed: dict[str, ast.Module]) -> list[tuple[str, str, int, int]]:
+    """Return name, meaning, tests and properties of each oracle that a test compares with."""
+    rows = []
+    for module in ("oracles", "class_oracles"):
+        for node in parsed[f"{module}.py"].body:
+            if not isinstance(node, ast.FunctionDef) or not ast.get_docstring(node):
+                continue
+            if node.name in INSTANCES:
+                continue
+            users = [
+                test
+                for tree in parsed.values()
+                if _imported(tree, module)
+                for test in functions(tree)
+                if _uses(test, node.name)
+            ]
+            if users:
+                count = sum(map(is_property, users))
+                rows.append((f"{module}.{node.name}", first_sentence(node), len(users), count))
+    return rows
+
+
+def _imported(tree: ast.Module, module: str) -> bool:
+    return any(
+        alias.name == module
+        for node in tree.body
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    )
+
+
+def _uses(test: ast.FunctionDef, name: str) -> bool:
+    return any(
+        isinstance(part, ast.Attribute)
+        and part.attr == name
+        and isinstance(part.value, ast.Name)
+        and part.value.id == "oracles"
+        for part in ast.walk(test)
+    )
+
+
+def below(share: float, level: float, count: int) -> bool:
+    """Whether a share of right statements is below its level by more than the study's noise."""
+    return share < level - ERRORS * math.sqrt(level * (1 - level) / count)
+
+
+def study_rows() -> list[tuple[str, int, int, int]]:
+    """Return for each study with a promise: what is promised, lines, data sets, lines below."""
+    read = {
+        name: list(csv.DictReader(_text(f"docs/studies/{name}.csv").splitlines()))
+        for name in ("coverage", "power", "multiclass")
+    }
+    kept = [
+        (
+            "[intervals contain the truth](studies/coverage.md)",
+            [
+                (float(row["coverage"]), float(row["level"]), int(row["data_sets"]))
+                for row in read["coverage"]
+            ],
+        ),
+        (
+            "[tests reject calibrated models no more often than they say](studies/power.md)",
+            [
+                (
+                    1 - float(row["rejected"]) / float(row["data_sets"]),
+                    1 - float(row["level"]),
+                    int(row["data_sets"]),
+                )
+                for row in read["power"]
+                if row["kind"] == "size"
+            ],
+        ),
+        (
+            "[limits for several classes, each end](studies/multiclass.md)",
+            [
+                (1 - float(row[side]), 0.95, int(row["data_sets"]))
+                for row in read["multiclass"]
+                for side in ("lower_misses", "upper_misses")
+            ],
+        ),
+    ]
+    return [
+        (name, len(lines), sum(n for _, _, n in lines), sum(below(*line) for line in lines))
+        for name, lines in kept
+    ]
+
+
+def facts() -> dict[str, Any]:
+    """Count everything."""
+    sys.path.insert(0, str(TESTS))
+    import strategies
+    import test_bad_input
+    import test_certificates
+    import test_multiclass_certificates
+    import test_saved_files
+
+    parsed = trees()
+    tests = [test for tree in parsed.values() for test in functions(tree)]
+    oracles = oracle_rows(parsed)
+    theorems = [test for test in functions(parsed["test_theorems.py"]) if is_property(test)]
+    forged = sum(
+        1
+        for measure, name in test_certificates.TAMPERED
+        for _ in test_certificates.changes(getattr(test_certificates.example(measure), name))
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = {
+            name: test_saved_files.saved(joint, Path(folder)).stat().st_size
+            for name, joint in test_saved_files.JOINTS.items()
+        }
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        builds = tomllib.load(file)["tool"]["cibuildwheel"]["build"]
+    pythons = [f"3.{build.removeprefix('cp3').removesuffix('-*')}" for build in builds]
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
+    platforms = re.findall(r"- \{name: ([^,]+),", workflow)
+    kinds = sum(2 if name.startswith("Linux") else 1 for name in platforms)
+    return {
+        "tests": len(tests),
+        "properties": sum(map(is_property, tests)),
+        "examples": examples(),
+        "oracles": len(oracles),
+        "families": len(strategies.FAMILIES),
+        "oracle_table": _table(("oracle", "what it is", "tests", "of them properties"), oracles),
+        "theorems": len(theorems),
+        "theorem_examples": len(theorems) * examples(),
+        "theorem_list": "\n".join(f"- {first_sentence(test)} (`{test.name}`)" for test in theorems),
+        "forgeries": forged,
+        "certificates": len(test_certificates.MEASURES),
+        "class_forgeries": len(test_multiclass_certificates.TAMPERED),
+        "bad": len(test_bad_input.CASES) + len(test_bad_input.WEIGHTS),
+        "functions": len(test_bad_input.FUNCTIONS),
+        "bits": 8 * (sizes["exact"] + sizes["gridded"]),
+        "cuts": len(sizes),
+        "promises": len(set(re.findall(r"`[\w/]+\.py::\w+`", _text("SECURITY.md")))),
+        "planted": sum(
+            test.name.endswith("_is_found") for test in functions(parsed["test_fuzz.py"])
+        ),
+        "errors": ("no", "one", "two", "three")[ERRORS],
+        "study_table": _table(("promise", "lines", "data sets", "lines below"), study_rows()),
+        "pythons": f"{pythons[0]} to {pythons[-1]}",
+        "platforms": ", ".join(platforms) + " (Linux: glibc and musl)",
+        "wheels": len(pythons) * kinds,
+    }
+
+
+def _text(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def _table(head: tuple[str, ...], rows: list[Any]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    cells = (
+        [f"{cell:,}" if isinstance(cell, int) else cell.replace("|", r"\|") for cell in line]
+        for line in lines
+    )
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def render() -> str:
+    """Return the page."""
+    return _PAGE.format(**facts())
+
+
+if __name__ == "__main__":
+    TARGET.write_text(render(), encoding="utf-8")
