@@ -27,7 +27,7 @@ extensions = [
     "tables",
     "errata",
 ]
-exclude_patterns = ["_ext", "paper/index.html"]
+exclude_patterns = ["_ext", "paper/index.html", "paper-joss"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 nitpicky = False
 executed_pages = [  # those that show what their examples print and draw

@@ -1,0 +1,59 @@
+"""What is published: metadata without Cython, one version, one list of dependencies."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import caldist
+
+ROOT = Path(__file__).parent.parent
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "setup.py").exists(), reason="an installation has no setup.py"
+)
+
+
+def text(name):
+    return (ROOT / name).read_text("utf-8")
+
+
+def test_metadata_need_no_cython():
+    code = (
+        "import runpy, sys; sys.modules['Cython'] = None;"
+        "sys.argv = ['setup.py', '--name']; runpy.run_path('setup.py', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "caldist"
+
+
+@pytest.mark.parametrize("name", ["CITATION.cff", "recipe/meta.yaml"])
+def test_the_version_is_that_of_the_package(name):
+    [version] = re.findall(r'^ *version: "?([^"\n]+)"?$', text(name), re.MULTILINE)
+    assert version == caldist.__version__
+
+
+def test_the_recipe_requires_what_the_package_does():
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    expected = [f"python{project['requires-python']}", *project["dependencies"]]
+    run = re.search(r"^  run:\n((?:    - .*\n)+)", text("recipe/meta.yaml"), re.MULTILINE)[1]
+    assert [line.strip(" -").replace(" ", "") for line in run.splitlines()] == expected
+
+
+def test_the_core_is_there_and_is_what_wheels_are_tested_with():
+    files = text(".ci/core.txt").split()
+    assert files
+    assert all((ROOT / name).is_file() for name in files)
+    command = tomllib.loads(text("pyproject.toml"))["tool"]["cibuildwheel"]["test-command"]
+    assert "@.ci/core.txt" in command
+
+
+def test_every_folder_of_the_repository_is_in_the_source_archive():
+    grafted = set(re.findall(r"^graft (\S+)$", text("MANIFEST.in"), re.MULTILINE))
+    assert all((ROOT / name).is_dir() for name in grafted)
+    assert {"tests", "docs", "fuzz", "scripts", "studies", "benchmarks", ".ci"} <= grafted
