@@ -511,3 +511,31 @@ def test_the_program_runs_as_a_module():
     header, line = done.stdout.splitlines()
     assert header == "score,rows,smooth_ce"
     assert line.startswith("decision_tree,1797,0.05")
+
+
+def test_a_small_pvalue_fails_where_that_is_asked_for(file):
+    options = ("--label", "won", "--score", "first", "--score", "second", "--resamples", "99")
+    assert run("test", file, *options).exit_code == 0
+    failed = run("test", file, *options, "--fail-below", "0.05", "--format", "json")
+    assert failed.exit_code == 1
+    lines = json.loads(failed.stdout)["results"]
+    found = {line["score"]: line["pvalue"] for line in lines}
+    assert found["first"] >= 0.05 > found["second"]
+    assert f"failed: the p-value is below 0.05: second ({found['second']:.3g})" in failed.stderr
+    assert run("test", file, *options[:4], "--fail-below", "0.05").exit_code == 0
+    for wrong in ("0", "1.5", "nan"):
+        refused = run("test", file, *options, "--fail-below", wrong)
+        assert refused.exit_code == 2
+        assert "--fail-below" in refused.stderr
+
+
+def test_a_report_goes_to_standard_output(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ("--label", "won", "--score", "first", "--resamples", "99", "--drop-missing")
+    result = run("report", file, *options, "-o", "-")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("<!DOCTYPE html>")
+    assert result.stdout.rstrip().endswith("</html>")
+    assert "confidence this model is at most" in result.stderr
+    assert "no row was left out" in result.stderr
+    assert list(tmp_path.iterdir()) == [file]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import caldist
 from caldist.reading import cells
+from caldist.reading.text import TextFile
 from command_lines import HAS_DUCKDB, run, write_json_lines
 
 Y = [0, 1, 0, 1, 1, 0]
@@ -233,7 +234,9 @@ def test_a_folder_stands_for_its_files_and_gives_columns(installed, tmp_path):
 
 CELLS = st.one_of(
     st.text(st.sampled_from("0123456789.,+-eE_% \tnaNftyesoinf/#<>"), max_size=8),
-    st.sampled_from([*cells.MISSING, *cells.TRUE, *cells.FALSE, "Yes", "NaN", "1e999", "٣", "0x1"]),
+    st.sampled_from(
+        [*cells.MISSING, *cells.TRUE, *cells.FALSE, "Yes", "NaN", "1e999", "٣", "0x1", "+-1"]
+    ),
     st.floats().map(repr),
 )
 
@@ -251,6 +254,25 @@ def test_a_cell_means_the_same_in_sql(found, decimal):
     expected = cells.numbers(found, decimal)
     assert [row[0] is None for row in rows] == [math.isnan(value) for value in expected]
     assert all(row[0] is None or row[0] == value for row, value in zip(rows, expected, strict=True))
+
+
+@pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
+def test_a_plain_file_is_read_by_duckdb_and_a_doubtful_one_is_not(tmp_path):
+    from caldist.engines._text import read_by_duckdb
+
+    def read(content):
+        (tmp_path / "a.csv").write_text(content, encoding="utf-8")
+        return read_by_duckdb(TextFile(tmp_path / "a.csv", "csv"), ["y", "p"], ["s"], None)
+
+    (labels, scores), (sites,) = read(text())
+    assert (labels.tolist(), scores.tolist(), sites.tolist()) == (Y, P, SITES)
+    for content in (
+        text() + '1,0.5,"open\n',
+        text() + "1\n",
+        text() + "1,0.5,a,b\n",
+        text(s=[' "a"'] * 6),
+    ):
+        assert read(content) is None
 
 
 def test_numbers_of_a_column_are_those_of_its_cells():

@@ -271,3 +271,11 @@ def test_local_names_that_look_like_addresses(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "s3:" / "a.csv", *rows(3))
     assert len(open_files("s3:/a.csv").fetchall()) == 3
+
+
+def test_any_two_labels_of_a_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("label,score\nyes,0.25\nno,0.5\n", encoding="utf-8")
+    expected = Joint.from_arrays([1, 0], [0.25, 0.5]).coarsen(16)
+    assert summarize(path, **COLUMNS, pos_label="yes") == expected
+    assert summarize(path, **COLUMNS) == expected  # words for labels

@@ -109,6 +109,8 @@ def check_names(columns: Sequence[str], names: Sequence[str]) -> None:
         if name not in columns:
             near = get_close_matches(name, columns, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
+            if all(cells.number(column) != cells.BAD for column in columns):
+                hint = " The first line is taken for the header, and holds numbers: add one."
             message = f"there is no column {name!r}.{hint} Columns: {_listed(columns)}."
             raise ValueError(message)
 

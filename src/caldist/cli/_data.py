@@ -177,7 +177,8 @@ class Data:
 
     def table(self, source: Source) -> Models:
         """Read and check columns of labels 0 and 1."""
-        found = self._table(source, several=False)
+        with _saying_notes(source):
+            found = self._table(source, several=False)
         assert isinstance(found, Models)  # noqa: S101 -- several classes are not asked for
         return found
 

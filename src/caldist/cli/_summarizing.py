@@ -14,6 +14,7 @@ import numpy as np
 
 from caldist.cli._data import Data, Models
 from caldist.cli._source import Source, open_source
+from caldist.cli._streams import say
 from caldist.data.joint import INVALID, Joint
 from caldist.reading import cells
 
@@ -43,6 +44,8 @@ def summarized(
     if invalid == "count":
         return _counted(data, source, bits)
     models = data.table(source)
+    for note in models.notes:  # rows without a sub-group are counted nowhere else
+        say(note, err=True)
     (rows,) = models.rows.values()
     if models.groups is None:
         parts = {None: rows}

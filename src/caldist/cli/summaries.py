@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from caldist.data.joint import Joint
 
 _BITS = 16
+_SPECIAL = '/\\%=:*?"<>|'  # what names of folders have not, on some system
 
 
 @click.command()
@@ -60,7 +61,7 @@ def summarize(
     for group, joint in joints.items():
         path = Path(out)
         if group is not None:
-            path = path.parent / f"{quote(str(data.by))}={quote(group, safe=' ')}" / path.name
+            path = path.parent / f"{_in_path(str(data.by))}={_in_path(group)}" / path.name
             path.parent.mkdir(exist_ok=True)
         joint.save(path)
         say(f"{path}: {joint!r}")
@@ -79,6 +80,11 @@ def merge(*, files: tuple[str, ...], out: str) -> None:
         joint = _merged(found)
     joint.save(out)
     say(f"{out}: {joint!r}")
+
+
+def _in_path(name: str) -> str:
+    """Return a name as it may be a folder's, with what may not as in addresses."""
+    return "".join(quote(c, safe="") if c in _SPECIAL or c < " " else c for c in name)
 
 
 def _bits(joint: Joint) -> int | None:

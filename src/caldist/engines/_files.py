@@ -153,10 +153,24 @@ def refuse_what_is_no_number(files: Paths, numbers: Sequence[str]) -> None:
                     raise ValueError(message)
 
 
+def decimal_of(files: Paths) -> str:
+    """Return the decimal mark of CSV files: a comma where commas do not separate cells."""
+    paths = [files] if isinstance(files, str | os.PathLike) else list(files)
+    connection = connect()
+    found = [name for path in paths for name in _matches(connection, os.fspath(path))]
+    return "." if _delimiter(found) == "," else ","
+
+
 def _delimiter(names: Sequence[str]) -> str:
     """Return what separates the cells of CSV files, which must be the same in all."""
     files = [TextFile(Path(name), "csv") for name in names]
     for file in files:
+        if not file.is_utf8:
+            message = (
+                f"{file.path} is not UTF-8: convert it first, for example with iconv -f "
+                "WINDOWS-1252 -t UTF-8."
+            )
+            raise ValueError(message)
         if file.delimiter != files[0].delimiter:
             message = (
                 f"{files[0].path} has {files[0].delimiter!r} between cells and {file.path} has "

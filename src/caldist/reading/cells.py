@@ -72,10 +72,14 @@ def numbers_in_sql(column: str, decimal: str = ".") -> str:
     """Return an expression of DuckDB that is :func:`number` of a text, NULL if it is missing."""
     text = f"trim({column}, {_quoted(BLANKS)})"
     pattern = _quoted(_DIGITS.format(mark=_MARKS[decimal]))
-    cast = f"TRY_CAST(replace({text}, ',', '.') AS DOUBLE)"
+    cast = f"TRY_CAST({column} AS DOUBLE)"
     return (
-        f"CASE WHEN {column} IS NULL OR lower({text}) IN {_listed(MISSING)} THEN NULL "
-        f"WHEN regexp_full_match({text}, {pattern}) THEN coalesce({cast}, '-inf'::DOUBLE) "
+        # Nearly all cells are plain numbers, of which DuckDB knows more kinds: 1_000, +-1, inf.
+        f"CASE WHEN abs({cast}) <= 1e300 AND NOT contains({column}, '_') "
+        f"AND NOT contains({column}, '+-') THEN {cast} "
+        f"WHEN {column} IS NULL OR lower({text}) IN {_listed(MISSING)} THEN NULL "
+        f"WHEN regexp_full_match({text}, {pattern}) "
+        f"THEN coalesce(TRY_CAST(replace({text}, ',', '.') AS DOUBLE), '-inf'::DOUBLE) "
         f"WHEN lower({text}) IN {_listed(TRUE)} THEN 1.0 "
         f"WHEN lower({text}) IN {_listed(FALSE)} THEN 0.0 "
         "ELSE '-inf'::DOUBLE END"

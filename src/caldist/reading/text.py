@@ -93,7 +93,7 @@ class TextFile:
         if kind == "json":
             self.columns = self._keys()
             self.twice: set[str] = set()
-            self.is_plain = self._head_encoding.startswith("utf-8")
+            self.is_plain = self.is_utf8
             return
         lines = io.StringIO(head.decode(self._head_encoding, "replace"), newline="")
         self.delimiter, self._before = self._dialect(lines)
@@ -105,13 +105,18 @@ class TextFile:
         folded = Counter(name.casefold() for name in self._names)
         self.is_plain = (
             self._mark in {b"", codecs.BOM_UTF8}
-            and self._head_encoding.startswith("utf-8")
+            and self.is_utf8
             and self._before == 0
             and self._names == header
             and "" not in folded
             and max(folded.values()) == 1
             and self._packing in {path.suffix.lower(), *(() if self._is_packed_by_name else ("",))}
         )
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether the file begins as UTF-8."""
+        return self._head_encoding.startswith("utf-8")
 
     @property
     def decimal(self) -> str:
