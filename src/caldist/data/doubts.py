@@ -43,7 +43,7 @@ def doubts_of(rows: Rows) -> list[str]:
 
     Cost: one pass.
     """
-    joint = rows.joint if rows.is_summary or "joint" in vars(rows) else rows.on_grid(_BITS)
+    joint = rows.joint if rows.is_summary or "joint" in vars(rows) else _on_grid(rows)
     if joint.n_rows is None or joint.n_rows < _LEAST:
         return []
     if _is_hard(rows):
@@ -54,6 +54,13 @@ def doubts_of(rows: Rows) -> list[str]:
     if area is None:
         return []
     return [_BACKWARDS.format(area)]
+
+
+def _on_grid(rows: Rows) -> Joint:
+    weight = rows.weight
+    if weight is not None:  # whose squares may be too large for a double
+        rows = Rows(rows.label, rows.prediction, weight / weight.max())
+    return rows.on_grid(_BITS)
 
 
 def warn_about(rows: Rows, stacklevel: int = 3) -> None:

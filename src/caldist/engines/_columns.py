@@ -72,8 +72,10 @@ class Columns:
         found = self._frame.select(label=nw.col(str(name))).unique().head(4)
         is_polars = found.implementation.is_polars()
         table = found.collect(engine="streaming") if is_polars else found.collect()
-        values = [value for value in table["label"].to_list() if value is not None]
-        values = sorted({value for value in values if value == value}, key=str)  # noqa: PLR0124 -- NaN
+        values = sorted(
+            {value for value in table["label"].drop_nulls().to_list() if value == value},  # noqa: PLR0124 -- NaN
+            key=str,
+        )
         shown = ", ".join(map(_validate.show, values))
         if pos_label not in values and (len(values) > 1 or not _alike(pos_label, values)):
             message = (
