@@ -21,6 +21,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.optional import how_to_install
 from caldist.reading import cells
 from caldist.reading.text import KINDS, TextFile, cell_of, suffix_of
 
@@ -305,6 +306,6 @@ def _parquet(paths: Sequence[Path]) -> Sequence[_File]:
             return [FrameParquet(path, package) for path in paths]
     message = (
         f"{paths[0]} is Parquet, which DuckDB, PyArrow or Polars read, and none of them is "
-        'installed: pip install "caldist[engines]"'
+        f"installed: {how_to_install('engines')}"
     )
     raise ImportError(message)
