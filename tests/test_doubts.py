@@ -48,6 +48,14 @@ def test_the_command_line_warns_on_stderr_and_goes_on(tmp_path, kind, command):
     assert said == f"warning: p: {doubts_of(Rows.of(Y, score))[0]}"
 
 
+def test_a_report_has_a_note():
+    score, words = DOUBTS["decisions"]
+    found = caldist.report(Y, {"a": P, "b": score}, n_resamples=19)
+    [note] = [note for note in found.data.notes if words in note]
+    assert note.startswith("b: ")
+    assert note in str(found)
+
+
 def test_chance_and_ordinary_scores_are_not_doubted():
     ordinary = [P, np.full(400, 0.5), RNG.random(400), np.zeros(400) + 1e-9, P**9]
     assert [doubts_of(Rows.of(Y, score)) for score in ordinary] == [[]] * len(ordinary)

@@ -68,6 +68,11 @@ FILES = {
         "rows.csv",
         text([f" {k}\t" for k in Y], [f' "{x}"' for x in P], header=" y {0} p{0}s").encode(),
     ),
+    "a column without a name": (
+        "rows.csv",
+        "".join(f"{at}," * (at > 0) + "," * (at == 0) + line + "\n"
+                for at, line in enumerate(text().splitlines())).encode(),
+    ),
     "signs and exponents": ("rows.csv", text(p=[f"+{x:e}" for x in P]).encode()),
     "latin-1": ("rows.csv", text().encode("latin-1")),
     "UTF-16": ("rows.csv", text(delimiter="\t").encode("utf-16")),
@@ -212,6 +217,11 @@ def test_a_damaged_archive_is_a_clear_error(tmp_path):
         result = run("measure", tmp_path / name, *NAMES)
         assert result.exit_code == 2
         assert "damaged or cut off" in result.stderr
+
+
+def test_what_is_wrong_with_standard_input_is_said_of_it(installed):
+    result = run("measure", "-", *NAMES, stdin=b"y,p\n0,0.5\n1,x\n")
+    assert "Error: standard input, line 3: column 'p' is 'x': it is no number" in result.stderr
 
 
 def test_standard_input_may_be_packed(installed):

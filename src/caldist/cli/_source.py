@@ -215,7 +215,11 @@ def on_disk(files: Sequence[str]) -> Iterator[list[str]]:
         message = "- (standard input) cannot be combined with files: pass one or the other."
         raise ValueError(message)
     with tempfile.TemporaryDirectory() as folder:
-        yield [str(_copy_of_stdin(Path(folder)))]
+        path = str(_copy_of_stdin(Path(folder)))
+        try:
+            yield [path]
+        except (ValueError, TypeError) as error:
+            raise ValueError(str(error).replace(path, "standard input")) from error
 
 
 def _copy_of_stdin(folder: Path) -> Path:

@@ -130,7 +130,7 @@ def measure(
     if any(rows.joint.radius > 0 for _, rows in lines):
         notes.append(
             "lower and upper contain the value on the rows themselves, before they were rounded to "
-            f"cells. {NOTHING} says that cells tell nothing about it."
+            f"cells; {NOTHING} where cells tell nothing about it."
         )
     show(shown, style, head=models.head, notes=notes)
     context.exit(_judged(str(chosen[0]), [line for line, _ in lines], gates, limits))

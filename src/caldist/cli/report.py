@@ -38,7 +38,6 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
     about several classes.
     """
     from caldist._util.optional import require
-    from caldist.data.doubts import doubts_said
 
     to_stdout = out == "-"
     if not to_stdout:
@@ -50,15 +49,14 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
     models = data.read()
     from caldist.reporting import report as make_report  # not needed to refuse
 
-    with doubts_said():
-        found = make_report(
-            cast("Any", _named(models)),  # checked, which the public types do not speak of
-            by=None if models.groups is None else models.groups[0][models.groups[1]],
-            confidence_level=confidence_level,
-            n_resamples=resamples,
-            rng=seed,
-            progress=sys.stderr.isatty(),
-        )
+    found = make_report(
+        cast("Any", _named(models)),  # checked, which the public types do not speak of
+        by=None if models.groups is None else models.groups[0][models.groups[1]],
+        confidence_level=confidence_level,
+        n_resamples=resamples,
+        rng=seed,
+        progress=sys.stderr.isatty(),
+    )
     said = "\n\n".join([str(found), *models.notes])
     if to_stdout:
         click.echo(found.to_html().encode(), nl=False)

@@ -41,7 +41,7 @@ def read_by_duckdb(
             told = connection.execute(
                 _QUERY.format(columns="*") + " LIMIT 0", [_escaped(file), file.delimiter]
             )
-            if [column[0] for column in told.description] != file.columns:
+            if not _are_those_of(file, [column[0] for column in told.description]):
                 return None
             found = connection.execute(query, [_escaped(file), file.delimiter]).fetchnumpy()
         except duckdb.OutOfMemoryException as error:
@@ -54,6 +54,13 @@ def read_by_duckdb(
     return (
         [doubles(found[f"n{at}"]) for at in range(len(numbers))],
         [_stripped(column) for column in texts],
+    )
+
+
+def _are_those_of(file: TextFile, columns: Sequence[str]) -> bool:
+    """Whether columns are those of the header, but for such as have no name."""
+    return len(columns) >= len(file.header) and all(
+        name in {"", found} for name, found in zip(file.header, columns, strict=False)
     )
 
 

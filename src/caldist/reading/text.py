@@ -73,6 +73,8 @@ class TextFile:
         Where it is.
     kind
         "csv" or "json", by its name.
+    header
+        What its first line says.
     columns
         The names of its columns, each once.
     twice
@@ -90,6 +92,7 @@ class TextFile:
             head = file.read(_BLOCK)
         self._mark = next((mark for mark in _MARKS if head.startswith(mark)), b"")
         self._head_encoding = _MARKS.get(self._mark) or _encoding_of([head], whole=False)
+        self.header: list[str] = []
         if kind == "json":
             self.columns = self._keys()
             self.twice: set[str] = set()
@@ -98,18 +101,18 @@ class TextFile:
         lines = io.StringIO(head.decode(self._head_encoding, "replace"), newline="")
         self.delimiter, self._before = self._dialect(lines)
         header = self._header()
-        self._names = [name.strip(BLANKS) for name in header]
-        counted = Counter(self._names)
+        self.header = [name.strip(BLANKS) for name in header]
+        counted = Counter(self.header)
         self.columns = [name for name in counted if name]
         self.twice = {name for name, times in counted.items() if times > 1 and name}
-        folded = Counter(name.casefold() for name in self._names)
+        folded = Counter(name.casefold() for name in self.columns)
         self.is_plain = (
             self._mark in {b"", codecs.BOM_UTF8}
             and self.is_utf8
             and self._before == 0
-            and self._names == header
-            and "" not in folded
-            and max(folded.values()) == 1
+            and self.header == header
+            and not self.twice
+            and max(folded.values(), default=0) == 1
             and self._packing in {path.suffix.lower(), *(() if self._is_packed_by_name else ("",))}
         )
 
@@ -225,7 +228,7 @@ class TextFile:
     def _csv_rows(self) -> Iterator[tuple[int, Row]]:
         with _failing(self.path) as at, self._text() as file:
             reader = self._reader(file)
-            width, is_header, last = len(self._names), True, self._before
+            width, is_header, last = len(self.header), True, self._before
             for row in reader:
                 at[0], last = last + 1, reader.line_num + self._before
                 if _is_empty(row):
@@ -262,7 +265,7 @@ class TextFile:
         """Return what a row is asked for a cell of a column; None if there is no such column."""
         if self.kind == "json":
             return name
-        return self._names.index(name) if name in self._names else None
+        return self.header.index(name) if name in self.header else None
 
     def cells(self, names: Sequence[str], limit: int | None = None) -> list[list[object]]:
         """Return columns as they stand in the file, None where a line has no such cell."""

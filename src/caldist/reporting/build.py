@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._version import __version__
 from caldist.data.class_rows import Classes
-from caldist.data.doubts import warn_about
+from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of, refuse_beside_joint
 from caldist.inference._differences import PARTS
@@ -166,8 +166,9 @@ def report(
         notes += _like_classes(models)
         options |= {"confidence_level": level, "progress": resampler.progress}
         groups = tuple(_groups(models, by, options))
-    for rows in models.values():  # now, as they are sorted
-        warn_about(rows)
+    for name, rows in models.items():  # now, as they are sorted
+        called = f"{name}: " if len(models) > 1 else ""
+        notes += [called + doubt for doubt in doubts_of(rows)]
     return Report(
         models=found,
         pairs=pairs,
