@@ -50,7 +50,7 @@ def test_the_command_line_warns_on_stderr_and_goes_on(tmp_path, kind, command):
 
 def test_a_report_has_a_note():
     score, words = DOUBTS["decisions"]
-    found = caldist.report(Y, {"a": P, "b": score}, n_resamples=19)
+    found = caldist.report(Y, {"a": P, "b": score}, n_resamples=99)
     [note] = [note for note in found.data.notes if words in note]
     assert note.startswith("b: ")
     assert note in str(found)
