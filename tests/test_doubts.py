@@ -59,7 +59,7 @@ def test_a_report_has_a_note():
 def test_chance_and_ordinary_scores_are_not_doubted():
     ordinary = [P, np.full(400, 0.5), RNG.random(400), np.zeros(400) + 1e-9, P**9]
     assert [doubts_of(Rows.of(Y, score)) for score in ordinary] == [[]] * len(ordinary)
-    few = slice(0, 19)
+    few = slice(0, 49)
     assert doubts_of(Rows.of(Y[few], 1 - P[few])) == doubts_of(Rows.of(Y[few], Y[few])) == []
     masses = caldist.Joint.from_masses([0.2, 0.8], [1.0, 9.0], [9.0, 1.0])
     assert doubts_of(Rows.of(masses)) == []  # nobody knows of how many rows
@@ -79,7 +79,9 @@ def test_a_few_rows_of_large_weight_are_few():
     assert doubts_of(Rows.of(Y, 1 - P, sample_weight=weight)) == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        doubts_of(Rows.of(Y, 1 - P, sample_weight=np.full(400, 1e200)))
+        for size in (1e200, 1e-200):
+            doubts_of(Rows.of(Y, 1 - P, sample_weight=np.full(400, size)))
+            doubts_of(Rows.of(caldist.Joint.from_arrays(Y, 1 - P, sample_weight=[1e-200] * 400)))
 
 
 def test_scores_within_one_cell_are_not_taken_for_backwards():

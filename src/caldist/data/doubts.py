@@ -12,7 +12,7 @@ import numpy as np
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 
-_LEAST = 20  # rows; fewer are examples
+_LEAST = 50  # rows; fewer are examples
 _LEAST_OF_EACH = 10  # rows of either label
 _ERRORS = 4  # standard errors, at most: by chance once in 30,000 times
 _BITS = 14
@@ -109,4 +109,5 @@ def _rows_of(joint: Joint, label: int) -> float:
     if joint.counts_rows or mass == 0:
         return mass
     squares = joint.weight_square1 if label else joint.weight_square0
-    return 0.0 if squares is None else mass * mass / float(squares.sum())
+    total = 0.0 if squares is None else float(squares.sum())
+    return mass * mass / total if total > 0 else 0.0  # 0 where it is not known, or underflows

@@ -63,7 +63,7 @@ def evaluate(
     Warns
     -----
     UserWarning
-        If the scores of twenty rows or more are the labels themselves, are only 0 and 1, or surely
+        If the scores of fifty rows or more are the labels themselves, are only 0 and 1, or surely
         rank backwards.
 
     Examples

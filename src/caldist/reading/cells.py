@@ -97,7 +97,7 @@ def _listed(words: Iterable[str]) -> str:
 def name(cell: object) -> str | int | float | None:
     """Return what a cell means in a column of names: None if it is missing."""
     if isinstance(cell, str):
-        return cell.strip(BLANKS) or None
+        return cell.strip(" ") or None
     if isinstance(cell, bool | np.bool_):
         return "true" if cell else "false"
     if isinstance(cell, int | float):
