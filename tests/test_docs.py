@@ -165,6 +165,23 @@ def test_formulas_need_no_font_for_mathematics(extension):
         assert not re.search("[\U0001d400-\U0001d7ff]", text), formula
 
 
+def test_tables_are_told_apart(extension):
+    """Those of words become paragraphs on a phone; those of numbers keep their lines."""
+    pytest.importorskip("myst_parser")
+    tables = extension("tables")
+    from docutils import nodes
+    from docutils.core import publish_doctree
+
+    def kind(*cells):
+        edge = "  ".join("=" * max(len(cell), 1) for cell in cells)
+        text = "\n".join([edge, "  ".join(cells), edge])
+        return tables.kind(next(publish_doctree(text).findall(nodes.table)))
+
+    assert kind("smooth_ce", "within a factor of two of the lower distance") == "words"
+    assert kind("smooth_ce", "0.0353 ± 0.001", "0.04", "0.05", "pass") == "numbers"
+    assert kind("a", "b", "c", "d", "a long remark about what stands in this line") == ""
+
+
 def test_a_page_shows_what_its_examples_print_and_draw(extension, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     executed = extension("executed")
