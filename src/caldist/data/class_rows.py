@@ -83,7 +83,8 @@ class ClassRows:
         if _are_summaries(y_true):
             message = (
                 "y_true holds a Joint for each class, which say nothing of single rows: this needs "
-                "labels and a matrix. multiclass.classwise_distance and classwise_table take them."
+                "labels and a matrix. multiclass.classwise_distance and classwise_table take them, "
+                "and caldist.report."
             )
             raise TypeError(message)
         if y_prob is None:

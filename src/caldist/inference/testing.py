@@ -50,7 +50,8 @@ class TestResult(Result):
         The distance allowed by the hypothesis; None for perfect calibration.
     rounding
         What the p-value was raised by because labels were drawn from rounded predictions, so that
-        the test keeps its level; 0 for exact ones.
+        the test keeps its level; with a tolerance, by how much the statistic was taken to be less,
+        because rounding may have raised it. 0 for exact predictions.
     """
 
     __test__: ClassVar[bool] = False  # not a test case, whatever its name makes pytest think
@@ -71,6 +72,8 @@ class TestResult(Result):
         text += f"calibrated{near} ({self.measure}, {self.n_resamples} draws)"
         if self.rounding == 0:
             return text
+        if self.tolerance is not None:
+            return f"{text}, with {self.rounding:.2g} taken off for the rounding of the predictions"
         return f"{text}, {self.rounding:.2g} of it for the rounding of the predictions"
 
 
@@ -346,5 +349,6 @@ def _tolerance_test(
         measure=str(measure),
         n_resamples=resampler.n_resamples,
         tolerance=tolerance,
+        rounding=max(0.0, value - ends[0]),
         library=rows.library,
     )

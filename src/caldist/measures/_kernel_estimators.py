@@ -31,6 +31,12 @@ class KernelDraws(Result):
     n_terms: int
     n_features: int
 
+    def __str__(self) -> str:
+        return (
+            f"{self.n_terms:,} terms for method='subsample', or {self.n_features:,} draws for "
+            "'fourier' and 'binning'"
+        )
+
 
 def kernel_ce_draws(*, precision: float, confidence_level: float = 0.95) -> KernelDraws:
     """Return how many draws bring an estimate within ``precision`` of the exact kCE².

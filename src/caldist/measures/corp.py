@@ -46,6 +46,12 @@ class Corp(Result):
     curve_value: Vector = field(repr=False)
     library: str | None = field(default=None, compare=False, repr=False)
 
+    def __str__(self) -> str:
+        return (
+            f"score {self.score:.4g} = miscalibration {self.miscalibration:.4g} - discrimination "
+            f"{self.discrimination:.4g} + uncertainty {self.uncertainty:.4g}"
+        )
+
 
 def corp(
     y_true: ArrayLike | Joint,

@@ -29,6 +29,13 @@ class Evaluation(Result):
     upper: float | None
     library: str | None = field(default=None, compare=False, repr=False)
 
+    def __str__(self) -> str:
+        if self.lower is None or self.upper is None:
+            return f"{self.value:.6g}, what rounding did to it is not bounded"
+        if self.lower == self.upper:
+            return f"{self.value:.6g}"
+        return f"{self.value:.6g}, certainly between {self.lower:.6g} and {self.upper:.6g}"
+
 
 def evaluate(
     y_true: ArrayLike | Joint,

@@ -38,6 +38,12 @@ class TCal(Result):
     n_bins: int
     library: str | None = field(default=None, compare=False, repr=False)
 
+    def __str__(self) -> str:
+        return (
+            f"p = {self.pvalue:.3g} for labels at least this far from predictions that are "
+            f"calibrated (T-Cal, {self.n_bins} bins, squared error {self.statistic:.4g})"
+        )
+
 
 def t_cal(
     y_true: ArrayLike | Joint,

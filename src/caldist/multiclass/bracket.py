@@ -35,7 +35,7 @@ class DistanceBracket(certification.DistanceBracket):
 
 def distance_bracket(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     tol: float | None = None,
     classes: Classes | None = None,
@@ -154,7 +154,7 @@ def _of_population(
 
 def certify(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     tol: float | None = None,
     classes: Classes | None = None,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._util.errors import ToleranceError
+from caldist._util.escaping import for_line
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.threads import thread_count
@@ -236,6 +237,14 @@ class ClassLine(Result):
     mean_residual: float
     noise: float | None
     lower: float | None
+
+    def __str__(self) -> str:
+        beside = "" if self.noise is None else f", {self.noise:.4g} if calibrated"
+        limit = "" if self.lower is None else f", at least {self.lower:.4g} in the population"
+        return for_line(
+            f"{self.name}: share {self.share:.4g}{beside}{limit}; true for {self.frequency:.4g} of "
+            f"the rows, mean probability {self.mean_prediction:.4g}"
+        )
 
 
 @dataclass(frozen=True)

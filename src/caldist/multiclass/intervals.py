@@ -46,7 +46,7 @@ _CENTRES = 60  # landmarks of a witness that is found on a fifth of the rows
 
 def confidence_interval(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     measure: Measured = "classwise_distance",
     method: Literal["cross_fit"] = "cross_fit",

@@ -23,7 +23,7 @@ _BLOCK = 500_000  # entries of a kernel matrix at once
 
 def kernel_ce(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     kernel: Kernel = "laplace",
     bandwidth: float = 1.0,

@@ -80,7 +80,7 @@ class SmoothBounds:
 
 def smooth_ce(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     method: Method = "auto",
     landmarks: int | None = None,

@@ -42,6 +42,12 @@ class Subset(Result):
     exhaustive: bool
     library: str | None = field(default=None, compare=False, repr=False)
 
+    def _lines(self) -> list[dict[str, Any]]:
+        return [
+            {"class": name, "value": self.value, "exhaustive": self.exhaustive}
+            for name in self.classes
+        ]
+
     def __str__(self) -> str:
         found = "of all sets" if self.exhaustive else "that was found"
         listed = for_line(", ".join(str(name) for name in self.classes))
@@ -50,7 +56,7 @@ class Subset(Result):
 
 def worst_subset(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     classes: Classes | None = None,
     sample_weight: ArrayLike | None = None,

@@ -35,7 +35,7 @@ class Statistic(Protocol):
 
 def calibration_test(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     measure: Measured = "auto",
     n_resamples: int = 999,
