@@ -80,6 +80,7 @@ def samples():
         caldist.corp(y, p),
         caldist.t_cal(y, p, **QUICK),
         caldist.kernel_ce_draws(precision=0.01),
+        caldist.sample_size(width=0.3, measure="brier_score"),
         caldist.true_distance_bounds(p**1.5, p),
         properties,
         properties["ece", "continuous"],

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.types import Vector
@@ -169,6 +170,7 @@ def _digits(number: float | None) -> str:
     return "–" if number is None else f"{number:.3g}"
 
 
+@answering
 def calibration_summary(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

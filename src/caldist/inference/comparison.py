@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering, refuse_one_of_a_pair, refuse_unnamed
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist.data.joint import Joint
@@ -120,6 +121,7 @@ class Comparisons(Result):
         )
 
 
+@answering
 def compare(
     y_true: ArrayLike | Joint,
     y_prob_a: ArrayLike | Joint | None = None,
@@ -213,6 +215,7 @@ def compare(
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
         pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters, pos_label)
         return independent_comparison(pair, chosen, confidence_level, resampler)
+    refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.compare_all(y_true, models)")
     called = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     rows = paired_rows(
         y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
@@ -223,6 +226,7 @@ def compare(
     ]
 
 
+@answering
 def compare_all(
     y_true: ArrayLike,
     y_prob: Mapping[str, ArrayLike] | None = None,
@@ -304,11 +308,7 @@ def compare_all(
         )
         raise TypeError(message)
     if not isinstance(y_prob, Mapping):
-        message = (
-            f"y_prob is of type {type(y_prob).__name__}; pass a dict from the name of each model "
-            "to its predictions."
-        )
-        raise TypeError(message)
+        refuse_unnamed(y_prob)
     chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
@@ -344,7 +344,7 @@ def paired_comparisons(
     else:
         order_rank(made, 1 - delta / PARTS)  # too few are refused before they are made
         differences = PairedNorms(paired, measure, resampler)
-    warn_if_few(paired.models[0].units, stacklevel=4)  # now, as the order of rows is known
+    warn_if_few(paired.models[0].units)  # now, as the order of rows is known
     names, values = list(models), differences.values
     return {
         (names[a], names[b]): Comparison(
@@ -371,7 +371,7 @@ def independent_comparison(
     """Compare two samples that are independent of each other."""
     units = [rows.units for rows in pair]
     for part in units:
-        warn_if_few(part, stacklevel=4)
+        warn_if_few(part)
     delta = 1 - confidence_level
     made = 0 if measure.facts.loss is not None else resampler.n_resamples
     differences: Differences

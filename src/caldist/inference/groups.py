@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.escaping import for_line
 from caldist._util.progress import counted
 from caldist._util.results import Result
@@ -133,6 +134,7 @@ def _short(interval: Interval) -> str:
     return f"{interval.value:.4f} [{interval.lower:.4f}, {interval.upper:.4f}]"
 
 
+@answering
 def evaluate_groups(
     y_true: ArrayLike | Mapping[Any, Joint],
     y_prob: ArrayLike | None = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
+from caldist._util.warning import warn
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
@@ -77,6 +78,7 @@ class TestResult(Result):
         return f"{text}, {self.rounding:.2g} of it for the rounding of the predictions"
 
 
+@answering
 def calibration_test(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -270,7 +272,7 @@ def _few_clusters(units: Units) -> bool:
             "of two, by signs of clusters and by labels that depend within them as much as they "
             "can. Take it as a rough guide."
         )
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warn(message)
     return bool(few)
 
 
@@ -280,7 +282,7 @@ def _warn_of_few_draws(components: int, n_resamples: int) -> None:
         f"below {components}/{n_resamples + 1}, so that the test can hardly reject at 5%. Take at "
         f"least {math.ceil(components / _SHOWN_LEVEL) - 1}, better 999."
     )
-    warnings.warn(message, UserWarning, stacklevel=3)
+    warn(message)
 
 
 def _names(measure: object) -> list[Measure[Any] | str]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -38,6 +39,7 @@ class KernelDraws(Result):
         )
 
 
+@answering
 def kernel_ce_draws(*, precision: float, confidence_level: float = 0.95) -> KernelDraws:
     """Return how many draws bring an estimate within ``precision`` of the exact kCE².
 

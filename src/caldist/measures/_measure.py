@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
+from caldist._near_misses import refuse_unknown
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.units import FLIPS, LABELS, Units
@@ -199,7 +200,11 @@ class Measure(Generic[P]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> float:
         """Return the value on labels and predictions, or on a joint in their place."""
-        return self._function(*args, **{**self.options, **kwargs})
+        try:
+            return self._function(*args, **{**self.options, **kwargs})
+        except TypeError:
+            refuse_unknown(self._function, args, kwargs)
+            raise
 
     def using(self, **options: Any) -> Measure[P]:
         """Bind options: ``kernel_ce.using(bandwidth=0.1)`` is a measure of its own."""

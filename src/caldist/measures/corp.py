@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -53,6 +54,7 @@ class Corp(Result):
         )
 
 
+@answering
 def corp(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -37,6 +38,7 @@ class Evaluation(Result):
         return f"{self.value:.6g}, certainly between {self.lower:.6g} and {self.upper:.6g}"
 
 
+@answering
 def evaluate(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.frames import library_of
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
@@ -45,6 +46,7 @@ class TCal(Result):
         )
 
 
+@answering
 def t_cal(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

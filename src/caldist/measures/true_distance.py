@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import partition
+from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
 from caldist._util.results import Result
 from caldist._util.types import Vector
@@ -44,6 +45,7 @@ class DistanceBounds(Result):
         )
 
 
+@answering
 def true_distance(
     y_mean: ArrayLike, y_prob: ArrayLike, *, mass: ArrayLike | None = None, order: float = 1
 ) -> float:
@@ -99,6 +101,7 @@ def true_distance(
     return bounds.upper
 
 
+@answering
 def true_distance_bounds(
     y_mean: ArrayLike, y_prob: ArrayLike, *, mass: ArrayLike | None = None, order: float = 1
 ) -> DistanceBounds:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import partition
+from caldist._near_misses import answering
 from caldist._util.progress import bounds_bar
 from caldist._util.threads import thread_count
 from caldist._util.types import Integers, Vector
@@ -163,6 +164,7 @@ def upper_distance(
     return _cost(joint, group, recalibrated)
 
 
+@answering
 def nearest_calibrated(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

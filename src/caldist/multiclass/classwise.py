@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
 from caldist._util.escaping import for_line
 from caldist._util.results import Result
@@ -35,6 +36,7 @@ _LARGEST_KEPT = 4_000_000  # numbers in the largest block that the GNU library w
 _THREADED = 20_000  # rows from which a second thread repays its start
 
 
+@answering
 def classwise_distance(
     y_true: ArrayLike | dict[Any, Joint] | list[Joint],
     y_prob: ArrayLike | None = None,
@@ -289,6 +291,7 @@ class ClassTable(Result):
         return "\n".join([*aligned(rows, left={0}), f"classwise distance {self.value:.4f}{beside}"])
 
 
+@answering
 def classwise_table(
     y_true: ArrayLike | dict[Any, Joint] | list[Joint],
     y_prob: ArrayLike | None = None,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caldist._near_misses import answering
 from caldist._util.escaping import for_line
 from caldist._util.results import Result
 from caldist._util.types import Vector
@@ -54,6 +55,7 @@ class Subset(Result):
         return f"The worst set of classes {found} is {{{listed}}}: smCE {self.value:.4g}."
 
 
+@answering
 def worst_subset(
     y_true: ArrayLike,
     y_prob: ArrayLike | None = None,

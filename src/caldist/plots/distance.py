@@ -188,7 +188,7 @@ def _interval(name: str, rows: Rows, level: float | None, resampler: Resampler) 
     sample = sample_bracket(rows.joint, tol=TOLERANCE)
     if level is None:
         return DistanceInterval(name, sample.lower, sample.upper)
-    warn_if_few(rows.units, stacklevel=6)  # as of the caller of from_predictions
+    warn_if_few(rows.units)
     population = population_bracket(rows, level, resampler)
     ends = (population.lower, population.upper)
     return DistanceInterval(name, sample.lower, sample.upper, *ends, level)
