@@ -24,7 +24,7 @@ import command_lines
 from caldist import Joint
 from caldist.measures import registry
 from caldist.measures._measure import Measure
-from caldist.measures.registry import all_measures
+from caldist.measures.registry import all_measures, shown_in
 from measure_cases import complete, counts_rows
 from strategies import family
 
@@ -569,3 +569,18 @@ def test_the_command_line_finds_it(toy, tmp_path):
     done = command_lines.run("test", *rows, "--measure", "mean_bias", "--seed", "0")
     assert done.exit_code == 0, done.stderr
     assert "mean_bias" in done.stdout
+
+
+def test_what_reports_and_repairs_show_stands_in_the_facts():
+    """The tables of a report and the sentences of a repair ask the measures."""
+    assert [one.name for one in shown_in("report table")] == ["smooth_ce", "brier_score"]
+    assert [one.facts.called for one in shown_in("repair")] == ["Brier score", "log loss"]
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = rng.random(300) < p**2
+    repaired = caldist.repair(y, p, n_resamples=99, rng=0)
+    assert list(repaired.loss) == [one.name for one in shown_in("repair")]
+    assert "\nBrier score " in str(repaired)
+    assert "\nLog loss " in str(repaired)
+    head = str(caldist.report(y, p, n_resamples=99)).splitlines()[0]
+    assert head.split()[-3:] == ["smCE", "Brier", "p-value"]

@@ -100,7 +100,10 @@ class Facts:
         Its place in lists: distances and what bounds them first.
     shown_in
         Where it is shown without being asked for: "evaluate", "measure" (the command line),
-        "report", "groups", "test".
+        "report", "report table" (beside the distance, for all models), "groups", "test", "repair"
+        (losses that a repair changes).
+    called
+        Its name within a sentence, where it is spoken of by one.
     encloses
         Joint to the value and what it certifies on these rows, below and above, or None where it
         certifies nothing; None for a value that is exact.
@@ -146,6 +149,7 @@ class Facts:
     summary: str
     position: int = 1000
     shown_in: Collection[str] = ()
+    called: str = ""
     encloses: Callable[..., tuple[float, float | None, float | None]] | None = None
     above_distance: bool = False
     rounding: Callable[..., Ends | None] | None = None
