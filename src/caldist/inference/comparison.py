@@ -201,11 +201,10 @@ def compare(
 
     Examples
     --------
-    >>> import caldist, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.random(2000)
-    >>> y_true = rng.random(2000) < truth
-    >>> result = caldist.compare(y_true, truth, np.sqrt(truth), rng=1)
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> logistic, forest = demo.y_prob["logistic_regression"], demo.y_prob["random_forest"]
+    >>> result = caldist.compare(demo.y_true, logistic, forest, rng=0)
     >>> result.upper < 0, result.pvalue <= 0.05
     (True, True)
     """
@@ -282,19 +281,21 @@ def compare_all(
 
     Examples
     --------
-    >>> import caldist, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.random(2000)
-    >>> y_true = rng.random(2000) < truth
-    >>> models = {"truth": truth, "root": np.sqrt(truth), "half": np.full(2000, 0.5)}
-    >>> print(caldist.compare_all(y_true, models, measure="brier_score"))
-                   brier_score  difference    lower    upper         p
-    truth               0.1633
-    root                0.1956
-    half                0.2500
-    truth  - root                  -0.0323  -0.0412  -0.0234  1.61e-16
-    truth  - half                  -0.0867  -0.0977  -0.0758  7.83e-59
-    root   - half                  -0.0544  -0.0668  -0.0421  2.61e-22
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> models = {
+    ...     "forest": demo.y_prob["random_forest"],
+    ...     "boosting": demo.y_prob["gradient_boosting"],
+    ...     "tree": demo.y_prob["decision_tree"],
+    ... }
+    >>> print(caldist.compare_all(demo.y_true, models, measure="brier_score"))
+                          brier_score  difference    lower    upper         p
+    forest                     0.0352
+    boosting                   0.0334
+    tree                       0.1018
+    forest    - boosting                  +0.0019  -0.0023  +0.0060     0.828
+    forest    - tree                      -0.0666  -0.0835  -0.0498  3.47e-18
+    boosting  - tree                      -0.0685  -0.0855  -0.0515  7.69e-19
     All intervals hold together with 95% confidence.
     """
     inside = [
