@@ -80,14 +80,14 @@ def smooth_ce_loss(
     >>> y_prob.grad
     tensor([ 0.0625,  0.1875, -0.0625,  0.0625])
     """
-    rows = _checks.binary(y_prob, y_true, sample_weight)
-    return smooth_losses(*rows, tol=_validate.check_nonnegative("tol", tol)).squeeze(0)
+    return smooth_losses(*_checks.binary(y_prob, y_true, sample_weight), tol=tol).squeeze(0)
 
 
 def smooth_losses(
     prob: Tensor, label: Tensor, weight: Tensor | None, *, tol: float = 0.0
 ) -> Tensor:
     """Return the loss of each row of a matrix of problems that share their weights."""
+    tol = _validate.check_nonnegative("tol", tol)
     with_gradient = torch.is_grad_enabled() and prob.requires_grad
     value: Tensor = smooth_ce(prob, label, weight, tol, with_gradient)[0]
     return value
