@@ -1,6 +1,7 @@
 """The package as a whole: names, imports, metadata, limits that the project sets itself."""
 
 import ast
+import importlib.util
 import inspect
 import os
 import re
@@ -112,17 +113,31 @@ def test_every_module_says_what_it_holds():
 
 
 def test_set_up_commands_stand_in_the_readme():
-    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    text = (ROOT / "README.md").read_text("utf-8")
+    lines = text.splitlines()
     assert lines.count('pip install ".[report]" && caldist demo') == 1
     assert lines.count('pip install ".[test]" && pytest') == 1
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert [code for _, code in blocks if "pip " in code] == [
+        'pip install ".[report]" && caldist demo\n',  # alone, and as it is typed
+        'pip install ".[test]" && pytest\n',
+    ]
+    assert text.count("pip install") == 3
+    [sentence] = [line for line in lines if "`pip install caldist`" in line]
+    assert "from the first release on" in sentence
+    assert "In a checkout" in text.split("pip install")[0]
 
 
-def test_the_readme_example_runs(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_readme_shows_what_its_example_prints():
+    name = "make_readme_output"
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
     text = (ROOT / "README.md").read_text("utf-8")
-    block = text.split("```python\n")[1].split("```")[0]
-    exec(compile(ast.parse(block), "README.md", "exec"), {})
-    assert capsys.readouterr().out
+    [example] = script.EXAMPLE.finditer(text)
+    assert len(example["code"].splitlines()) == 10
+    assert example["output"]
+    assert script.refreshed(text) == text, "run python scripts/make_readme_output.py"
 
 
 def test_names_are_listed_once_for_people_type_checkers_and_the_package():

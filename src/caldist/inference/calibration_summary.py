@@ -271,14 +271,11 @@ def calibration_summary(
 
     Examples
     --------
-    >>> import numpy as np, caldist
-    >>> rng = np.random.default_rng(0)
-    >>> risk = rng.beta(2, 5, 1000)
-    >>> y_true = rng.random(1000) < risk
-    >>> too_extreme = risk**2 / (risk**2 + (1 - risk) ** 2)
-    >>> summary = caldist.calibration_summary(y_true, too_extreme, rng=0)
-    >>> summary.slope.lower < 0.5 < summary.slope.upper
-    True
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> summary = caldist.calibration_summary(demo.y_true, demo.y_prob["random_forest"], rng=0)
+    >>> summary.intercept.lower < 0 < summary.intercept.upper, summary.slope.lower > 3
+    (True, True)
     >>> summary.test.pvalue < 0.001, summary.ici.lower > 0.05
     (True, True)
     """

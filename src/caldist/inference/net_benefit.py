@@ -130,12 +130,12 @@ def net_benefit(
 
     Examples
     --------
-    >>> import numpy as np, caldist
-    >>> y_prob = np.tile([0.1, 0.3, 0.8], 40)
-    >>> y_true = np.tile([0, 0, 0, 0, 0, 1, 0, 1, 1], 14)[:120]
-    >>> benefit = caldist.net_benefit(y_true, y_prob, thresholds=[0.25, 0.5])
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
+    >>> benefit = caldist.net_benefit(y_true, y_prob, thresholds=[0.1, 0.5])
     >>> benefit.threshold, benefit.model.round(4)
-    (array([0.25, 0.5 ]), array([0.2111, 0.1   ]))
+    (array([0.1, 0.5]), array([0.471 , 0.4769]))
     """
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     at = check_thresholds(thresholds)

@@ -80,13 +80,13 @@ def compare(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caldist import multiclass
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.dirichlet([1, 1, 1], 1000)
-    >>> y_true = [rng.choice(3, p=row) for row in truth]
-    >>> sharp = truth**3 / (truth**3).sum(axis=1, keepdims=True)
-    >>> result = multiclass.compare(y_true, truth, sharp, rng=0)
+    >>> import numpy as np, caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> logistic, forest = (
+    ...     np.column_stack([1 - p, p])  # a column for each class
+    ...     for p in (demo.y_prob["logistic_regression"], demo.y_prob["random_forest"])
+    ... )
+    >>> result = caldist.multiclass.compare(demo.y_true, logistic, forest, rng=0)
     >>> result.upper < 0, result.pvalue <= 0.05
     (True, True)
     """

@@ -103,15 +103,16 @@ def confidence_interval(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caldist import multiclass
-    >>> rng = np.random.default_rng(0)
-    >>> y_prob = rng.dirichlet([1, 1, 1], 500)
-    >>> y_true = [rng.choice(3, p=row) for row in y_prob]
-    >>> interval = multiclass.confidence_interval(y_true, y_prob)
+    >>> import numpy as np, caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> logistic, forest = (
+    ...     np.column_stack([1 - p, p])  # a column for each class
+    ...     for p in (demo.y_prob["logistic_regression"], demo.y_prob["random_forest"])
+    ... )
+    >>> interval = caldist.multiclass.confidence_interval(demo.y_true, logistic)
     >>> interval.lower, interval.measure, interval.method
     (0.0, 'classwise_distance', 'cross_fit')
-    >>> multiclass.confidence_interval(y_true, y_prob[:, [1, 2, 0]]).lower > 0.1
+    >>> caldist.multiclass.confidence_interval(demo.y_true, forest).lower > 0.04
     True
     """
     _validate.check_choice("measure", measure, MEASURES)

@@ -180,7 +180,7 @@ def repair(
     sigmoid by a factor of at most ``slack``, and maximises the likelihood over all such maps,
     exactly; with an infinite one it is "isotonic". "auto" compares 17 of these by
     cross-validated log loss and takes the simplest that is within half a standard error of the
-    best; below 200 rows it takes the sigmoid.
+    best; below 75 rows it takes the sigmoid.
 
     **What it estimates.** ``before`` and ``after`` speak of the population. So does ``loss``: the
     whole procedure, selection included, is repeated on four fifths of the rows and judged on the
@@ -239,16 +239,13 @@ def repair(
 
     Examples
     --------
-    >>> import numpy as np, caldist
-    >>> rng = np.random.default_rng(0)
-    >>> u = rng.random(4000)
-    >>> y_true = rng.random(4000) < u
-    >>> y_prob = u**2 / (u**2 + (1 - u) ** 2)  # logits twice too large
-    >>> found = caldist.repair(y_true, y_prob, n_resamples=99, rng=0)
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> found = caldist.repair(demo.y_true, demo.y_prob["random_forest"], n_resamples=99, rng=0)
     >>> found.method, found.before["smooth_ce"].lower > found.after["smooth_ce"].upper
     ('temperature', True)
-    >>> bool(abs(found.map(y_prob) - u).max() < 0.02)
-    True
+    >>> found.map([0.2, 0.5, 0.8]).round(2)  # the forest was too modest
+    array([0.01, 0.5 , 0.99])
     >>> print(found)
     Repaired by a temperature, as a table of ... points. With 95% confidence the smooth ...
     """
@@ -348,14 +345,15 @@ def certify_map(
 
     Examples
     --------
-    >>> import numpy as np, caldist
-    >>> rng = np.random.default_rng(0)
-    >>> u = rng.random(4000)
-    >>> y_true = rng.random(4000) < u
-    >>> found = caldist.certify_map(y_true, u**2, np.sqrt, n_resamples=99, rng=0)
-    >>> found.before["smooth_ce"].lower > 0.1, found.after["smooth_ce"].upper < 0.03
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
+    >>> def sharper(v):
+    ...     return v**2 / (v**2 + (1 - v) ** 2)
+    >>> found = caldist.certify_map(y_true, y_prob, sharper, n_resamples=99, rng=0)
+    >>> found.before["smooth_ce"].lower > 0.03, found.after["smooth_ce"].upper < 0.03
     (True, True)
-    >>> wrong = caldist.certify_map(y_true, u, lambda v: (v - 0.5) ** 2, rng=0)
+    >>> wrong = caldist.certify_map(y_true, y_prob, lambda v: (v - 0.5) ** 2, rng=0)
     >>> wrong.map is None, wrong.reason
     (True, 'the map is not monotone: it falls from ... at ... to ... at ....')
     """
