@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._version import __version__
 from caldist.data.class_rows import Classes
 from caldist.data.doubts import doubts_of
@@ -53,6 +54,7 @@ _MOST_RESAMPLES = 20_000  # for the comparison of many models
 _FEW = 20  # different predictions that are worth a note
 
 
+@answering
 def report(
     y_true: ArrayLike | Joint | Mapping[str, Any] | Sequence[Joint],
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
