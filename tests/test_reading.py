@@ -425,3 +425,20 @@ def test_positive_is_read_as_the_labels_are(installed, tmp_path, labels, positiv
     options = (*NAMES, "--positive", positive, "--measures", "ece", "--format", "json")
     [line] = json.loads(run("measure", path, *options).stdout)["results"]
     assert line["ece"] == caldist.ece(Y, P)
+
+
+@pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
+def test_a_map_is_applied_to_decimal_commas_and_says_what_it_cannot_copy(tmp_path):
+    path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    caldist.CalibrationMap([0, 1], [0, 0.5]).save(tmp_path / "map.json")
+    command = ("apply", tmp_path / "map.json", path, "--score", "p", "--column", "q", "-o", out)
+    path.write_text(text(p=COMMAS, delimiter=";"), encoding="utf-8")
+    result = run(*command)
+    assert result.exit_code == 0, result.stderr
+    written = pd.read_csv(out, decimal=",", keep_default_na=False)
+    assert written["p"].tolist() == P
+    assert written["q"].astype(float).tolist() == [x / 2 for x in P]
+    path.write_bytes(text().encode("latin-1"))
+    refused = run(*command)
+    assert refused.exit_code == 2
+    assert "rows.csv is not UTF-8: convert it first" in refused.stderr
