@@ -69,9 +69,9 @@ questions from here, and the answers from your own rows.
 - The sentences above were written after a run on other rows, of seed 1. The numbers are those of
   seed {plan.seed}; a sentence that they do not bear out would say so.
 - Run again: `{command}`, which takes a GPU where PyTorch sees one, and
-  `--device cpu` to do without. With `--jobs 15` it took two minutes on a machine with an H200 and 16 cores; without a
-  GPU it takes about three hours of one core, by what shorter runs took. Rows, first weights and
-  batches are the same everywhere, rounding is not.
+  `--device cpu` to do without. With `--jobs 15` it took two minutes on a machine with an H200 and
+  16 cores; without a GPU it takes about three hours of one core, by what shorter runs took. Rows,
+  first weights and batches are the same everywhere, rounding is not.
 - Computed on: {device}.
 
 """
