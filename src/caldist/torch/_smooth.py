@@ -44,7 +44,7 @@ def smooth_ce_loss(
     sequential pass on the CPU, so that tensors on a GPU cost a transfer there and back. With
     ``tol`` nothing is sorted and no row is transferred: the rows are put into cells where they are,
     some thousand for 1e-6, and the CPU sees the cells. That is for large batches: below about
-    E\|y - v\|/tol rows the exact way is gone.
+    2 E\|y - v\|/tol rows the exact way is gone.
 
     Parameters
     ----------
@@ -115,8 +115,9 @@ def _in_cells(
     if weight is not None:
         mass = weight.double() / weight.sum(dtype=torch.float64)
     values, gradients = [], []
+    label = label.to(torch.uint8) if label.dtype == torch.bool else label
     for v, y in zip(prob.double(), label, strict=True):
-        cells = _smooth_cells.in_cells(v, mass * (y.double() - v), tol)
+        cells = _smooth_cells.in_cells(v, (y - v).mul_(mass), tol)
         if cells is None:
             return None
         value, gradient = _smooth_cells.solve(cells, mass, with_gradient=with_gradient)

@@ -32,11 +32,14 @@ from caldist._kernels import smooth
 from caldist._util.types import Vector
 
 # Rows of equal predictions would wait for each other on a GPU if all added to one number.
-COPIES = {"cuda": 32}
+COPIES = {"cuda": 16}
+
+# The share of the tolerance for the way to fine cells. More of them cost little.
+FINE = 0.25
 
 
-# Fine cells in a wide one, the most first. A few to choose from: on a GPU each costs ten launches.
-MERGED = (256, 64, 16, 4, 2)
+# Fine cells in a wide one, the most first.
+MERGED = (256, 128, 64, 32, 16, 8, 4, 2)
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,14 @@ class Cells:
 def in_cells(v: Tensor, residual: Tensor, tol: float) -> Cells | None:
     """Return as few cells as ``tol`` allows; None if fine ones would be more than half the rows."""
     size = residual.abs()
-    # Half of the tolerance for the way to fine cells. Rows lie a quarter of a cell from its centre
-    # in the mean, half of one at most.
-    count = _round_up(1.02 * float(size.sum()) / (2 * tol))
+    # Rows lie a quarter of a cell from its centre in the mean, half of one at most.
+    count = _round_up(1.02 * float(size.sum()) / (4 * FINE * tol))
     while 2 * count <= v.numel():
         place = v * count
         cell = place.long().clamp_(max=count - 1)
         away = place.sub_(cell).sub_(0.5).abs_()
         cost = float(size @ away) / count
-        if cost <= tol / 2:
+        if cost <= FINE * tol:
             return _widened(v, residual, cell, _sums(cell, residual, count), cost, tol)
         count *= 2
     return None
@@ -96,8 +98,8 @@ def _widened(
 ) -> Cells:
     """Merge as many fine cells as the rest of the tolerance allows."""
     upto = sums.cumsum(0)
-    costs = torch.stack([_carried(upto, merged) for merged in MERGED]).tolist()
-    for merged, more in zip(MERGED, costs, strict=True):
+    for merged in MERGED:
+        more = float(_carried(upto, merged))
         if cost + more <= tol:
             cell >>= merged.bit_length() - 1
             sums, cost = sums.view(-1, merged).sum(1), cost + more
