@@ -20,10 +20,11 @@ import pytest
 
 import caldist
 from caldist import plots
+from caldist._util.numbers import down, up
 from caldist.inference.intervals import interval_of
 from caldist.inference.regions import Region
 from caldist.reporting import build
-from caldist.reporting.verdict import down, up, verdict
+from caldist.reporting.verdict import verdict
 
 HOSTILE = "<script>alert('x')</script> $\\frac{1}{2}$ | `a` _b_ \"'&"
 
@@ -86,19 +87,24 @@ def test_the_verdict_finds_over_confidence(report):
 
 
 def test_a_lower_bound_of_0_is_not_said():
-    assert verdict(0.0004, 0.04, 0.5, [], 0.9).startswith(
-        "With 90% confidence this model is at most 0.040 from calibrated. The data are compatible"
-    )
-    assert "at least 0.012 and at most 0.041" in verdict(0.0125, 0.0405, 0.5, [], 0.95)
+    for lower in (0.0, 1e-9):
+        assert verdict(lower, 0.04, 0.5, [], 0.9).startswith(
+            "With 90% confidence this model is at most 0.0400 from calibrated. The data are "
+            "compatible"
+        )
+    assert "at least 0.0125 and at most 0.0406" in verdict(0.01256, 0.04056, 0.5, [], 0.95)
+    assert "at least 0.000312 and at most 0.00132 " in verdict(3.129e-4, 1.311e-3, 0.5, [], 0.95)
 
 
 def test_bounds_in_words_are_rounded_outwards():
     assert (down(0.0129), up(0.0121), down(0.012), up(0.012)) == (
-        "0.012",
-        "0.013",
-        "0.012",
-        "0.012",
+        "0.0129",
+        "0.0121",
+        "0.0120",
+        "0.0120",
     )
+    assert (down(0.00054999), up(0.00054901)) == ("0.000549", "0.000550")
+    assert (down(0.45678), up(0.45678)) == ("0.456", "0.457")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import pytest
 
 import caldist
 from caldist import Joint, multiclass
+from caldist._util.numbers import down, up
 from caldist.data import class_rows
 from caldist.plots import (
     ClassReliabilityDisplay,
@@ -28,7 +29,6 @@ from caldist.plots import (
 from caldist.reporting import build, classes
 from caldist.reporting.class_verdict import CONFIDENCE, class_verdict, readable
 from caldist.reporting.model import ClassReport, ClassTestReport
-from caldist.reporting.verdict import down, up
 from test_report import PROBE, Page, browse, browser  # noqa: F401 -- a fixture
 
 NAMES = ["cat", "dog", "owl"]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from caldist._util.numbers import least_of
 from caldist.cli import _options
 from caldist.cli._data import Data, Models
-from caldist.cli._output import format_option, noting, show
+from caldist.cli._output import PValue, format_option, noting, show
 
 if TYPE_CHECKING:
     from caldist.cli._classes import ClassModels
@@ -72,7 +73,8 @@ def test(
                 rng=seed,
                 progress=sys.stderr.isatty(),
             )
-        lines.append(line | {key: getattr(found, key) for key in shown})
+        pvalue = {"pvalue": PValue(found.pvalue, least_of(resamples))}
+        lines.append(line | {key: getattr(found, key) for key in shown} | pvalue)
     head = models.head | {"n_resamples": resamples, "seed": seed, "tolerance": tolerance}
     show(lines, style, head=head, notes=notes)
 
@@ -92,7 +94,8 @@ def _test_classes(models: ClassModels, measure: str, resamples: int, seed: int, 
             progress=sys.stderr.isatty(),
         )
         for part in (found, *found.components):
-            shown = {"measure": part.measure, "statistic": part.statistic, "pvalue": part.pvalue}
+            pvalue = PValue(part.pvalue, least_of(resamples))
+            shown = {"measure": part.measure, "statistic": part.statistic, "pvalue": pvalue}
             lines.append(line | shown)
     if measure == "auto":
         notes.append(
@@ -160,7 +163,7 @@ def compare(
             "difference": pair.difference,
             "lower": pair.lower,
             "upper": pair.upper,
-            "pvalue": pair.pvalue,
+            "pvalue": PValue(pair.pvalue, pair.least_pvalue),
         }
         | ({"rounding": pair.rounding} if models.are_summaries else {})
         for (first, second), pair in found.items()
@@ -198,7 +201,7 @@ def _compare_classes(
             "difference": pair.difference,
             "lower": pair.lower,
             "upper": pair.upper,
-            "pvalue": pair.pvalue,
+            "pvalue": PValue(pair.pvalue, pair.least_pvalue),
         }
         for (first, second), pair in found.items()
     ]

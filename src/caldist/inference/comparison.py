@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.numbers import chance, least_of, number, probability, signed
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist.data.joint import Joint
@@ -48,6 +49,9 @@ class Comparison(Result):
         The resamples that were made; 0 for the Brier score.
     rounding
         How far rounded predictions may have moved the difference, which the ends allow for.
+    least_pvalue
+        The smallest p-value that so many resamples can give, for so many pairs; 0 without
+        resamples.
     """
 
     difference: float
@@ -60,13 +64,14 @@ class Comparison(Result):
     confidence_level: float
     n_resamples: int
     rounding: float = 0.0
+    least_pvalue: float = 0.0
     library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         text = (
             f"{self.measure} differs by {self.difference:+.4g} ({self.value_a:.4g} less "
             f"{self.value_b:.4g}), {100 * self.confidence_level:g}% confidence interval "
-            f"{self.lower:+.4g} to {self.upper:+.4g}, p = {self.pvalue:.3g}"
+            f"{self.lower:+.4g} to {self.upper:+.4g}, {chance(self.pvalue, self.least_pvalue)}"
         )
         if self.rounding == 0:
             return text
@@ -111,10 +116,11 @@ class Comparisons(Result):
         """Return an aligned table."""
         level = f"{100 * self.confidence_level:g}%"
         lines: list[tuple[str, ...]] = [("", "", self.measure, "difference", "lower", "upper", "p")]
-        lines += [(name, "", f"{value:.4f}", "", "", "", "") for name, value in self.values.items()]
+        lines += [(name, "", number(value), "", "", "", "") for name, value in self.values.items()]
         for (a, b), pair in self.pairs.items():
-            numbers = (f"{x:+.4f}" for x in (pair.difference, pair.lower, pair.upper))
-            lines.append((a, f"- {b}", "", *numbers, f"{pair.pvalue:.3g}"))
+            numbers = map(signed, (pair.difference, pair.lower, pair.upper))
+            p = probability(pair.pvalue, pair.least_pvalue)
+            lines.append((a, f"- {b}", "", *numbers, p))
         return "\n".join(
             [*aligned(lines, left={0, 1}), f"All intervals hold together with {level} confidence."]
         )
@@ -356,10 +362,15 @@ def paired_comparisons(
             str(measure),
             confidence_level,
             made,
+            least_pvalue=_least_pvalue(made, len(pairs)),
             library=library,
         )
         for a, b in pairs
     }
+
+
+def _least_pvalue(draws: int, pairs: int) -> float:
+    return min(1.0, pairs * PARTS * least_of(draws)) if draws else 0.0
 
 
 def independent_comparison(
@@ -398,6 +409,7 @@ def independent_comparison(
         confidence_level,
         made,
         rounding,
+        _least_pvalue(made, 1),
         pair[0].library,
     )
 

@@ -86,16 +86,6 @@ def halo_sample(label: str) -> Line2D:
     return Line2D([], [], color=GREY, linewidth=6, alpha=0.4, solid_capstyle="butt", label=label)
 
 
-def unit_square(ax: Axes, across: str, up: str, length: float = 1.0) -> None:
-    """Prepare axes for a curve from the unit interval, or its part, to itself."""
-    plain_axes(ax)
-    ax.plot([0, length], [0, length], color=GREY, linewidth=0.8, zorder=1)
-    ax.set(xlabel=across, ylabel=up, xlim=(0, length), ylim=(0, length))
-    unit_ticks(ax.xaxis, length)
-    unit_ticks(ax.yaxis, length)
-    ax.set_aspect("equal")
-
-
 def shown(name: str) -> str:
     r"""Return a name as it stands in a figure: one line, not too long, and no mathematics.
 

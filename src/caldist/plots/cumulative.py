@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.numbers import short
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.joint import Joint
@@ -217,7 +218,7 @@ def _quantiles(ax: Axes, model: CumulativeCurve) -> None:
     """Write the predictions at the quarters of the rows below them."""
     shares = np.arange(5) / 4
     at = np.searchsorted(model.share[1:], shares - 1e-12).clip(max=model.prediction.size - 1)
-    predictions = (f"{model.prediction[k]:.3f}".rstrip("0").rstrip(".") for k in at)
+    predictions = (short(float(model.prediction[k])) for k in at)
     sign = "=" if model.cell_width < 0.001 else "≈"
     words = [f"{x:g}\nv {sign} {v}" for x, v in zip(shares, predictions, strict=True)]
     ax.set_xticks(shares, words)
