@@ -408,7 +408,7 @@ def test_frames_have_a_line_for_each_model_and_measure(report):
 
 def test_dicts_are_what_json_holds(report):
     content = json.loads(report.to_json())
-    assert content.pop("format") == "caldist-report-4"
+    assert content.pop("format") == "caldist-report-5"
     assert content == report.to_dict()
     assert report.models[1].regions[0].to_dict() == content["models"][1]["regions"][0]
 
@@ -466,7 +466,7 @@ def test_names_from_the_data_are_escaped(hostile_report):
     assert "\\`a\\`" in heading
     table = [line for line in markdown.splitlines() if line.startswith("|") and "frac" in line]
     columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
-    assert columns <= {6, 7, 8, 9}
+    assert columns <= {7, 8, 10}
     json.loads(hostile_report.to_json())
 
 
@@ -476,7 +476,7 @@ def test_the_page_is_one_small_file_with_every_figure_described(report):
     page = Page(text)
     assert {"script", "iframe", "object", "embed"}.isdisjoint(page.tags)
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
-    assert len(page.images) == 3 + 3 * len(report.models)
+    assert len(page.images) == 4 + 3 * len(report.models)
     assert all(image["alt"] for image in page.images)
     assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.images)
 
@@ -498,7 +498,7 @@ def test_a_region_on_both_sides_of_one_half_is_said_with_its_own_verb():
 
 
 def test_columns_of_text_go_left_and_of_numbers_right(report):
-    head, first, second, *_ = str(report).split("adjusted for their number\n\n")[1].splitlines()
+    head, first, second, *_ = str(report).split("with at most that chance.\n\n")[1].splitlines()
     assert head.startswith("model           group  rows")
     assert head.endswith("p-value")
     assert len(head) == len(first) == len(second)

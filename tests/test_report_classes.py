@@ -450,7 +450,7 @@ def test_verdicts_in_words():
     )
     found = [line(name, residual=0.03 if name == "b" else -0.03) for name in "abcde"]
     words = class_verdict(0.05, 0.01, (0.02, 0.2), 0.001, (), found, 0.9)
-    assert "With 90% confidence at least 0.020 and at most 0.200 of each row's" in words
+    assert "With 90% confidence at least 0.0200 and at most 0.200 of each row's" in words
     assert words.endswith(
         "Beyond chance are classes a (0.0200, at least 0.0100 in the population, predicted too "
         "often), b (0.0200, at least 0.0100 in the population, predicted too rarely) and c "

@@ -29,7 +29,24 @@ _SUFFIXES = (".html", ".json", ".md")
 @_options.out(
     default="report.html", show_default=True, help="The file to write: .html, .json or .md."
 )
-def report(*, data: Data, confidence_level: float, resamples: int, seed: int, out: str) -> None:
+@click.option(
+    "--group-order",
+    type=click.Choice(["evidence", "label"]),
+    help="Sort sub-groups by evidence, or by label; by default dates by time, others by evidence.",
+)
+@click.option("--data-date", "date", metavar="TEXT", help="The date of the data, which the report says.")
+@click.option("--data-version", "version", metavar="TEXT", help="Their version, which the report says.")
+def report(
+    *,
+    data: Data,
+    confidence_level: float,
+    resamples: int,
+    seed: int,
+    out: str,
+    group_order: str | None,
+    date: str | None,
+    version: str | None,
+) -> None:
     """Write a report: a verdict in words, figures, intervals, tests and sub-groups.
 
     FILE may be summaries (.npz), each a model of its own. With a pattern or --classes the report is
@@ -51,6 +68,8 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
         confidence_level=confidence_level,
         n_resamples=resamples,
         rng=seed,
+        group_order=cast("Any", group_order),
+        source=_source(data, date, version),
         progress=sys.stderr.isatty(),
     )
     if path.suffix == ".html":
@@ -61,6 +80,12 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
         found.to_markdown(path)
     said = "".join(f"{note}\n\n" for note in getattr(models, "notes", ()))
     say(f"{found}\n\n{said}written to {out}")
+
+
+def _source(data: Data, date: str | None, version: str | None) -> dict[str, str | None]:
+    """Return where the rows come from, as a report says it."""
+    files = ", ".join("standard input" if name == "-" else name for name in data.files)
+    return {"file": files, "date": date, "version": version}
 
 
 def _named(models: Models | ClassModels) -> Mapping[str, Rows | ClassRows]:

@@ -78,8 +78,8 @@ class Rates(Result):
 
 
 def factors(value: float, *ends: float) -> list[str]:
-    """Return a factor and its ends with as many decimals as tell the factor from 1."""
-    apart = abs(value - 1)
+    """Return a factor and its ends with as many decimals as tell it from 1, or from its ends."""
+    apart = max([abs(value - 1), *(abs(end - value) for end in ends)])
     places = 4 if apart < 1e-4 else 1 - math.floor(math.log10(apart))
     places = max(places, 1 if value < 10 else 0)
     return [f"{x:,.{places}f}" for x in (value, *ends)]

@@ -178,17 +178,21 @@ def _linear(low: float, high: float) -> Scale:
 
 def _logit(low: float, high: float) -> Scale:
     low, high = min(max(low, _LEAST), 1 - 2 * _LEAST), max(min(high, 1 - _LEAST), 2 * _LEAST)
-    ends = _round_down(low), 1 - _round_down(1 - high)
+    ends = _round(low, -1), _round(high, 1)
     found = [math.log(v / (1 - v)) for v in ends]
     more = max(0.0, _SHORTEST - (found[1] - found[0])) / 2
     lower, upper = (1 / (1 + math.exp(-x)) for x in (found[0] - more, found[1] + more))
     return Scale("logit", lower, upper)
 
 
-def _round_down(v: float) -> float:
-    """Return the next of 1, 2, 5 times a power of ten, or of 0.5, that is not above."""
+def _round(v: float, side: int) -> float:
+    """Return the next probability below or above of 1, 2, 5 times a power of ten; 1 less such."""
+    if v > 0.5:
+        return 1 - _round(1 - v, -side)
     power = 10.0 ** math.floor(math.log10(v) + 1e-9)
-    return max(m * power for m in (1, 2, 5) if m * power <= v * (1 + 1e-9))
+    if side < 0:
+        return max(m * power for m in (1, 2, 5) if m * power <= v * (1 + 1e-9))
+    return min(m * power for m in (1, 2, 5, 10) if m * power >= v * (1 - 1e-9))
 
 
 class OnAxis(Protocol):

@@ -218,10 +218,19 @@ def _quantiles(ax: Axes, model: CumulativeCurve) -> None:
     """Write the predictions at the quarters of the rows below them."""
     shares = np.arange(5) / 4
     at = np.searchsorted(model.share[1:], shares - 1e-12).clip(max=model.prediction.size - 1)
-    predictions = (short(float(model.prediction[k])) for k in at)
+    predictions = (_brief(float(model.prediction[k])) for k in at)
     sign = "=" if model.cell_width < 0.001 else "≈"
     words = [f"{x:g}\nv {sign} {v}" for x, v in zip(shares, predictions, strict=True)]
     ax.set_xticks(shares, words)
+
+
+def _brief(prediction: float) -> str:
+    """Return a prediction in no more letters than there is room for below the axis."""
+    if min(prediction, 1 - prediction) >= 1e-3 or prediction in {0, 1}:
+        return short(prediction)
+    if prediction > 0.5:
+        return f"1−{1 - prediction:.1g}".replace("e-0", "e-")
+    return f"{prediction:.1g}".replace("e-0", "e-")
 
 
 def cumulative_curve(name: str, rows: Rows, level: float, resampler: Resampler) -> CumulativeCurve:

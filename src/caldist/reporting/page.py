@@ -209,7 +209,6 @@ def page(report: Report) -> str:
             named=any(group.by for group in groups),
             least=least_of(report.n_resamples),
             least_group=least_group_pvalue(report),
-            noted=any(group.note for group in groups),
             definitions={
                 measure.symbol: measure.meaning
                 for model in report.models[:1]
