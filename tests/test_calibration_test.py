@@ -11,7 +11,7 @@ from scipy import stats
 
 import caldist
 from caldist import _kernels
-from caldist.inference import _resampling, confidence_interval, testing
+from caldist.inference import _grid, _resampling, confidence_interval, testing
 from caldist.inference._classical import CLASSICAL
 from caldist.inference._null import ranks
 from caldist.inference.testing import TestResult, calibration_test
@@ -401,6 +401,50 @@ def test_a_generator_moves_on():
     assert first != second
 
 
+@pytest.mark.parametrize("measure", ["auto", "smooth_ce", "spiegelhalter"])
+def test_many_rows_are_drawn_on_a_grid_whose_effect_is_added(measure, monkeypatch):
+    monkeypatch.setattr(_grid, "MANY", 3_000)
+    rng = np.random.default_rng(2)
+    p = rng.random(4_000)
+    y = labels(rng, p)
+    options = {"measure": measure, "n_resamples": 99, "rng": 0}
+    found = calibration_test(y, p, **options)
+    joint = caldist.Joint.from_arrays(y, p).coarsen(12)
+    cells, rows = calibration_test(joint, **options), calibration_test(y, p, grid=None, **options)
+    assert 0 < found.rounding == cells.rounding <= 5e-4
+    assert found.pvalue == cells.pvalue
+    assert rows.rounding == 0
+    if measure != "auto":
+        assert found.statistic == rows.statistic
+    # From a summary of exact predictions likewise.
+    assert calibration_test(caldist.Joint.from_arrays(y, p), **options) == found
+
+
+def test_a_grid_is_made_finer_until_its_effect_is_small(monkeypatch):
+    monkeypatch.setattr(_grid, "MANY", 3_000)
+    monkeypatch.setattr(testing, "_EFFECT", 1e-6)
+    rng = np.random.default_rng(3)
+    p = rng.random(4_000)
+    joint = caldist.Joint.from_arrays(labels(rng, p), p)
+    found = calibration_test(joint, measure="spiegelhalter", n_resamples=9, rng=0)
+    errors = [joint.coarsen(bits).grid.drawing_error for bits in range(12, 17)]
+    assert errors[0] > 1e-6
+    assert found.rounding == next(error for error in errors if error <= 1e-6)
+
+
+def test_where_only_rows_are_exact_they_are_drawn(monkeypatch):
+    monkeypatch.setattr(_grid, "MANY", 300)
+    rng = np.random.default_rng(4)
+    p = rng.random(400)
+    y, options = labels(rng, p), {"n_resamples": 19, "rng": 0}
+    weighted = {"sample_weight": rng.random(400)}
+    clustered = {"clusters": np.arange(400) // 4}
+    for more in (weighted, clustered, {"measure": "hosmer_lemeshow"}, {"measure": "binned_ece"}):
+        found = calibration_test(y, p, **options, **more)
+        assert found == calibration_test(y, p, grid=None, **options, **more)
+        assert found.rounding == 0
+
+
 def test_results_are_frozen_and_no_test_case():
     result = calibration_test([0, 1], [0.2, 0.7], n_resamples=9, rng=0)
     assert TestResult.__test__ is False
@@ -425,6 +469,7 @@ def test_results_are_frozen_and_no_test_case():
         ({"clusters": [0, 1]}, ValueError, ["clusters", "2", "3"]),
         ({"clusters": [0, None, 1]}, ValueError, ["clusters[1]", "None"]),
         ({"clusters": 3}, TypeError, ["clusters", "3"]),
+        ({"grid": 12}, ValueError, ["grid", "12", "auto"]),
         ({"rng": "seed"}, TypeError, ["rng", "'seed'"]),
         ({"progress": "yes"}, TypeError, ["progress", "'yes'"]),
         ({"sample_weight": [1, -1, 1]}, ValueError, ["sample_weight[1]", "-1"]),

@@ -347,11 +347,11 @@ def test_auto_finds_the_simplest_that_does():
 
 
 def test_few_rows_get_a_sigmoid():
-    y, p = sample(199)
+    y, p = sample(74)
     found = repair(y, p, **ALONE)
     assert (found.method, found.candidates) == ("sigmoid", {})
     assert found.map == repair(y, p, method="sigmoid", **ALONE).map
-    assert repair(*sample(200), **ALONE).candidates
+    assert repair(*sample(75), **ALONE).candidates
 
 
 def test_a_calibrated_model_mostly_stays_as_it_is():

@@ -354,7 +354,7 @@ def columns(
 
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     """Raise unless ``value`` is one of the choices."""
-    known = isinstance(value, str | numbers.Real) and not isinstance(value, bool | np.bool_)
+    known = isinstance(value, str | numbers.Real | None) and not isinstance(value, bool | np.bool_)
     if known and value in choices:
         return
     listed = ", ".join(repr(choice) for choice in choices)

@@ -31,7 +31,7 @@ PLACE_BITS = 31
 ROWS_PER_CELL = 2**32  # beyond it a sum of places could pass 2^63
 _UNIT = 2.0**PLACE_BITS
 _BLOCK = 2**15  # rows whose intermediate arrays stay in the processor's cache
-_FEW_CELLS = 2**18  # from there on cells without rows are worth avoiding
+_CELLS_PER_ROW = 4  # with more of them those without rows are worth avoiding
 _SQUARES = ("square0", "square1")
 _ROUNDED = 1e-9  # what sums of weights may be off by, relative to their size
 _TINY = np.finfo(np.float64).tiny  # squares below it have lost digits
@@ -81,7 +81,7 @@ class Grid:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that there are by name, in the order of their fields."""
-        named = ((field.name, getattr(self, field.name)) for field in fields(self)[1:-1])
+        named = ((name, getattr(self, name)) for name in _ARRAYS)
         return {name: array for name, array in named if array is not None}
 
     @property
@@ -324,6 +324,9 @@ class Grid:
         return _collect(bits, self.n_rows, {"cell": cell, **sums})
 
 
+_ARRAYS = tuple(field.name for field in fields(Grid)[1:-1])
+
+
 def empty(bits: int, n_rows: int = 0) -> Grid:
     """Return the summary of no rows, or of ``n_rows`` that all have weight 0."""
     names = ["count", "place", "square", *(["weight_square"] if n_rows else [])]
@@ -336,11 +339,13 @@ def _collect(bits: int, n_rows: int | None, sums: dict[str, Sums]) -> Grid:
     """Add up the sums of equal cells."""
     cell = sums["cell"]
     if cell.size:
-        order = np.argsort(cell, kind="stable")
-        cell = cell[order]
+        if (cell[1:] < cell[:-1]).any():
+            order = np.argsort(cell, kind="stable")
+            sums = {name: part[order] for name, part in sums.items()}
+            cell = sums["cell"]
         start = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
         with np.errstate(over="ignore"):  # an infinite sum is refused with the cell it is in
-            added = {name: np.add.reduceat(part[order], start) for name, part in sums.items()}
+            added = {name: np.add.reduceat(part, start) for name, part in sums.items()}
         sums = {**added, "cell": cell[start]}
     return Grid(bits, **sums, n_rows=n_rows)
 
@@ -389,7 +394,7 @@ def _summed(
 
     The ``count`` of each row is None for 1.
     """
-    dense = 2**bits <= max(_FEW_CELLS, prediction.size)
+    dense = 2**bits <= _CELLS_PER_ROW * prediction.size
     listed = np.arange(2**bits + 1) if dense else np.unique(np.floor(prediction * 2.0**bits))
     given = masses["count"]
     kind: type = np.int64 if given is None or given.dtype.kind == "i" else np.float64

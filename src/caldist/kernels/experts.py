@@ -213,7 +213,7 @@ def window_values(
                     top = max(top, sums[j])
                 gains += top
             if gains < 600.0:
-                tree = log(_tree(sums, power, value, D, leaves, idle, root_idle, stop))
+                tree = log(_tree(sums, gains, power, value, D, leaves, idle, root_idle, stop))
             else:
                 tree = _log_tree(sums, power, value, D, leaves, idle, root_idle, stop)
             for j in range(levels):
@@ -234,6 +234,7 @@ def window_values(
 @cython.exceptval(check=False)
 def _tree(
     sums: cython.double[::1],
+    gains: cython.double,
     power: cython.double[::1],
     value: cython.double[::1],
     D: cython.Py_ssize_t,
@@ -244,21 +245,22 @@ def _tree(
 ) -> cython.double:
     """Return w(root), where no product of gains leaves the range of floats.
 
-    e^B of a node is the product of those of its children. What is below 1e-280 is taken for 0:
-    times e^600 it would still be nothing beside p.
+    e^B of a node is the product of those of its children, and no product is above e^``gains``. What
+    is below e^-(gains + 45) is taken for 0: times that it would still be nothing beside p.
     """
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     width: cython.Py_ssize_t = leaves
     p: cython.double
     mean: cython.double
+    least: cython.double = -gains - 45.0
     while width >= 1:
         p = idle if width > 1 else root_idle
         for i in range(width):
             mean = 0.0
             for j in range(i * D, i * D + D):
                 if width == leaves:
-                    power[j] = exp(sums[j]) if sums[j] > -640.0 else 0.0
+                    power[j] = exp(sums[j]) if sums[j] > least else 0.0
                 else:
                     power[j] = power[j + i * D] * power[j + i * D + D]
                     if power[j] < 1e-280:

@@ -26,7 +26,7 @@ CANDIDATES = (
 """Simplest first."""
 
 SOFT = Candidate("soft")
-FEW = 200  # rows, below which nothing is selected
+FEW = 75  # rows, below which nothing is selected
 _FOLD_CELLS = 1_024  # of fits that are only compared
 _MARGIN = 0.5  # standard errors
 _CERTAIN = 1e-12  # a prediction's distance from 0 and 1, so that losses can be compared

@@ -180,7 +180,7 @@ def repair(
     sigmoid by a factor of at most ``slack``, and maximises the likelihood over all such maps,
     exactly; with an infinite one it is "isotonic". "auto" compares 17 of these by
     cross-validated log loss and takes the simplest that is within half a standard error of the
-    best; below 200 rows it takes the sigmoid.
+    best; below 75 rows it takes the sigmoid.
 
     **What it estimates.** ``before`` and ``after`` speak of the population. So does ``loss``: the
     whole procedure, selection included, is repeated on four fifths of the rows and judged on the

@@ -6,6 +6,7 @@ import math
 import warnings
 
 from caldist.data.rows import Rows
+from caldist.inference._grid import on_grid
 from caldist.inference._resampling import Resampler
 from caldist.measures.registry import find
 from caldist.repairing.repair import Repair, repair
@@ -21,7 +22,7 @@ def repair_of(rows: Rows, level: float, resampler: Resampler, seed: int) -> Repa
         # The words say so.
         warnings.filterwarnings("ignore", "the map is constant|all rows have label", UserWarning)
         return repair(
-            rows,  # type: ignore[arg-type]  # checked and sorted already
+            on_grid(rows) or rows,  # type: ignore[arg-type]  # checked and sorted already
             confidence_level=level,
             n_resamples=draws,
             rng=seed,
