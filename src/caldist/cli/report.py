@@ -34,8 +34,8 @@ _SUFFIXES = (".html", ".json", ".md")
     type=click.Choice(["evidence", "label"]),
     help="Sort sub-groups by evidence, or by label; by default dates by time, others by evidence.",
 )
-@click.option("--data-date", "date", metavar="TEXT", help="The date of the data, which the report says.")
-@click.option("--data-version", "version", metavar="TEXT", help="Their version, which the report says.")
+@click.option("--data-date", "date", metavar="TEXT", help="The date of the data, to be said.")
+@click.option("--data-version", "version", metavar="TEXT", help="Their version, to be said.")
 def report(
     *,
     data: Data,

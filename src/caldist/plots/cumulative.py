@@ -226,8 +226,9 @@ def _quantiles(ax: Axes, model: CumulativeCurve) -> None:
 
 def _brief(prediction: float) -> str:
     """Return a prediction in no more letters than there is room for below the axis."""
-    if min(prediction, 1 - prediction) >= 1e-3 or prediction in {0, 1}:
-        return short(prediction)
+    apart = min(prediction, 1 - prediction)
+    if apart >= 1e-3 or apart < 1e-9:
+        return short(round(prediction, 9))
     if prediction > 0.5:
         return f"1−{1 - prediction:.1g}".replace("e-0", "e-")
     return f"{prediction:.1g}".replace("e-0", "e-")

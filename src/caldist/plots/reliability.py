@@ -120,7 +120,7 @@ class ReliabilityDrawing(Display[ReliabilityCurve]):
         axis = scale_on(ax, self.models[0].scale)
         others: dict[str, Any] = {}
         for at, model in enumerate(self.models, start=before):
-            others |= self._draw(ax, at, model, curve, alone=alone)
+            others |= self._draw(ax, at, model, curve, axis, alone=alone)
             if density:
                 _histograms.draw(
                     ax, at, model.mass1, model.mass0, self._sides, bins=axis_of(model), axis=axis
@@ -129,7 +129,7 @@ class ReliabilityDrawing(Display[ReliabilityCurve]):
         return self
 
     def _draw(
-        self, ax: Axes, at: int, model: ReliabilityCurve, curve: Curve, *, alone: bool
+        self, ax: Axes, at: int, model: ReliabilityCurve, curve: Curve, axis: Scale, *, alone: bool
     ) -> dict[str, Any]:
         """Draw one model; return what the legend says beside its name."""
         look = _style.model_style(at)
@@ -158,9 +158,9 @@ class ReliabilityDrawing(Display[ReliabilityCurve]):
                 )  # fmt: skip
         self.lines_ += ax.plot(
             x, y, label=_style.mark(model.name), markevery=_nearest(x, model.deciles),
-            clip_on=not axis_of(model).is_whole, zorder=3, **look,
+            clip_on=not axis.is_whole, zorder=3, **look,
         )  # fmt: skip
-        if alone and model.rates and not axis_of(model).is_whole:
+        if alone and model.rates and not axis.is_whole:
             (others["rates"],) = ax.plot([], [], linestyle="none", label=model.rates)
         return others
 

@@ -83,11 +83,13 @@ def _where(region: Region, *, confident: bool) -> tuple[str, str]:
 
 
 def _place(prediction: float) -> str:
-    """Return a prediction as one would say it, with three digits up to either end: 6e-16 is 0."""
+    """Return a prediction as one would say it, with digits up to either end: 6e-16 is 0."""
     if not _END < prediction < 1 - _END:
         return f"{prediction:.0f}"
-    apart = min(prediction, 1 - prediction)
-    return f"{prediction:.{max(3, 2 - math.floor(math.log10(apart)))}f}".rstrip("0").rstrip(".")
+    if prediction < 0.5:
+        return short(prediction)
+    decimals = max(3, 1 - math.floor(math.log10(1 - prediction)))
+    return f"{prediction:.{decimals}f}".rstrip("0").rstrip(".")
 
 
 def _listed(regions: Sequence[Region], *, confident: bool) -> str:
