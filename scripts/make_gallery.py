@@ -297,8 +297,8 @@ def panels(label: Labels, predictions: Models) -> Any:
 
 FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
     reliability, reliability_models, reliability_rare, binned, witness, witness_calibrated,
-    witness_models, distance, transport_map, transport_coupling, repair_map, repair_maps, cumulative, cumulative_models,
-    decision, monitor, classwise, class_curves, triangle, panels,
+    witness_models, distance, transport_map, transport_coupling, repair_map, repair_maps,
+    cumulative, cumulative_models, decision, monitor, classwise, class_curves, triangle, panels,
 )  # fmt: skip
 
 
