@@ -122,6 +122,20 @@ def test_the_command_line_names_its_file(tmp_path):
     }
 
 
+def test_the_command_line_puts_numbers_into_bins(tmp_path):
+    path, out = tmp_path / "scores.csv", tmp_path / "report.json"
+    path.write_text("y,p,age\n" + "".join(f"{k % 2},0.5,{20 + k % 50}\n" for k in range(200)))
+    command = ["report", str(path), "--label", "y", "--score", "p", "--resamples", "59"]
+    done = CliRunner().invoke(main, [*command, "--by", "age", "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert [(group.by, group.group) for group in Report.from_json(out).groups] == [
+        ("age", "20 to 32"),
+        ("age", "33 to 44"),
+        ("age", "45 to 57"),
+        ("age", "58 to 69"),
+    ]
+
+
 # -- contents and overview -----------------------------------------------------------------------
 
 

@@ -64,7 +64,7 @@ def report(
 
     found = make_report(
         cast("Any", _named(models)),  # checked, which the public types do not speak of
-        by=None if models.groups is None else models.groups[0][models.groups[1]],
+        by=_by(models, data),
         confidence_level=confidence_level,
         n_resamples=resamples,
         rng=seed,
@@ -80,6 +80,21 @@ def report(
         found.to_markdown(path)
     said = "".join(f"{note}\n\n" for note in getattr(models, "notes", ()))
     say(f"{found}\n\n{said}written to {out}")
+
+
+def _by(models: Models | ClassModels, data: Data) -> Any:
+    """Return the sub-group of each row, under the name of the column; numbers if there are many."""
+    if models.groups is None:
+        return None
+    from caldist.data.categories import is_measured
+
+    names, code = models.groups
+    values = names[code]
+    try:
+        numbers = names.astype(float)[code]
+    except ValueError:
+        return {data.by: values}
+    return {data.by: numbers if is_measured(numbers) else values}
 
 
 def _source(data: Data, date: str | None, version: str | None) -> dict[str, str | None]:

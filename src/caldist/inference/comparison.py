@@ -290,13 +290,13 @@ def compare_all(
     >>> y_true = rng.random(2000) < truth
     >>> models = {"truth": truth, "root": np.sqrt(truth), "half": np.full(2000, 0.5)}
     >>> print(caldist.compare_all(y_true, models, measure="brier_score"))
-                   brier_score  difference    lower    upper         p
+                   brier_score  difference    lower    upper        p
     truth               0.1633
     root                0.1956
     half                0.2500
-    truth  - root                  -0.0323  -0.0412  -0.0234  1.61e-16
-    truth  - half                  -0.0867  -0.0977  -0.0758  7.83e-59
-    root   - half                  -0.0544  -0.0668  -0.0421  2.61e-22
+    truth  - root                  -0.0323  -0.0412  -0.0234  1.6e-16
+    truth  - half                  -0.0867  -0.0977  -0.0758  7.8e-59
+    root   - half                  -0.0544  -0.0668  -0.0421  2.6e-22
     All intervals hold together with 95% confidence.
     """
     inside = [
