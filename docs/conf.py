@@ -15,6 +15,7 @@ version = release = __version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx_design",
     "sphinx_copybutton",
@@ -22,11 +23,23 @@ extensions = [
     "measure_pages",
     "command_line",
     "api_reference",
+    "executed",
+    "tables",
     "errata",
 ]
 exclude_patterns = ["_ext", "paper/index.html"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 nitpicky = False
+executed_pages = [  # those that show what their examples print and draw
+    "index",
+    "tutorial",
+    "guides/scikit-learn",
+    "guides/language-models",
+    "guides/medical-risk",
+    "guides/repair",
+    "guides/monitoring",
+    "guides/ci-gate",
+]
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3

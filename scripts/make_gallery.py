@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import caldist
-from caldist._demo import load_demo
 from caldist._util.atomic_files import write_atomically
 from caldist.plots import (
     BinnedDisplay,
@@ -53,6 +52,20 @@ several classes take a matrix. They have `from_estimator` for scikit-learn's cla
 `.to_frame()` gives the numbers. Lines differ by dash and marker too, so that nothing is lost in
 grey. The legend stands above the axes.
 `python scripts/make_gallery.py` draws this page.
+
+```python
+import matplotlib.pyplot as plt
+import numpy as np
+
+import caldist
+from caldist.plots import (
+{displays}
+)
+
+demo = caldist.datasets.load_demo()
+label = demo.y_true
+predictions = {{name.replace("_", " "): values for name, values in demo.y_prob.items()}}
+```
 """
 
 REPORT = """\
@@ -339,13 +352,16 @@ def section(draw: Callable[[Labels, Models], Any]) -> str:
 
 def page() -> str:
     """Return the page."""
-    return "\n".join((HEAD, *(section(draw) for draw in FIGURES), REPORT))
+    displays = ", ".join(name for name in caldist.plots.__all__ if name.endswith("Display"))
+    lines = textwrap.fill(displays + ",", 92, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join((HEAD.format(displays=lines), *(section(draw) for draw in FIGURES), REPORT))
 
 
 def main() -> None:
     """Draw all figures and write the page."""
-    label, predictions = load_demo()
-    models = {name.replace("_", " "): values for name, values in predictions.items()}
+    demo = caldist.datasets.load_demo()
+    label = demo.y_true
+    models = {name.replace("_", " "): values for name, values in demo.y_prob.items()}
     FOLDER.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(RC):
         for draw in FIGURES:

@@ -1,4 +1,4 @@
-"""Measure coverage, power, and what repairs and monitors do: ``python -m studies NAME``.
+"""Measure coverage, power, and what repairs, monitors and penalties do: ``python -m studies NAME``.
 
 Run it from the root of the repository. Finished cells are kept in CSV files, so that a run that was
 stopped goes on where it was.
@@ -23,6 +23,8 @@ from studies import (
     power,
     repair,
     repair_page,
+    training,
+    training_page,
 )
 from studies.runs import run_cells, write_bytes
 
@@ -34,11 +36,12 @@ _QUICK_REPAIR = repair.Plan(
     data_sets=(2, 2, 2), bound_sets=2, quality_sets=1, real_splits=1, few_sets=1
 )
 _QUICK_POWER = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
+_STUDIES = ("coverage", "power", "repair", "monitor", "multiclass", "training")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
-    parser.add_argument("study", choices=("coverage", "power", "repair", "monitor", "multiclass"))
+    parser.add_argument("study", choices=_STUDIES)
     parser.add_argument("--quick", action="store_true", help="a few data sets: does it run?")
     parser.add_argument("--fresh", action="store_true", help="compute all cells again")
     parser.add_argument(
@@ -49,6 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--jobs", "--workers", dest="jobs", type=int, default=2, help="number of processes"
+    )
+    parser.add_argument(
+        "--device", help="where training computes: cpu or cuda; by default a GPU if there is one"
     )
     parser.add_argument(
         "--out", type=Path, default=Path("docs/studies"), help="folder for pages and figures"
@@ -104,6 +110,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             table, jobs=options.jobs, title="monitor",
         )  # fmt: skip
         page, figure = monitor_page.monitor_page(rows, streams, command), None
+    elif options.study == "training":
+        networks = training.QUICK if options.quick else training.FULL
+        device = options.device or training.default_device()
+        rows = run_cells(
+            training.cells(), partial(training.training_cell, plan=networks, device=device),
+            str(networks), table, jobs=options.jobs, title="training",
+        )  # fmt: skip
+        page = training_page.training_page(rows, networks, command)
+        figure = training_page.training_figure(rows)
     else:
         tests = _QUICK_POWER if options.quick else power.FULL
         rows = run_cells(

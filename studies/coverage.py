@@ -21,7 +21,7 @@ from caldist.inference.intervals import confidence_interval
 from caldist.measures._measure import Measure
 from studies.bootstrap import percentile_bootstrap
 from studies.laws import LAWS, PAIRS, Law, Pair, Sample, stream
-from studies.measures import BRACKET, COMPARED, SPLIT, STUDIED, TOGETHER
+from studies.measures import BRACKET, DIFFERENCES, SPLIT, STUDIED, TOGETHER
 from studies.runs import Row
 from studies.truth import SLACK, bracket_truth, difference_truth, truth
 
@@ -88,7 +88,7 @@ def cells(rows: Sequence[int] = ROWS) -> list[tuple[str, int, str]]:
     return [
         (name, n, measure)
         for n in sorted(rows, reverse=True)
-        for laws, measures in ((LAWS, found), (PAIRS, COMPARED))
+        for laws, measures in ((LAWS, found), (PAIRS, DIFFERENCES))
         for name in laws
         for measure in measures
     ]
@@ -232,7 +232,7 @@ def _method(
 ) -> tuple[Callable[[Sample, float, np.random.Generator], Ends], Truth]:
     """Return what makes an interval, and what the interval should hold from end to end."""
     if isinstance(law, Pair):
-        true = (difference_truth(law.name, measure),) * 2
+        true = (difference_truth(law.name, measure.removesuffix(SPLIT)),) * 2
         return partial(_difference, measure, n_resamples), true
     if measure == BRACKET:
         return partial(_bracket, n_resamples), bracket_truth(law.name)
@@ -256,9 +256,11 @@ def _difference(
     measure: str, n_resamples: int, sample: Sample, level: float, rng: np.random.Generator
 ) -> Ends:
     assert sample.y_other is not None
+    name = measure.removesuffix(SPLIT)
     found = compare(
-        sample.y_true, sample.y_prob, sample.y_other, measure=STUDIED[measure],
-        confidence_level=level, n_resamples=n_resamples, clusters=sample.clusters, rng=rng,
+        sample.y_true, sample.y_prob, sample.y_other, measure=STUDIED[name],
+        confidence_level=level, n_resamples=n_resamples, clusters=sample.clusters,
+        method="resampling" if name == measure else "split", rng=rng,
     )  # fmt: skip
     return Ends(found.lower, found.upper, found.difference)
 

@@ -7,7 +7,7 @@ from typing import Any
 from caldist.measures._measure import Measure
 from caldist.measures.registry import all_measures
 
-__all__ = ["BRACKET", "COMPARED", "SPLIT", "STUDIED", "TOGETHER"]
+__all__ = ["BRACKET", "COMPARED", "DIFFERENCES", "SPLIT", "STUDIED", "TOGETHER"]
 
 BRACKET = "distance_bracket"  # not a measure: bounds on the lower and the upper distance together
 
@@ -17,6 +17,8 @@ STUDIED: dict[str, Measure[Any]] = {
 COMPARED = tuple(name for name, measure in STUDIED.items() if measure.is_comparable)
 
 SPLIT = ", split"  # what follows the name of a measure where no replicates are used
+
+DIFFERENCES = (*COMPARED, *(name + SPLIT for name in COMPARED if name != "brier_score"))
 
 # Limits of one cell that are made from the same duals, and so cost little beside each other.
 TOGETHER: dict[str, tuple[str, ...]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from studies import coverage, power
 from studies.laws import ATOMS, LAWS, PAIRS
-from studies.measures import BRACKET, COMPARED, SPLIT, STUDIED, TOGETHER
+from studies.measures import BRACKET, DIFFERENCES, SPLIT, STUDIED, TOGETHER
 from studies.runs import Row, read_rows
 from studies.truth import truth_error
 
@@ -153,7 +153,7 @@ def coverage_page(rows: Sequence[Row], plan: coverage.Plan, command: str) -> str
     for measure in _ALL:
         lines += [f"## {measure}", ""]
         lines += _cells([row for row in judged if row["measure"] == measure and row["law"] in LAWS])
-    for measure in COMPARED:
+    for measure in DIFFERENCES:
         lines += [f"## compare, {measure}", ""]
         lines += _cells(
             [row for row in judged if row["measure"] == measure and row["law"] in PAIRS]
@@ -168,7 +168,7 @@ def coverage_page(rows: Sequence[Row], plan: coverage.Plan, command: str) -> str
 def _summary(rows: Sequence[Row]) -> list[str]:
     listed = []
     kinds = [(m, LAWS, m) for m in _ALL]
-    kinds += [(m, PAIRS, f"compare, {m}") for m in COMPARED]
+    kinds += [(m, PAIRS, f"compare, {m}") for m in DIFFERENCES]
     for measure, laws, title in kinds:
         own = [row for row in rows if row["measure"] == measure and row["law"] in laws]
         line = [title]

@@ -1,234 +1,510 @@
-"""What a calibration penalty does to a small network: ``python -m studies.training``.
+"""Penalties in training against repair afterwards, on networks that overfit more or less.
 
-The task: is a handwritten digit 5 or larger? The 1,797 images come with scikit-learn. A network
-with one hidden layer is trained on 400 of them, long enough to fit them without a penalty, with
-log-loss plus λ times the Laplace kCE² of the batch, for several λ and seeds; the other 1,397 images
-are the test set and decide nothing. Each seed draws the split, the initial weights and the batches,
-and is shared by all λ, so that differences are paired.
+A cell is a task and a setting. In each, networks are trained in all ways and with all seeds; kept
+are the last weights and those of the epoch with the least log loss on rows held out. The same rows
+choose the strength of a family of ways, and fit the repair: what is compared has seen the same.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import io
 import math
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+from unittest import mock
 
 import numpy as np
-from tqdm import tqdm
+from numpy.typing import NDArray
 
 import caldist
-from studies.runs import write_bytes
+from caldist import Joint
+from studies.laws import stream
+from studies.runs import Row
+
+if TYPE_CHECKING:
+    from studies.networks import Way
+
+__all__ = [
+    "FULL",
+    "QUICK",
+    "SETTINGS",
+    "SHIFTS",
+    "TASKS",
+    "Plan",
+    "cells",
+    "default_device",
+    "training_cell",
+]
+
+Vector = NDArray[np.float64]
+Numbers = NDArray[np.float32]
+
+QUANTITIES = ("log_loss", "brier", "smooth_ce", "auc")
+FAMILIES = (
+    "none", "kernel penalty", "smooth penalty", "label smoothing", "weight decay",
+    "decay and penalty", "held-out penalty",
+)  # fmt: skip
+REFERENCES = {
+    "plain": ("none", "as is"),
+    "repaired": ("none", "repaired"),
+    "decay": ("weight decay", "as is"),
+}
+"""What others are compared with, seed by seed: trained by log loss alone, that repaired, decay."""
+
+CERTAIN = 1e-7  # for the log loss predictions are kept that far from 0 and 1
+NOISE = 0.2  # the share of labels that are flipped
+KEPT = 0.25  # the share of rows of label 1 that the shift of the prior keeps
+SHIFTS = ("covariate shift", "prior shift")
+_INPUTS = 20
+
+
+# -- tasks ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be predicted: a law with a known probability, or a data set."""
+
+    name: str
+    text: str
+    rate: Callable[[Vector], Vector] | None = None
+    loader: str = ""
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether the true probabilities are known."""
+        return self.rate is not None
+
+
+def _sigmoid(z: Vector) -> Vector:
+    return np.asarray(1 / (1 + np.exp(-z)))
+
+
+def _linear(x: Vector) -> Vector:
+    direction = np.random.default_rng(1).normal(size=_INPUTS)
+    return _sigmoid(2 * x @ (direction / np.linalg.norm(direction)))
+
+
+def _curved(x: Vector) -> Vector:
+    rng = np.random.default_rng(1)
+    inner, outer = rng.normal(size=(_INPUTS, 8)), rng.normal(size=8)
+    return _sigmoid(1.3 * np.tanh(x @ inner * (2 / _INPUTS**0.5)) @ outer)
+
+
+def _rare(x: Vector) -> Vector:
+    return _sigmoid(1.3 * (x[..., 0] + x[..., 1] * x[..., 2] + np.abs(x[..., 3])) - 5)
+
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task("linear", "20 normal features, a linear logit of standard deviation 2", _linear),
+        Task("curved", "20 normal features, the logit a network of 8 hidden units", _curved),
+        Task("rare", "20 normal features, one row in fifteen positive, interactions", _rare),
+        Task("digits", "1,797 images of digits: is it 5 or larger?", loader="load_digits"),
+        Task("breast cancer", "569 tumours: is it benign?", loader="load_breast_cancer"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is hard: numbers of rows for training and held out, noise, length.
+
+    ``scarce`` are the same numbers for the two data sets, as shares of their rows.
+    """
+
+    name: str
+    text: str
+    rows: tuple[int, int] = (2000, 500)
+    scarce: tuple[float, float] | None = (0.44, 0.11)
+    train_noise: float = 0.0
+    noise: float = 0.0
+    epochs: int = 60
+    refit: bool = False
+
+
+SETTINGS: dict[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting("standard", "2,000 rows and 500 held out, 60 epochs", refit=True),
+        Setting("long training", "300 epochs", epochs=300),
+        Setting(
+            "label noise", "a fifth of all labels flipped, those of the test too",
+            train_noise=NOISE, noise=NOISE,
+        ),
+        Setting(
+            "noisy training", "a fifth of the training labels flipped, no others",
+            train_noise=NOISE,
+        ),
+        Setting(
+            "few rows", "200 rows and 50 held out, 150 epochs",
+            rows=(200, 50), scarce=(0.1, 0.025), epochs=150, refit=True,
+        ),
+        Setting(
+            "many rows", "20,000 rows and 5,000 held out, 30 epochs; laws only",
+            rows=(20_000, 5_000), scarce=None, epochs=30,
+        ),
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is computed."""
+    """How much is computed.
 
-    weights: tuple[float, ...] = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
-    seeds: int = 10
-    epochs: int = 150
-    batch: int = 100
+    Attributes
+    ----------
+    seed
+        Of all random streams.
+    seeds
+        Data sets, with their networks, of each cell.
+    test_rows
+        Rows of a law that networks are judged on, with their true probabilities.
+    share
+        Of the epochs.
+    """
+
+    seed: int = 2
+    seeds: int = 20
+    test_rows: int = 20_000
+    share: float = 1.0
+
+    def __str__(self) -> str:
+        return f"seed {self.seed}; {self.seeds} seeds; {self.test_rows} rows; epochs {self.share:g}"
 
 
-QUICK = Plan(weights=(0.0, 10.0), seeds=2, epochs=20)
+FULL = Plan()
+QUICK = Plan(seeds=2, test_rows=500, share=0.02)
+
+
+def cells() -> list[tuple[str | int, ...]]:
+    """Return (task, setting) of all cells, the slow ones first."""
+    order = sorted(SETTINGS.values(), key=lambda setting: -setting.epochs * setting.rows[0])
+    return [
+        (task.name, setting.name)
+        for setting in order
+        for task in TASKS.values()
+        if task.synthetic or setting.scarce is not None
+    ]
+
+
+def default_device() -> str:
+    """Return "cuda" if there is a GPU that PyTorch can use, else "cpu"."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+# -- rows ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Run:
-    """One trained network, judged on the test set."""
+class Test:
+    """Rows to judge on, as masses of both labels: exact where the probabilities are known.
 
-    weight: float
-    seed: int
-    accuracy: float
-    smooth_ce: float
-    lower_distance: float
-    log_loss: float
-    train_log_loss: float
-    smooth_ce_by_chance: float
+    The first axis is that of the seeds; of length 1 where they share the rows.
+    """
 
+    x: Numbers
+    mass0: Vector
+    mass1: Vector
 
-REDRAWS = 20
-OUTCOMES = ("accuracy", "smooth_ce", "lower_distance", "log_loss")
+    @classmethod
+    def of(cls, x: Vector, rate: Vector, noise: float = 0.0, kept: float = 1.0) -> Test:
+        """Make it of probabilities, with flipped labels or fewer positives."""
+        rate = rate * (1 - 2 * noise) + noise
+        return cls(x.astype(np.float32), 1 - rate, kept * rate)
 
-
-def train(weight: float, seed: int, plan: Plan) -> Run:
-    """Train one network and judge it."""
-    import torch
-    from sklearn.datasets import load_digits
-
-    from caldist.torch import kernel_ce_loss
-
-    images, digit = load_digits(return_X_y=True)
-    label = (digit >= 5).astype(np.float32)
-    order = np.random.default_rng(seed).permutation(label.size)
-    pixels = torch.tensor(images[order] / 16, dtype=torch.float32)
-    target = torch.tensor(label[order])
-    torch.manual_seed(seed)
-    network = torch.nn.Sequential(
-        torch.nn.Linear(64, 100), torch.nn.ReLU(), torch.nn.Linear(100, 1), torch.nn.Flatten(0)
-    )
-    optimiser = torch.optim.Adam(network.parameters(), lr=3e-3)
-    log_loss = torch.nn.BCEWithLogitsLoss()
-    shuffle = torch.Generator().manual_seed(seed)
-    for _ in range(plan.epochs):
-        for rows in torch.randperm(400, generator=shuffle).split(plan.batch):
-            optimiser.zero_grad()
-            logit = network(pixels[rows])
-            loss = log_loss(logit, target[rows])
-            if weight:
-                loss = loss + weight * kernel_ce_loss(torch.sigmoid(logit), target[rows])
-            loss.backward()
-            optimiser.step()
-    with torch.no_grad():
-        logit = network(pixels)
-        train_loss, test_loss = (
-            float(log_loss(logit[part], target[part])) for part in (slice(400), slice(400, None))
-        )
-        probability = torch.sigmoid(logit[400:].double()).numpy()
-    truth = target[400:].numpy()
-    redrawn = np.random.default_rng(seed).random((REDRAWS, truth.size)) < probability
-    return Run(
-        weight=weight,
-        seed=seed,
-        accuracy=float(np.mean((probability >= 0.5) == truth)),
-        smooth_ce=caldist.smooth_ce(truth, probability),
-        lower_distance=caldist.lower_distance(truth, probability),
-        log_loss=test_loss,
-        train_log_loss=train_loss,
-        smooth_ce_by_chance=float(np.mean([caldist.smooth_ce(y, probability) for y in redrawn])),
-    )
+    def of_seed(self, at: int) -> tuple[Vector, Vector]:
+        return self.mass0[at % len(self.mass0)], self.mass1[at % len(self.mass1)]
 
 
-def study(plan: Plan) -> list[Run]:
-    """Train all networks, in one thread so that the result does not depend on the machine's."""
-    import torch
+@dataclass(frozen=True)
+class Sample:
+    """Rows of all seeds: to train on, held out, and new ones after each shift; and the tests."""
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        cells = [(weight, seed) for seed in range(plan.seeds) for weight in plan.weights]
-        return [train(*cell, plan) for cell in tqdm(cells, desc="networks", disable=None)]
-    finally:
-        torch.set_num_threads(threads)
+    train: tuple[Numbers, Numbers]
+    held: tuple[Numbers, Numbers]
+    tests: Mapping[str, Test]
+    new: Mapping[str, tuple[Numbers, list[Vector]]]
 
 
-def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean and the half-width of its 95% interval over seeds (Student's t)."""
-    from scipy.stats import t
+def draw(task: Task, setting: Setting, plan: Plan) -> Sample:
+    """Draw the rows of a cell, each seed's from a stream of its own."""
+    drawer = _draw_law if task.synthetic else _draw_data
+    drawn = [drawer(task, setting, plan, seed) for seed in range(plan.seeds)]
+    n, m = (drawn[0][part][0].shape[0] for part in ("train", "held"))
+    noisy = []
+    for seed, rows in enumerate(drawn):
+        # One flip for each row, so that noise changes nothing else.
+        flips = stream(plan.seed, task.name, setting.name, "noise", seed).random(n + m)
+        shares = np.repeat([setting.train_noise, setting.noise], [n, m])
+        labels = np.concatenate([rows["train"][1], rows["held"][1]])
+        noisy.append(np.where(flips < shares, 1 - labels, labels))
+    labels = np.stack(noisy).astype(np.float32)
+    features = np.stack([np.concatenate([r["train"][0], r["held"][0]]) for r in drawn])
+    features = features.astype(np.float32)
+    tests = {"": _test(task, drawn, plan, noise=setting.noise)}
+    new = {}
+    if setting.name == "standard":
+        tests |= {shift: _test(task, drawn, plan, shift=shift) for shift in SHIFTS}
+        for shift in SHIFTS:
+            parts = [rows[shift] for rows in drawn]
+            new[shift] = (
+                np.stack([x for x, _ in parts]).astype(np.float32),
+                [labels_of for _, labels_of in parts],
+            )
+    return Sample((features[:, :n], labels[:, :n]), (features[:, n:], labels[:, n:]), tests, new)
 
-    size = len(values)
-    spread = float(np.std(values, ddof=1)) / math.sqrt(size)
-    return float(np.mean(values)), float(t.ppf(0.975, size - 1)) * spread
+
+Drawn = dict[str, tuple[Vector, Vector]]
 
 
-def _by_weight(runs: Sequence[Run], outcome: str) -> dict[float, list[float]]:
-    found: dict[float, list[float]] = {}
-    for run in sorted(runs, key=lambda run: (run.weight, run.seed)):
-        found.setdefault(run.weight, []).append(getattr(run, outcome))
+def _draw_law(task: Task, setting: Setting, plan: Plan, seed: int) -> Drawn:
+    assert task.rate is not None
+    found: Drawn = {}
+    for part, size in zip(("train", "held"), setting.rows, strict=True):
+        rng = stream(plan.seed, task.name, setting.name, part, seed)
+        x = rng.normal(size=(size, _INPUTS))
+        found[part] = x, (rng.random(size) < task.rate(x)).astype(np.float64)
+    for shift in SHIFTS:
+        rng = stream(plan.seed, task.name, setting.name, shift, seed)
+        x = _moved(rng.normal(size=(setting.rows[1], _INPUTS)), shift, rng, task)
+        y = (rng.random(len(x)) < task.rate(x)).astype(np.float64)
+        found[shift] = x, _thinned(y, shift, rng)
     return found
 
 
-def page(runs: Sequence[Run], plan: Plan, command: str) -> str:
-    """Return the page with the table."""
-    names = {
-        "accuracy": "accuracy",
-        "smooth_ce": "smCE",
-        "lower_distance": "ldCE",
-        "log_loss": "log-loss",
-    }
-    lines = [
-        "<!-- Written by python -m studies.training. Do not edit. -->",
-        "# A calibration penalty in training",
-        "",
-        *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines(),
-        "",
-        f"Made by `{command}`: {plan.seeds} seeds, {plan.epochs} epochs, batches of {plan.batch}.",
-        "Mean on the test set, ± half of the 95% interval over seeds.",
-        "",
-        "| λ | " + " | ".join(names.values()) + " | smCE by chance | training log-loss |",
-        "| ---: | " + " | ".join(["---:"] * (len(names) + 2)) + " |",
+@cache
+def _data(loader: str) -> tuple[Vector, Vector]:
+    """Return standardised features and labels of a set that comes with scikit-learn."""
+    from sklearn import datasets
+
+    x, y = getattr(datasets, loader)(return_X_y=True)
+    x = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-9)
+    return x, (y >= 5 if loader == "load_digits" else y == 1).astype(np.float64)
+
+
+def _draw_data(task: Task, setting: Setting, plan: Plan, seed: int) -> Drawn:
+    """Split the rows: to train, held out, as many new ones, and the rest to judge."""
+    assert setting.scarce is not None
+    x, y = _data(task.loader)
+    order = stream(plan.seed, task.name, setting.name, "split", seed).permutation(len(y))
+    x, y = x[order], y[order]
+    n, m = (round(share * len(y)) for share in setting.scarce)
+    found = {"train": (x[:n], y[:n]), "held": (x[n : n + m], y[n : n + m])}
+    found["test"] = x[n + 2 * m :], y[n + 2 * m :]
+    for shift in SHIFTS:
+        rng = stream(plan.seed, task.name, setting.name, shift, seed)
+        fresh = slice(n + m, n + 2 * m)
+        found[shift] = _moved(x[fresh], shift, rng, task), _thinned(y[fresh], shift, rng)
+        found[f"test, {shift}"] = _moved(found["test"][0], shift, rng, task), found["test"][1]
+    return found
+
+
+def _moved(x: Vector, shift: str, rng: np.random.Generator, task: Task) -> Vector:
+    """Return features after a shift: of a law moved and stretched, of data with noise added."""
+    if shift != "covariate shift":
+        return x
+    return 1.5 * x + 0.3 if task.synthetic else x + 0.7 * rng.normal(size=x.shape)
+
+
+def _thinned(y: Vector, shift: str, rng: np.random.Generator) -> Vector:
+    """Return labels with NaN in place of the rows that a shift of the prior drops."""
+    dropped = (y == 1) & (rng.random(y.size) >= KEPT)
+    return np.where(dropped, np.nan, y) if shift == "prior shift" else y
+
+
+def _test(
+    task: Task, drawn: Sequence[Drawn], plan: Plan, *, noise: float = 0.0, shift: str = ""
+) -> Test:
+    kept = KEPT if shift == "prior shift" else 1.0
+    if task.rate is not None:
+        rng = stream(plan.seed, task.name, "test")
+        x = _moved(rng.normal(size=(1, plan.test_rows, _INPUTS)), shift, rng, task)
+        return Test.of(x, task.rate(x), noise, kept)
+    name = f"test, {shift}" if shift else "test"
+    x, y = (np.stack([rows[name][at] for rows in drawn]) for at in (0, 1))
+    return Test.of(x, y, noise, kept)
+
+
+# -- ways ----------------------------------------------------------------------------------------
+
+
+def ways() -> list[Way]:
+    """Return all ways to train, the one with rows held out in its loss last.
+
+    Their strengths are from ranges in which something happens and nothing collapses: ten times the
+    largest weight of a penalty leaves constant predictions.
+    """
+    from studies.networks import Way
+
+    none, kernel, smooth, smoothing, decay, both, held_out = FAMILIES
+    return [
+        Way(none),
+        *(Way(kernel, kernel=weight) for weight in (3.0, 10.0, 30.0)),
+        *(Way(smooth, smooth=weight) for weight in (0.3, 1.0, 3.0)),
+        *(Way(smoothing, smoothing=share) for share in (0.05, 0.2)),
+        *(Way(decay, decay=rate) for rate in (1.0, 3.0, 10.0)),
+        *(
+            Way(both, decay=rate, smooth=weight)
+            for rate in (1.0, 3.0, 10.0)
+            for weight in (0.3, 1.0)
+        ),
+        Way(held_out, held_out=30.0),
     ]
-    more = ("smooth_ce_by_chance", "train_log_loss")
-    columns = {name: _by_weight(runs, name) for name in (*names, *more)}
-    for weight in plan.weights:
-        cells = (mean_and_error(column[weight]) for column in columns.values())
-        lines.append(f"| {weight:g} | " + " | ".join(f"{m:.4f} ± {e:.4f}" for m, e in cells) + " |")
-    lines += [
-        "",
-        "smCE by chance is what the same predictions show if they are the true probabilities: the",
-        f"mean over {REDRAWS} draws of labels from them. What exceeds it speaks of miscalibration.",
-        "",
-        "Differences to λ = 0, paired by seed:",
-        "",
-    ]
-    lines += ["| λ | " + " | ".join(names.values()) + " |"]
-    lines += ["| ---: | " + " | ".join(["---:"] * len(names)) + " |"]
-    for weight in plan.weights[1:]:
-        cells = [
-            mean_and_error(np.subtract(columns[name][weight], columns[name][0.0]).tolist())
-            for name in names
-        ]
-        shown = (f"{m:+.4f} ± {e:.4f}{'' if abs(m) <= e else ' *'}" for m, e in cells)
-        lines.append(f"| {weight:g} | " + " | ".join(shown) + " |")
-    lines += [
-        "",
-        "\\* the interval excludes 0, as one in 20 does by chance.",
-        "",
-        "All seeds share the same images: the intervals are about the split and the initial",
-        "weights, not about other data.",
-        "",
-    ]
-    lines += ["![The four outcomes over the weight of the penalty.](training.svg)", ""]
-    return "\n".join(lines)
 
 
-def figure(runs: Sequence[Run]) -> bytes:
-    """Draw every outcome over the weight of the penalty, single seeds in grey."""
-    from matplotlib.figure import Figure
-
-    drawing = Figure(figsize=(7.2, 5.0), layout="constrained")
-    titles = ("accuracy", "smCE", "ldCE", "log-loss")
-    for axes, outcome, title in zip(
-        drawing.subplots(2, 2, sharex=True).flat, OUTCOMES, titles, strict=True
-    ):
-        found = _by_weight(runs, outcome)
-        places = np.arange(len(found))
-        axes.plot(places, np.array(list(found.values())), color="0.8", linewidth=0.7)
-        ends = np.array([mean_and_error(values) for values in found.values()])
-        axes.errorbar(places, ends[:, 0], ends[:, 1], color="#0b5fa5", marker="o", capsize=3)
-        axes.set_title(f"{title} on the test set", fontsize=9)
-        axes.set_xticks(places, [f"{weight:g}" for weight in found])
-        axes.spines[["top", "right"]].set_visible(False)
-    drawing.supxlabel("weight λ of the penalty", fontsize=9)
-    text = io.BytesIO()
-    drawing.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()
+# -- results -------------------------------------------------------------------------------------
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the study and write its page, figure and table."""
-    parser = argparse.ArgumentParser(prog="python -m studies.training", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two seeds, few epochs")
-    parser.add_argument("--out", type=Path, default=Path("docs/studies"))
-    options = parser.parse_args(arguments)
-    plan = QUICK if options.quick else Plan()
-    runs = study(plan)
-    options.out.mkdir(parents=True, exist_ok=True)
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(field.name for field in fields(Run))
-    writer.writerows([getattr(run, field.name) for field in fields(Run)] for run in runs)
-    command = f"python -m studies.training{' --quick' if options.quick else ''}"
-    write_bytes(options.out / "training.csv", table.getvalue().encode())
-    write_bytes(options.out / "training.svg", figure(runs))
-    write_bytes(options.out / "training.md", page(runs, plan, command).encode())
-    return 0
+def judge(p: Vector, mass0: Vector, mass1: Vector) -> tuple[float, ...]:
+    """Return the quantities of predictions, in the order of ``QUANTITIES``."""
+    joint = Joint.from_masses(p, mass0, mass1)
+    mass0, mass1 = joint.normalized()
+    p = np.clip(joint.prediction, CERTAIN, 1 - CERTAIN)
+    log_loss = -float(mass1 @ np.log(p) + mass0 @ np.log1p(-p))
+    return log_loss, caldist.brier_score(joint), caldist.smooth_ce(joint), auc(joint)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def auc(joint: Joint) -> float:
+    """Return the probability that a positive has the larger prediction, ties counted half."""
+    mass0, mass1 = joint.normalized()
+    below = np.cumsum(mass0) - mass0 / 2
+    return float(below @ mass1 / (mass0.sum() * mass1.sum()))
+
+
+def repaired(y: Vector, p: Vector, other: Vector) -> Vector:
+    """Return other predictions, mapped as these labels teach; as they are where one is missing."""
+    p, y = p[~np.isnan(y)], y[~np.isnan(y)]
+    if min(y.sum(), (1 - y).sum()) == 0:
+        return other
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that ranks are no better than chance
+        found = caldist.repair(y.astype(np.int64), p, confidence_level=None, rng=0)
+    assert found.map is not None
+    return np.asarray(found.map(other))
+
+
+Judgement = tuple[float, ...]
+Outcome = tuple[str, str, str]  # way, stop, after
+Outcomes = dict[str, dict[Outcome, list[Judgement]]]
+
+
+def training_cell(task: str, setting: str, *, plan: Plan, device: str = "cpu") -> list[Row]:
+    """Train and judge all networks of a cell; return a row for each way, stop and repair."""
+    import torch
+
+    from studies import networks
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # cells share the cores already
+    try:
+        with mock.patch.dict(os.environ, CALDIST_NUM_THREADS="1"):
+            outcomes = _outcomes(TASKS[task], SETTINGS[setting], plan, device)
+    finally:
+        torch.set_num_threads(threads)
+    rows = []
+    for shift, found in outcomes.items():
+        for outcome in found:
+            row = dict(zip(("way", "stop", "after"), outcome, strict=True))
+            names = {"task": task, "setting": shift or setting, **row}
+            rows.append(names | _summary(found, outcome) | {"device": networks.device_name(device)})
+    return rows
+
+
+def _outcomes(task: Task, setting: Setting, plan: Plan, device: str) -> Outcomes:
+    from studies.networks import Schedule, train
+
+    tried = ways()
+    sample = draw(task, setting, plan)
+    epochs = max(1, round(plan.share * setting.epochs))
+    schedule = Schedule(epochs, batch=min(250, sample.train[1].shape[1] // 2))
+    seeds = range(plan.seeds)
+    trained = train(seeds, tried, sample.train, sample.held, schedule, device)
+    outcomes: Outcomes = {shift: {} for shift in sample.tests}
+    best: dict[str, list[int]] = {}
+    for stop in ("early", "last"):
+        held = trained[stop].predict(sample.held[0])
+        best = {family: _choose(tried, family, held, sample.held[1]) for family in FAMILIES}
+        for shift, test in sample.tests.items():
+            p, found = trained[stop].predict(test.x), outcomes[shift]
+            for at, way in enumerate(tried):
+                if not shift and way.family not in (FAMILIES[0], FAMILIES[-1]):
+                    found[str(way), stop, "as is"] = _judged(p[:, at], test)
+            for family, places in best.items():
+                value = _picked(p, places)
+                found[family, stop, "as is"] = _judged(value, test)
+                taught = _repaired(sample.held[1], _picked(held, places), value)
+                found[family, stop, "repaired"] = _judged(taught, test)
+                if shift:
+                    x, labels = sample.new[shift]
+                    fresh = _picked(trained[stop].predict(x), places)
+                    taught = _repaired(labels, fresh, value)
+                    found[family, stop, "repaired on new rows"] = _judged(taught, test)
+    if setting.refit:
+        # As is usual: the strengths that were best without the rows held out, now with them.
+        pairs = zip(sample.train, sample.held, strict=True)
+        x, y = (np.concatenate(pair, axis=1) for pair in pairs)
+        *alike, held_out = tried
+        refitted = train(seeds, alike, (x, y), None, schedule, device)["last"]
+        for shift, test in sample.tests.items():
+            p = refitted.predict(test.x)
+            for family, places in best.items():
+                if family != held_out.family:
+                    judged = _judged(_picked(p, places), test)
+                    outcomes[shift][family, "all rows", "as is"] = judged
+    if task.synthetic:
+        for shift, test in sample.tests.items():
+            (mass0,), (mass1,) = test.mass0, test.mass1
+            truth = judge(mass1 / (mass0 + mass1), mass0, mass1)
+            outcomes[shift]["the truth", "last", "as is"] = [truth] * plan.seeds
+    return outcomes
+
+
+def _choose(tried: Sequence[Way], family: str, p: Vector, y: Numbers) -> list[int]:
+    """Return for each seed which way of a family has the least log loss on rows held out."""
+    p = np.clip(p, CERTAIN, 1 - CERTAIN)
+    likely = np.where(y[:, None] == 1, p, 1 - p)
+    loss = -np.log(likely).mean(axis=-1)
+    places = [at for at, way in enumerate(tried) if way.family == family]
+    return [places[at] for at in loss[:, places].argmin(axis=1)]
+
+
+def _picked(p: Vector, places: Sequence[int]) -> list[Vector]:
+    """Return the predictions of one network for each seed."""
+    return [p[seed, at] for seed, at in enumerate(places)]
+
+
+def _judged(values: Iterable[Vector], test: Test) -> list[Judgement]:
+    return [judge(value, *test.of_seed(seed)) for seed, value in enumerate(values)]
+
+
+def _repaired(
+    labels: Iterable[Vector], p: Iterable[Vector], others: Iterable[Vector]
+) -> list[Vector]:
+    return [repaired(*of_seed) for of_seed in zip(labels, p, others, strict=True)]
+
+
+def _summary(found: Mapping[Outcome, list[Judgement]], outcome: Outcome) -> Row:
+    """Return means over seeds with standard errors, and paired differences to all references.
+
+    References are stopped in the same way; what was trained on all rows was not stopped early.
+    """
+    stop = "early" if outcome[1] == "early" else "last"
+    values = np.array(found[outcome])
+    row: Row = {}
+    for at, quantity in enumerate(QUANTITIES):
+        columns = {quantity: values[:, at]}
+        for name, (way, after) in REFERENCES.items():
+            columns[f"{quantity}_to_{name}"] = (
+                values[:, at] - np.array(found[way, stop, after])[:, at]
+            )
+        for name, column in columns.items():
+            error = column.std(ddof=1) / math.sqrt(column.size)
+            row |= {name: f"{column.mean():.4g}", f"{name}_error": f"{error:.2g}"}
+    return row

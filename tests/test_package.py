@@ -1,11 +1,13 @@
 """The package as a whole: names, imports, metadata, limits that the project sets itself."""
 
 import ast
+import importlib.util
 import inspect
 import os
 import re
 import subprocess
 import sys
+import typing
 from importlib.metadata import metadata, version
 from pathlib import Path
 
@@ -112,17 +114,31 @@ def test_every_module_says_what_it_holds():
 
 
 def test_set_up_commands_stand_in_the_readme():
-    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    text = (ROOT / "README.md").read_text("utf-8")
+    lines = text.splitlines()
     assert lines.count('pip install ".[report]" && caldist demo') == 1
     assert lines.count('pip install ".[test]" && pytest') == 1
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert [code for _, code in blocks if "pip " in code] == [
+        'pip install ".[report]" && caldist demo\n',  # alone, and as it is typed
+        'pip install ".[test]" && pytest\n',
+    ]
+    assert text.count("pip install") == 3
+    [sentence] = [line for line in lines if "`pip install caldist`" in line]
+    assert "from the first release on" in sentence
+    assert "In a checkout" in text.split("pip install")[0]
 
 
-def test_the_readme_example_runs(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_readme_shows_what_its_example_prints():
+    name = "make_readme_output"
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
     text = (ROOT / "README.md").read_text("utf-8")
-    block = text.split("```python\n")[1].split("```")[0]
-    exec(compile(ast.parse(block), "README.md", "exec"), {})
-    assert capsys.readouterr().out
+    [example] = script.EXAMPLE.finditer(text)
+    assert len(example["code"].splitlines()) == 10
+    assert example["output"]
+    assert script.refreshed(text) == text, "run python scripts/make_readme_output.py"
 
 
 def test_names_are_listed_once_for_people_type_checkers_and_the_package():
@@ -170,3 +186,58 @@ def test_misspelt_names_are_errors_for_type_checkers(tmp_path):
     ).stdout
     assert 'code.py:4: error: Module has no attribute "smoth_ce"' in found
     assert "code.py:3" not in found
+
+
+def test_what_methods_and_attributes_return_is_public():
+    """Of every public class and function, in every public module."""
+    modules = [caldist, *(getattr(caldist, name) for name in PUBLIC_MODULES)]
+    public = {
+        id(item) for module in modules for item in (getattr(module, n) for n in module.__all__)
+    }
+    things = [
+        (f"{module.__name__}.{name}", getattr(module, name))
+        for module in modules
+        for name in module.__all__
+        if not name.startswith("__")
+    ]
+    for name, thing in things:
+        for where, kind in returned_types(name, thing):
+            if kind.__module__.startswith("caldist."):
+                assert id(kind) in public, (where, kind)
+
+
+PUBLIC_MODULES = (
+    "certificates", "datasets", "engines", "inference", "monitoring", "multiclass", "plots",
+    "repairing", "reporting", "weights",
+)  # fmt: skip
+
+
+def returned_types(name, thing):
+    """Give the classes in what a function, or the public parts of a class, return or hold."""
+    if inspect.isfunction(thing):
+        yield from ((name, kind) for kind in classes_in(hints(thing).get("return")))
+    elif inspect.isclass(thing) and thing is not caldist.Measure:  # which others are made from
+        for attribute, hint in hints(thing).items():
+            if not attribute.startswith("_"):
+                yield from ((f"{name}.{attribute}", kind) for kind in classes_in(hint))
+        for attribute, member in vars(thing).items():
+            plain = getattr(member, "__func__", getattr(member, "fget", None)) or member
+            if not attribute.startswith("_") and inspect.isfunction(plain):
+                found = classes_in(hints(plain).get("return"))
+                yield from ((f"{name}.{attribute}", kind) for kind in found)
+
+
+def hints(thing):
+    """Return the annotations as types; those that are for type checkers only have none."""
+    try:
+        return typing.get_type_hints(thing)
+    except (NameError, TypeError):
+        return {}
+
+
+def classes_in(hint):
+    """Give the classes that a type is made of."""
+    if inspect.isclass(hint) and not typing.get_args(hint):
+        yield hint
+    for part in typing.get_args(hint):
+        yield from classes_in(part)

@@ -776,7 +776,7 @@ def test_without_any_frame_library(monkeypatch):
 
 def test_a_missing_package_names_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"needs matplotlib.*pip install 'caldist\[report\]'"):
+    with pytest.raises(ImportError, match=r"needs matplotlib.*pip install \"caldist\[report\]\""):
         ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.7])
 
 

@@ -318,4 +318,4 @@ def test_importing_caldist_does_not_import_torch():
 def test_without_torch_the_message_says_what_to_install():
     code = "import sys; sys.modules['torch'] = None; import caldist.torch"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert 'pip install "caldist[torch]"' in run.stderr
+    assert 'pip install "caldist[torch]", or in a checkout pip install ".[torch]"' in run.stderr

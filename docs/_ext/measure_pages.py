@@ -114,7 +114,6 @@ def _page(measure: Measure[Any]) -> str:
             "",
             "```{eval-rst}",
             f".. autofunction:: caldist.{measure.name}",
-            "   :no-index:",
             "```",
             "",
             "## Facts",

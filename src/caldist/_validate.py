@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, NoReturn, TypeAlias, cast
@@ -15,6 +16,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._near_misses import column_names, refuse_several, refuse_table
 from caldist._util.types import Vector
 
 Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
@@ -81,6 +83,7 @@ def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoRetur
 def real_array(values: object, name: str) -> NDArray[Any]:
     """Return ``values`` as an array of a real NumPy dtype, of any shape."""
     if isinstance(values, str | bytes | Mapping | AbstractSet) or values is None:
+        refuse_several(values, name)
         message = (
             f"{name} is {show(values)}, of type {type(values).__name__}: "
             "pass a list, an array or a column of numbers."
@@ -114,7 +117,8 @@ def real_vector(values: object, name: str) -> NDArray[Any]:
     """Return ``values`` as a non-empty one-dimensional array of a real dtype."""
     array = real_array(values, name)
     if array.ndim == 2 and min(array.shape) > 0:
-        hint = f"Flatten it with {name}.ravel()." if 1 in array.shape else _MATRIX_REMEDY
+        refuse_several(values, name)
+        hint = f"Flatten it with numpy.ravel({name})." if 1 in array.shape else _MATRIX_REMEDY
         message = f"{name} has shape {array.shape}; it must be one-dimensional. {hint}"
         raise ValueError(message)
     if array.ndim != 1:
@@ -263,17 +267,26 @@ def _fail_if_swapped(y_true: object, y_prob: object, names: tuple[str, str], rem
     """Raise when the labels hold probabilities and the predictions labels."""
     true_name, prob_name = names
     try:
-        first, second = real_vector(y_true, true_name), real_vector(y_prob, prob_name)
-        labels(second, prob_name)
+        first = real_vector(y_true, true_name)
         probabilities(first, true_name)
+        holds = "text" if _is_text(y_prob) else "only 0 and 1"
+        if holds != "text":
+            labels(y_prob, prob_name)
     except (TypeError, ValueError):
         return
     fail(
         true_name,
         first,
         (first > 0) & (first < 1),
-        f"{true_name} and {prob_name} look swapped, since {prob_name} holds only 0 and 1. {remedy}",
+        f"{true_name} and {prob_name} look swapped, since {prob_name} holds {holds}. {remedy}",
     )
+
+
+def _is_text(values: object) -> bool:
+    """Return whether a column holds text, going by its first value."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__") or len(values) == 0:
+        return False
+    return isinstance(np.asarray(values).flat[0], str)
 
 
 def named_inputs(
@@ -326,6 +339,8 @@ def binary_inputs(
 ) -> tuple[NDArray[np.uint8], Vector, Vector | None]:
     """Return clean labels, predictions and weights (None where there are none)."""
     if y_prob is None:
+        if isinstance(y_true, str | os.PathLike) or len(column_names(y_true)) > 1:
+            refuse_table(y_true)
         message = (
             "y_prob is None: pass the predictions, or a caldist.Joint alone in place of labels and "
             "predictions."
@@ -434,7 +449,8 @@ def check_fraction(name: str, value: object) -> float:
     """Return a number strictly between 0 and 1."""
     number = _real_number(name, value)
     if not 0 < number < 1:
-        message = f"{name} is {show(value)}; it must lie strictly between 0 and 1."
+        percent = f" For {number:g}% pass {number / 100:g}." if 1 < number < 100 else ""
+        message = f"{name} is {show(value)}; it must lie strictly between 0 and 1.{percent}"
         raise ValueError(message)
     return number
 

@@ -22,10 +22,11 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.optional import how_to_install
+
 _JSON_LINES = (".jsonl", ".ndjson")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _SEARCHED = 100  # columns that are looked for by name
-_INSTALL = 'pip install "caldist[engines]"'
 
 
 class Source(Protocol):
@@ -181,7 +182,7 @@ def _suffix_of_all(paths: Sequence[Path]) -> str:
     if suffix not in known:
         message = (
             f"{paths[0]} does not end in {', '.join(known)}. To read Parquet and others, install "
-            f"DuckDB: {_INSTALL}"
+            f"DuckDB: {how_to_install('engines')}"
         )
         raise ValueError(message)
     return suffix

@@ -61,7 +61,8 @@ def test(
     shown, notes = ["measure", "statistic", "pvalue"], []
     if models.are_summaries:
         shown.append("rounding")
-        notes.append("rounding was added to pvalue because the predictions are rounded to cells.")
+        was = "added to pvalue" if tolerance is None else "taken off the statistic for pvalue"
+        notes.append(f"rounding was {was} because the predictions are rounded to cells.")
     lines = []
     for line, rows in models.lines():
         with noting(notes):

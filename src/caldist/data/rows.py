@@ -28,6 +28,7 @@ _KINDS: dict[str, tuple[int, type]] = {"f": (3, np.float32), "d": (4, np.float64
     letter: {1: (0, np.uint8), 4: (1, np.int32), 8: (2, np.int64)}[np.dtype(letter).itemsize]
     for letter in "?bBiIlLqQ"
 }
+_COARSE_BITS = 16
 
 
 class Rows:
@@ -168,6 +169,11 @@ class Rows:
     def weighted(self) -> bool:
         """Whether the rows have weights."""
         return not self.joint.counts_rows if self.is_summary else self.weight is not None
+
+    @cached_property
+    def coarse(self) -> Rows:
+        """The same rows on a grid of 2^16 cells."""
+        return Rows.of(self.joint.coarsen(_COARSE_BITS))
 
     @cached_property
     def order(self) -> Integers:

@@ -32,7 +32,7 @@ from caldist.measures._norm import Norm
 
 # Each end, and the bound on the size of the difference, may fail with a third of the total.
 PARTS = 3
-_LEAST = 1e-300  # below which no p-value is looked for
+LEAST = 1e-300  # below which no p-value is looked for
 
 
 class PairedRows:
@@ -50,6 +50,10 @@ class PairedRows:
         self.share = np.full(size, 1 / size) if weight is None else weight / weight.sum()
         # A row without weight counts nowhere, and its prediction may lie beyond the support.
         self.kept = slice(None) if weight is None else weight > 0
+
+    def same(self, a: int, b: int) -> bool:
+        """Return whether two models make the same predictions."""
+        return np.array_equal(self.models[a].prediction, self.models[b].prediction)
 
     def mean(self, value: Vector) -> Mean:
         """Return the mean of a value of each row that counts."""
@@ -93,30 +97,71 @@ class Differences(Protocol):
         """Return the least δ with 0 outside the interval; above 1 where there is none."""
 
 
-class _Norms(ABC):
+class Norms(ABC):
     """Differences of a measure that is a norm of the residual masses."""
 
     def __init__(self, measure: Measure[Any], units: Sequence[Units]) -> None:
         self._measure, self._units = measure, units
         self._norms = [measure.norm(part.prediction) for part in units]
-        # Residuals that all vanish have no witness: any function may be the population's.
-        self._witnesses = [
-            norm.witnesses(part.residual) if part.residual.any() else None
-            for norm, part in zip(self._norms, units, strict=True)
-        ]
         self.values = [norm(part.residual) for norm, part in zip(self._norms, units, strict=True)]
         self._bound = max(norm.bound for norm in self._norms)
+
+    @abstractmethod
+    def ends(self, a: int, b: int, delta: float) -> tuple[float, float]:
+        """Return the ends of the interval, which fails with probability δ."""
+
+    @abstractmethod
+    def pvalue(self, a: int, b: int, closer: float = 0.0) -> float:
+        """Return the least δ with 0 outside the interval; above 1 where there is none.
+
+        The difference is taken to be ``closer`` to 0, which is what rounding may have hidden.
+        """
+
+    def _most(self, a: int, b: int, delta: float) -> float:
+        """Return the upper end of the interval for ‖ca - cb‖, on the support of both."""
+        first, second = self._units[a], self._units[b]
+        if self._same(a, b):
+            return 0.0
+        support = np.union1d(first.prediction, second.prediction)
+        masses = np.zeros(support.size)
+        masses[np.searchsorted(support, first.prediction)] += first.residual
+        masses[np.searchsorted(support, second.prediction)] -= second.residual
+        if not masses.any():  # by chance, and without a witness
+            return self._bound
+        # Of both signs always the same, so that exchanging the models mirrors the interval.
+        masses *= np.sign(masses[np.flatnonzero(masses)[0]])
+        norm: Norm = self._measure.norm(support)
+        margins = (
+            self._mean(a, b, support, witness).margin(delta / PARTS)
+            for witness in norm.witnesses(masses)
+        )
+        return min(norm(masses) + max(margins), self._bound)
+
+    @abstractmethod
+    def _same(self, a: int, b: int) -> bool:
+        """Whether two models make the same predictions for the same rows."""
+
+    @abstractmethod
+    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
+        """Return the mean of e_a w(v_a) - e_b w(v_b), w being given on the support."""
+
+
+class _Signs(Norms):
+    """Differences by replicates: the noise of random signs."""
 
     def _draw(
         self, resampler: Resampler, flips: Callable[[np.random.Generator], list[Vector]]
     ) -> None:
         """Keep, for each replicate and model, ‖h‖ and the least ⟨w, h⟩ over its witnesses."""
+        # Residuals that all vanish have no witness: any function may be the population's.
+        every = [
+            norm.witnesses(part.residual) if part.residual.any() else None
+            for norm, part in zip(self._norms, self._units, strict=True)
+        ]
 
         def replicate(rng: np.random.Generator) -> list[tuple[float, float]]:
             draw = []
-            for masses, norm, witnesses in zip(
-                flips(rng), self._norms, self._witnesses, strict=True
-            ):
+            for masses, norm, witnesses in zip(flips(rng), self._norms, every, strict=True):
                 size = norm(masses)
                 along = -size if witnesses is None else float((witnesses @ masses).min())
                 draw.append((size, along))
@@ -132,16 +177,13 @@ class _Norms(ABC):
         difference = self.values[a] - self.values[b]
         down = float(order_statistic(self._excess(a, b), level))
         up = float(order_statistic(self._excess(b, a), level))
-        most = min(self._largest_difference(a, b, delta / PARTS), self._bound)
+        most = self._most(a, b, delta)
         # The difference itself is inside, however few the replicates.
         low, high = difference - max(down, 0.0), difference + max(up, 0.0)
         return max(low, 0.0 - most), min(high, most)
 
     def pvalue(self, a: int, b: int, closer: float = 0.0) -> float:
-        """Return the least δ with 0 outside the interval; above 1 where there is none.
-
-        The difference is taken to be ``closer`` to 0, which is what rounding may have hidden.
-        """
+        """Return the least δ with 0 outside the interval; above 1 where there is none."""
         difference = self.values[a] - self.values[b]
         size = abs(difference) - closer
         if size <= 0:
@@ -154,34 +196,8 @@ class _Norms(ABC):
         """Return draws of how far the sample's difference can lie above the population's."""
         return np.asarray(self._size[:, a] - self._along[:, b])
 
-    def _largest_difference(self, a: int, b: int, delta: float) -> float:
-        """Return the upper end of the interval for ‖ca - cb‖, on the support of both."""
-        first, second = self._units[a], self._units[b]
-        if self._same(a, b):
-            return 0.0
-        support = np.union1d(first.prediction, second.prediction)
-        masses = np.zeros(support.size)
-        masses[np.searchsorted(support, first.prediction)] += first.residual
-        masses[np.searchsorted(support, second.prediction)] -= second.residual
-        if not masses.any():  # by chance, and without a witness
-            return math.inf
-        # Of both signs always the same, so that exchanging the models mirrors the interval.
-        masses *= np.sign(masses[np.flatnonzero(masses)[0]])
-        norm: Norm = self._measure.norm(support)
-        return norm(masses) + max(
-            self._mean(a, b, support, witness).margin(delta) for witness in norm.witnesses(masses)
-        )
 
-    @abstractmethod
-    def _same(self, a: int, b: int) -> bool:
-        """Whether two models make the same predictions for the same rows."""
-
-    @abstractmethod
-    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
-        """Return the mean of e_a w(v_a) - e_b w(v_b), w being given on the support."""
-
-
-class PairedNorms(_Norms):
+class PairedNorms(_Signs):
     """Models on the same rows: they share the signs."""
 
     def __init__(self, rows: PairedRows, measure: Measure[Any], resampler: Resampler) -> None:
@@ -197,8 +213,7 @@ class PairedNorms(_Norms):
         self._draw(resampler, flips)
 
     def _same(self, a: int, b: int) -> bool:
-        first, second = (self._rows.models[k].prediction for k in (a, b))
-        return np.array_equal(first, second)
+        return self._rows.same(a, b)
 
     def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
         parts = []
@@ -209,7 +224,7 @@ class PairedNorms(_Norms):
         return self._rows.mean(parts[0] - parts[1])
 
 
-class IndependentNorms(_Norms):
+class IndependentNorms(_Signs):
     """Samples that are independent of each other: each has signs of its own."""
 
     def __init__(self, units: Sequence[Units], measure: Measure[Any], resampler: Resampler) -> None:
@@ -220,15 +235,23 @@ class IndependentNorms(_Norms):
         return a == b
 
     def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
-        means = []
-        for k in (a, b):
-            units = self._units[k]
-            place = np.searchsorted(support, units.prediction)
-            means.append(_unit_mean(units, units.error * witness[place][units.place]))
-        return means[0].minus(means[1])
+        return independent_mean(self._units[a], self._units[b], support, witness)
 
 
-def _unit_mean(units: Units, value: Vector) -> Mean:
+def independent_mean(first: Units, second: Units, support: Vector, witness: Vector) -> Mean:
+    """Return the difference of the means of e w(v) of two samples, w being given on the support."""
+    one, other = (
+        unit_mean(
+            units,
+            units.error * witness[np.searchsorted(support, units.prediction)][units.place],
+        )
+        for units in (first, second)
+    )
+    return one.minus(other)
+
+
+def unit_mean(units: Units, value: Vector) -> Mean:
+    """Return the mean of a value of each unit."""
     largest = float(np.abs(units.share * value).max())
     if units.heaviest is not None:
         largest = units.heaviest * float(np.abs(value).max())
@@ -254,7 +277,7 @@ class Means:
             for units in rows:
                 label = units.label.astype(np.float64)
                 self._losses.append(loss(label, units.prediction[units.place]))
-                self._alone.append(_unit_mean(units, self._losses[-1]))
+                self._alone.append(unit_mean(units, self._losses[-1]))
         self.values = [mean.value for mean in self._alone]
 
     def _difference(self, a: int, b: int) -> Mean:
@@ -274,7 +297,7 @@ class Means:
         mean = self._difference(a, b)
         if size <= mean.margin(0.5):
             return math.inf
-        inside, outside = math.log(_LEAST), 0.0
+        inside, outside = math.log(LEAST), 0.0
         while outside - inside > 1e-12:
             middle = (inside + outside) / 2
             if size <= mean.margin(math.exp(middle) / 2):

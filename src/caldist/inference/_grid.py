@@ -16,7 +16,6 @@ GridOption: TypeAlias = Literal["auto"] | None
 
 MANY = 100_000  # different predictions from which a grid is cheaper than rows
 SHARE = 0.01  # of an interval's width, or of a level, that rounding may take
-_BITS = 16
 
 
 def check_grid(grid: object) -> None:
@@ -37,5 +36,4 @@ def many_predictions(rows: Rows) -> Joint | None:
 
 def on_grid(rows: Rows) -> Rows | None:
     """Return rows of many different predictions on a grid, and None for others."""
-    joint = many_predictions(rows)
-    return None if joint is None else Rows.of(joint.coarsen(_BITS))
+    return None if many_predictions(rows) is None else rows.coarse

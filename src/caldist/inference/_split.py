@@ -24,12 +24,8 @@ from caldist.measures._measure import Measure
 Vector = NDArray[np.float64]
 
 
-def split_mean(measure: Measure[Any], dealt: Dealt, rate: Vector) -> tuple[float, float]:
-    """Return the mean of duals over rows that had no part in them, and its standard error.
-
-    ``rate`` is the frequency of label 1 near each prediction: the error is at least what it would
-    be for labels of that frequency, which protects rare ones.
-    """
+def split_values(measure: Measure[Any], dealt: Dealt) -> tuple[Vector, Vector]:
+    """Return, for each unit, what duals of other rows make of it, and what label 1 adds to that."""
     units, times = dealt.units, len(dealt.fold)
     size = units.prediction.size
     value, slope = np.zeros(units.place.size), np.zeros(units.place.size)
@@ -50,6 +46,17 @@ def split_mean(measure: Measure[Any], dealt: Dealt, rate: Vector) -> tuple[float
             slope[own] -= dual[size + at] - dual[at]
         value += duals[place]
         slope += (duals[size:] - duals[:size])[units.place]
+    return value, slope
+
+
+def split_mean(measure: Measure[Any], dealt: Dealt, rate: Vector) -> tuple[float, float]:
+    """Return the mean of duals over rows that had no part in them, and its standard error.
+
+    ``rate`` is the frequency of label 1 near each prediction: the error is at least what it would
+    be for labels of that frequency, which protects rare ones.
+    """
+    units = dealt.units
+    value, slope = split_values(measure, dealt)
     mean = float((units.mass * value).sum())  # BLAS would wake its threads
     deviation = units.share * (value - mean)
     if units.cluster is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.inference._dealing import ordered_units
@@ -33,6 +34,7 @@ class PopulationBracket(DistanceBracket):
         )
 
 
+@answering
 def distance_bracket(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -106,11 +108,10 @@ def distance_bracket(
     >>> bracket = caldist.distance_bracket([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     >>> round(bracket.lower, 5), bracket.upper, bracket.upper_measure
     (0.04167, 0.125, 'upper_distance')
-    >>> import numpy as np
-    >>> y_prob = np.linspace(0.01, 0.99, 500)
-    >>> y_true = np.arange(500) * 7 % 500 < 500 * np.sqrt(y_prob)
+    >>> demo = caldist.datasets.load_demo()
+    >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
     >>> print(caldist.distance_bracket(y_true, y_prob, confidence_level=0.95, rng=0))
-    With 95% confidence, the distance ... is at least 0.1... and at most 0.2..., whatever is ...
+    With 95% confidence, the distance ... is at least 0.04... and at most 0.1..., whatever is ...
     """
     tol = _validate.check_positive("tol", tol)
     check_grid(grid)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering, refuse_one_of_a_pair, refuse_unnamed
 from caldist._util.numbers import chance, least_of, number, probability, signed
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
@@ -23,10 +25,14 @@ from caldist.inference._differences import (
     PairedNorms,
     PairedRows,
 )
+from caldist.inference._grid import MANY, SHARE, GridOption, check_grid, on_grid
 from caldist.inference._limits import warn_if_few
 from caldist.inference._resampling import Resampler, order_rank
+from caldist.inference._split_differences import IndependentSplits, PairedSplits
 from caldist.measures._measure import Measure
 from caldist.measures.registry import all_measures, find
+
+Method = Literal["auto", "resampling", "split"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Comparison(Result):
     measure, confidence_level
         What was asked for.
     n_resamples
-        The resamples that were made; 0 for the Brier score.
+        The resamples that were made; 0 for the Brier score and for many rows, which are split.
     rounding
         How far rounded predictions may have moved the difference, which the ends allow for.
     least_pvalue
@@ -126,6 +132,7 @@ class Comparisons(Result):
         )
 
 
+@answering
 def compare(
     y_true: ArrayLike | Joint,
     y_prob_a: ArrayLike | Joint | None = None,
@@ -137,6 +144,8 @@ def compare(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
+    method: Method = "auto",
+    grid: GridOption = "auto",
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> Comparison:
@@ -167,9 +176,15 @@ def compare(
     and more so for some predictions than for others. The Brier score is a mean and needs none of
     this: its interval is that of the paired differences of the losses.
 
+    **Many rows.** From 100,000 rows on no signs are drawn: with x the rows' values of
+    :math:`e_a w(v_a)`, each by functions w that the row had no part in, the lower end is the mean
+    of :math:`x - e_b \hat w_b(v_b)` less its normal error, and the upper end likewise. What the
+    models have in common is in neither. Predictions go onto a grid, whose certified effect, below a
+    hundredth of the interval's width, is in the ends and in ``rounding``.
+
     **What it estimates.** The population's difference.
 
-    **Cost.** O(n log n) and then O(n) for each resample.
+    **Cost.** O(n log n) and then O(n) for each resample, of which many rows need none.
 
     Parameters
     ----------
@@ -188,6 +203,10 @@ def compare(
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent. Signs flip for whole clusters.
+    method : "auto", "resampling" or "split"
+        "auto" is resampling below 100,000 rows and "split", as above, from there on.
+    grid : "auto" or None
+        Whether many rows are put on a grid to be split; None uses the rows as they are.
     rng : int, numpy.random.Generator or None
         The same seed gives the same result on any number of cores; exchanging
         two models on the same rows mirrors it.
@@ -205,30 +224,32 @@ def compare(
 
     Examples
     --------
-    >>> import caldist, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.random(2000)
-    >>> y_true = rng.random(2000) < truth
-    >>> result = caldist.compare(y_true, truth, np.sqrt(truth), rng=1)
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> logistic, forest = demo.y_prob["logistic_regression"], demo.y_prob["random_forest"]
+    >>> result = caldist.compare(demo.y_true, logistic, forest, rng=0)
     >>> result.upper < 0, result.pvalue <= 0.05
     (True, True)
     """
     chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
+    _check_method(method, grid)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
         pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters, pos_label)
-        return independent_comparison(pair, chosen, confidence_level, resampler)
+        return independent_comparison(pair, chosen, confidence_level, resampler, method, grid)
+    refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.compare_all(y_true, models)")
     called = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     rows = paired_rows(
         y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
     )
     models = dict(zip("ab", rows, strict=True))
-    return paired_comparisons(models, chosen, confidence_level, resampler, rows[0].library)[
-        "a", "b"
-    ]
+    return paired_comparisons(
+        models, chosen, confidence_level, resampler, rows[0].library, method, grid
+    )["a", "b"]
 
 
+@answering
 def compare_all(
     y_true: ArrayLike,
     y_prob: Mapping[str, ArrayLike] | None = None,
@@ -239,6 +260,8 @@ def compare_all(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
+    method: Method = "auto",
+    grid: GridOption = "auto",
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> Comparisons:
@@ -273,6 +296,8 @@ def compare_all(
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent.
+    method, grid
+        As in :func:`caldist.compare`.
     rng : int, numpy.random.Generator or None
     progress : bool
         Show a progress bar after two seconds.
@@ -284,19 +309,21 @@ def compare_all(
 
     Examples
     --------
-    >>> import caldist, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.random(2000)
-    >>> y_true = rng.random(2000) < truth
-    >>> models = {"truth": truth, "root": np.sqrt(truth), "half": np.full(2000, 0.5)}
-    >>> print(caldist.compare_all(y_true, models, measure="brier_score"))
-                   brier_score  difference    lower    upper        p
-    truth               0.1633
-    root                0.1956
-    half                0.2500
-    truth  - root                  -0.0323  -0.0412  -0.0234  1.6e-16
-    truth  - half                  -0.0867  -0.0977  -0.0758  7.8e-59
-    root   - half                  -0.0544  -0.0668  -0.0421  2.6e-22
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> models = {
+    ...     "forest": demo.y_prob["random_forest"],
+    ...     "boosting": demo.y_prob["gradient_boosting"],
+    ...     "tree": demo.y_prob["decision_tree"],
+    ... }
+    >>> print(caldist.compare_all(demo.y_true, models, measure="brier_score"))
+                          brier_score  difference    lower    upper        p
+    forest                     0.0352
+    boosting                   0.0334
+    tree                       0.1018
+    forest    - boosting                  +0.0019  -0.0023  +0.0060    0.828
+    forest    - tree                      -0.0666  -0.0835  -0.0498  3.5e-18
+    boosting  - tree                      -0.0685  -0.0855  -0.0515  7.7e-19
     All intervals hold together with 95% confidence.
     """
     inside = [
@@ -310,13 +337,10 @@ def compare_all(
         )
         raise TypeError(message)
     if not isinstance(y_prob, Mapping):
-        message = (
-            f"y_prob is of type {type(y_prob).__name__}; pass a dict from the name of each model "
-            "to its predictions."
-        )
-        raise TypeError(message)
+        refuse_unnamed(y_prob)
     chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
+    _check_method(method, grid)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     models = models_of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
@@ -326,7 +350,7 @@ def compare_all(
         raise ValueError(message)
     first, *others = models
     library = models[first].library
-    pairs = paired_comparisons(models, chosen, confidence_level, resampler, library)
+    pairs = paired_comparisons(models, chosen, confidence_level, resampler, library, method, grid)
     one = pairs[first, others[0]]
     values = {first: one.value_a, **{name: pairs[first, name].value_b for name in others}}
     return Comparisons(values, pairs, one.measure, confidence_level, one.n_resamples, library)
@@ -338,35 +362,35 @@ def paired_comparisons(
     confidence_level: float,
     resampler: Resampler,
     library: str | None = None,
+    method: Method = "auto",
+    grid: GridOption = "auto",
 ) -> dict[tuple[str, str], Comparison]:
     """Compare all pairs of models on the same rows, in one statement for all of them."""
-    pairs = list(combinations(range(len(models)), 2))
-    delta = (1 - confidence_level) / len(pairs)
     paired = PairedRows(list(models.values()))
-    made = 0 if measure.facts.loss is not None else resampler.n_resamples
+    joints = [model.joint for model in models.values()]
+    made = 0
     differences: Differences
+    found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, paired)
+    elif _splits(method, paired.label.size):
+        if grid is not None and all(joint.prediction.size >= MANY for joint in joints):
+            cells = [model.coarse.joint for model in models.values()]
+            differences = PairedSplits(paired, measure, resampler, cells)
+            values = [measure(joint) for joint in joints]
+            found = _compared(differences, measure, cells, confidence_level, values=values)
+        if found is None or not _are_fine(found):
+            found = None
+            differences = PairedSplits(paired, measure, resampler, joints)
     else:
-        order_rank(made, 1 - delta / PARTS)  # too few are refused before they are made
+        made = resampler.n_resamples
+        # Too few are refused before they are made.
+        _refuse_few(made, confidence_level, len(models))
         differences = PairedNorms(paired, measure, resampler)
-    warn_if_few(paired.models[0].units, stacklevel=4)  # now, as the order of rows is known
-    names, values = list(models), differences.values
-    return {
-        (names[a], names[b]): Comparison(
-            values[a] - values[b],
-            *differences.ends(a, b, delta),
-            min(1.0, len(pairs) * differences.pvalue(a, b)),
-            values[a],
-            values[b],
-            str(measure),
-            confidence_level,
-            made,
-            least_pvalue=_least_pvalue(made, len(pairs)),
-            library=library,
-        )
-        for a, b in pairs
-    }
+    warn_if_few(paired.models[0].units)  # now, as the order of rows is known
+    found = found or _compared(differences, measure, joints, confidence_level, made)
+    names = list(models)
+    return {(names[a], names[b]): replace(one, library=library) for (a, b), one in found.items()}
 
 
 def _least_pvalue(draws: int, pairs: int) -> float:
@@ -378,45 +402,100 @@ def independent_comparison(
     measure: Measure[Any],
     confidence_level: float,
     resampler: Resampler,
+    method: Method = "auto",
+    grid: GridOption = "auto",
 ) -> Comparison:
     """Compare two samples that are independent of each other."""
-    units = [rows.units for rows in pair]
-    for part in units:
-        warn_if_few(part, stacklevel=4)
-    delta = 1 - confidence_level
-    made = 0 if measure.facts.loss is not None else resampler.n_resamples
+    for rows in pair:
+        warn_if_few(rows.units)
+    units, joints = [rows.units for rows in pair], [rows.joint for rows in pair]
+    made = 0
     differences: Differences
+    found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, units)
+    elif _splits(method, min(part.n_rows for part in units)):
+        coarse = [rows if grid is None else on_grid(rows) or rows for rows in pair]
+        if any(rows is not other for rows, other in zip(pair, coarse, strict=True)):
+            differences = IndependentSplits([rows.units for rows in coarse], measure, resampler)
+            values = [measure(joint) for joint in joints]
+            cells = [rows.joint for rows in coarse]
+            found = _compared(differences, measure, cells, confidence_level, values=values)
+        if found is None or not _are_fine(found):
+            found = None
+            differences = IndependentSplits(units, measure, resampler)
     else:
-        order_rank(made, 1 - delta / PARTS)
+        made = resampler.n_resamples
+        _refuse_few(made, confidence_level, 2)
         differences = IndependentNorms(units, measure, resampler)
-    value_a, value_b = differences.values
-    lower, upper = differences.ends(0, 1, delta)
-    (value_a, below_a, above_a), (value_b, below_b, above_b) = (
-        _moved(measure, rows, value) for rows, value in zip(pair, differences.values, strict=True)
-    )
-    rounding = max(below_a + above_b, above_a + below_b)
-    bound = measure.facts.ceiling
-    return Comparison(
-        value_a - value_b,
-        max(lower - below_a - above_b, -bound),
-        min(upper + above_a + below_b, bound),
-        min(1.0, differences.pvalue(0, 1, rounding)),
-        value_a,
-        value_b,
-        str(measure),
-        confidence_level,
-        made,
-        rounding,
-        _least_pvalue(made, 1),
-        pair[0].library,
-    )
+    found = found or _compared(differences, measure, joints, confidence_level, made)
+    return replace(found[0, 1], library=pair[0].library)
 
 
-def _moved(measure: Measure[Any], rows: Rows, value: float) -> tuple[float, float, float]:
+def _check_method(method: object, grid: object) -> None:
+    _validate.check_choice("method", method, ("auto", "resampling", "split"))
+    check_grid(grid)
+
+
+def _splits(method: Method, rows: int) -> bool:
+    """Return whether rows are split, instead of drawing signs."""
+    return method == "split" or (method == "auto" and rows >= MANY)
+
+
+def _refuse_few(n_resamples: int, confidence_level: float, models: int) -> None:
+    """Raise if no replicate would be large enough to be a limit."""
+    order_rank(n_resamples, 1 - (1 - confidence_level) / math.comb(models, 2) / PARTS)
+
+
+def _are_fine(found: Mapping[Any, Comparison]) -> bool:
+    """Return whether rounding takes a small share of each interval only."""
+    return all(one.rounding <= SHARE * (one.upper - one.lower) for one in found.values())
+
+
+def _compared(
+    differences: Differences,
+    measure: Measure[Any],
+    joints: Sequence[Joint],
+    confidence_level: float,
+    n_resamples: int = 0,
+    values: Sequence[float] | None = None,
+) -> dict[tuple[int, int], Comparison]:
+    """Return all pairs, the ends moved outwards by what rounding may have done.
+
+    ``values`` are those of the rows, where these are known and ``joints`` are rounded.
+    """
+    pairs = list(combinations(range(len(joints)), 2))
+    delta = (1 - confidence_level) / len(pairs)
+    moved = [
+        _moved(measure, joint, value)
+        for joint, value in zip(joints, differences.values, strict=True)
+    ]
+    value = [shown for shown, _, _ in moved] if values is None else values
+    ceiling = measure.facts.ceiling
+    found = {}
+    for a, b in pairs:
+        (_, below_a, above_a), (_, below_b, above_b) = moved[a], moved[b]
+        rounding = max(below_a + above_b, above_a + below_b)
+        lower, upper = differences.ends(a, b, delta)
+        found[a, b] = Comparison(
+            difference=value[a] - value[b],
+            lower=max(lower - below_a - above_b, -ceiling),
+            upper=min(upper + above_a + below_b, ceiling),
+            pvalue=min(1.0, len(pairs) * differences.pvalue(a, b, rounding)),
+            value_a=value[a],
+            value_b=value[b],
+            measure=str(measure),
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            rounding=rounding,
+            least_pvalue=_least_pvalue(n_resamples, len(pairs)),
+        )
+    return found
+
+
+def _moved(measure: Measure[Any], joint: Joint, value: float) -> tuple[float, float, float]:
     """Return the value, and how far the rows' own may lie below and above the one on the joint."""
-    moved, lower, upper = measure.moved_outwards(rows.joint, value, value, value)
+    moved, lower, upper = measure.moved_outwards(joint, value, value, value)
     return moved, max(0.0, value - lower), max(0.0, upper - value)
 
 

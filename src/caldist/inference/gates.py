@@ -8,6 +8,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -72,6 +73,7 @@ class Gate(Result):
         )
 
 
+@answering
 def gate(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -138,14 +140,14 @@ def gate(
 
     Examples
     --------
-    >>> import numpy as np, caldist
-    >>> y_prob = np.linspace(0.001, 0.999, 2000)
-    >>> y_true = np.arange(2000) * 7 % 2000 < 2000 * y_prob  # calibrated
-    >>> print(caldist.gate(y_true, y_prob, at_most=0.1))
-    pass: with 95% confidence the distance to calibration of the population is ..., below 0.1
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> y_true, y_prob = demo.y_true, demo.y_prob["logistic_regression"]
+    >>> print(caldist.gate(y_true, y_prob, at_most=0.05))
+    pass: with 95% confidence the distance to calibration of the population is ..., below 0.05
     >>> caldist.gate(y_true, y_prob, at_most=0.01).outcome
     'undecided'
-    >>> caldist.gate(y_true, y_prob**3, at_most=0.1).outcome
+    >>> caldist.gate(y_true, demo.y_prob["naive_Bayes"], at_most=0.05).outcome
     'fail'
     """
     at_most = _validate.check_nonnegative("at_most", at_most)

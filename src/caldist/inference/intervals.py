@@ -8,6 +8,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -70,6 +71,7 @@ class Interval(Result):
         return f"{text}, moved outwards for the rounding of the predictions{by}"
 
 
+@answering
 def confidence_interval(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -168,18 +170,17 @@ def confidence_interval(
 
     Examples
     --------
-    >>> import numpy as np, caldist
-    >>> from caldist.inference import confidence_interval
-    >>> y_prob = np.linspace(0.01, 0.99, 500)
-    >>> y_true = np.arange(500) * 7 % 500 < 500 * y_prob  # calibrated
-    >>> interval = confidence_interval(y_true, y_prob, rng=0)
-    >>> interval.lower <= 0 < interval.upper < 0.05
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> y_true, y_prob = demo.y_true, demo.y_prob["logistic_regression"]
+    >>> interval = caldist.confidence_interval(y_true, y_prob, rng=0)
+    >>> interval.lower <= 0 < interval.upper < 0.02
     True
-    >>> shifted = confidence_interval(y_true, y_prob**2, rng=0)
-    >>> shifted.lower > 0.1, shifted.value == caldist.smooth_ce(y_true, y_prob**2)
+    >>> forest = caldist.confidence_interval(y_true, demo.y_prob["random_forest"], rng=0)
+    >>> forest.lower > 0.03, forest.value == caldist.smooth_ce(y_true, demo.y_prob["random_forest"])
     (True, True)
     >>> joint = caldist.Joint.from_arrays(y_true, y_prob)
-    >>> confidence_interval(joint, rng=0) == interval
+    >>> caldist.confidence_interval(joint, rng=0) == interval
     True
     """
     chosen = find(measure, among=[m.name for m in all_measures().values() if m.has_interval])

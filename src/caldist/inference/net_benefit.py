@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.types import Vector
@@ -67,6 +68,7 @@ class NetBenefit(Result):
         return "\n".join([*aligned([head, *lines[:_SHOWN]], left=()), *rest])
 
 
+@answering
 def net_benefit(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -130,12 +132,12 @@ def net_benefit(
 
     Examples
     --------
-    >>> import numpy as np, caldist
-    >>> y_prob = np.tile([0.1, 0.3, 0.8], 40)
-    >>> y_true = np.tile([0, 0, 0, 0, 0, 1, 0, 1, 1], 14)[:120]
-    >>> benefit = caldist.net_benefit(y_true, y_prob, thresholds=[0.25, 0.5])
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
+    >>> benefit = caldist.net_benefit(y_true, y_prob, thresholds=[0.1, 0.5])
     >>> benefit.threshold, benefit.model.round(4)
-    (array([0.25, 0.5 ]), array([0.2111, 0.1   ]))
+    (array([0.1, 0.5]), array([0.471 , 0.4769]))
     """
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     at = check_thresholds(thresholds)

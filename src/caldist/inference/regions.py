@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
@@ -55,6 +56,7 @@ class Region(Result):
         return self.gap < 0
 
 
+@answering
 def miscalibrated_regions(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -108,13 +110,11 @@ def miscalibrated_regions(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caldist.inference import miscalibrated_regions
-    >>> p = np.linspace(0.01, 0.99, 2000)
-    >>> y = np.random.default_rng(0).random(2000) < np.where(p > 0.7, p - 0.2, p)
-    >>> [region] = miscalibrated_regions(y, p, rng=0)
-    >>> region.too_high, round(region.lower, 1), round(region.upper, 1)
-    (True, 0.7, 1.0)
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> found = caldist.miscalibrated_regions(demo.y_true, demo.y_prob["random_forest"], rng=0)
+    >>> [(region.too_high, round(region.lower, 1), round(region.upper, 1)) for region in found]
+    [(True, 0.0, 0.5), (False, 0.5, 1.0)]
     """
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     n_resamples = _validate.check_count("n_resamples", n_resamples)

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -29,7 +30,15 @@ class Evaluation(Result):
     upper: float | None
     library: str | None = field(default=None, compare=False, repr=False)
 
+    def __str__(self) -> str:
+        if self.lower is None or self.upper is None:
+            return f"{self.value:.6g}, what rounding did to it is not bounded"
+        if self.lower == self.upper:
+            return f"{self.value:.6g}"
+        return f"{self.value:.6g}, certainly between {self.lower:.6g} and {self.upper:.6g}"
 
+
+@answering
 def evaluate(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

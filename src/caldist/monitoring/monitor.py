@@ -74,18 +74,17 @@ class Monitor:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import caldist
-    >>> rng = np.random.default_rng(0)
+    >>> demo = caldist.datasets.load_demo()
     >>> monitor = caldist.Monitor(tolerance=0.02)
-    >>> for day in range(1, 41):
-    ...     p = rng.random(500)
-    ...     drift = 0.15 if day > 20 else 0.0
-    ...     step = monitor.update(rng.random(500) < np.clip(p + drift, 0, 1), p, label=day)
+    >>> for day in range(1, 31):  # from day 16 on another model predicts
+    ...     model = "logistic_regression" if day <= 15 else "naive_Bayes"
+    ...     rows = slice(day % 15, None, 15)
+    ...     step = monitor.update(demo.y_true[rows], demo.y_prob[model][rows], label=day)
     ...     if step.alarm:
     ...         break
     >>> step.label, step.onset, next(iter(step.kind))
-    (22, 21, 'level')
+    (21, 17, 'slope')
     """
 
     def __init__(

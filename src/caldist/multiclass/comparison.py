@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering, refuse_one_of_a_pair
 from caldist._util.frames import library_of
 from caldist._util.numbers import least_of
 from caldist._util.types import Integers, Vector
@@ -31,10 +32,11 @@ from caldist.multiclass.intervals import warn_if_few
 _NAME = "classwise_smooth_ce"
 
 
+@answering
 def compare(
     y_true: ArrayLike,
-    y_prob_a: ArrayLike,
-    y_prob_b: ArrayLike,
+    y_prob_a: ArrayLike | None = None,
+    y_prob_b: ArrayLike | None = None,
     *,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
@@ -81,18 +83,19 @@ def compare(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caldist import multiclass
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.dirichlet([1, 1, 1], 1000)
-    >>> y_true = [rng.choice(3, p=row) for row in truth]
-    >>> sharp = truth**3 / (truth**3).sum(axis=1, keepdims=True)
-    >>> result = multiclass.compare(y_true, truth, sharp, rng=0)
+    >>> import numpy as np, caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> logistic, forest = (
+    ...     np.column_stack([1 - p, p])  # a column for each class
+    ...     for p in (demo.y_prob["logistic_regression"], demo.y_prob["random_forest"])
+    ... )
+    >>> result = caldist.multiclass.compare(demo.y_true, logistic, forest, rng=0)
     >>> result.upper < 0, result.pvalue <= 0.05
     (True, True)
     """
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
+    refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.report(y_true, models)", matrices=True)
     models = []
     both = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     for name, matrix in both.items():

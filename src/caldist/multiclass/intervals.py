@@ -15,7 +15,6 @@ classes nothing is lost, with many half as much again. Hence the factor 1 + (1 -
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Integers, Vector
+from caldist._util.warning import warn
 from caldist.data.class_rows import Classes, ClassRows
 from caldist.inference._cells import cells_of
 from caldist.inference._dealing import FOLDS
@@ -44,9 +45,10 @@ _DEALINGS = 2
 _CENTRES = 60  # landmarks of a witness that is found on a fifth of the rows
 
 
+@answering
 def confidence_interval(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     measure: Measured = "classwise_distance",
     method: Literal["cross_fit"] = "cross_fit",
@@ -103,15 +105,16 @@ def confidence_interval(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caldist import multiclass
-    >>> rng = np.random.default_rng(0)
-    >>> y_prob = rng.dirichlet([1, 1, 1], 500)
-    >>> y_true = [rng.choice(3, p=row) for row in y_prob]
-    >>> interval = multiclass.confidence_interval(y_true, y_prob)
+    >>> import numpy as np, caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> logistic, forest = (
+    ...     np.column_stack([1 - p, p])  # a column for each class
+    ...     for p in (demo.y_prob["logistic_regression"], demo.y_prob["random_forest"])
+    ... )
+    >>> interval = caldist.multiclass.confidence_interval(demo.y_true, logistic)
     >>> interval.lower, interval.measure, interval.method
     (0.0, 'classwise_distance', 'cross_fit')
-    >>> multiclass.confidence_interval(y_true, y_prob[:, [1, 2, 0]]).lower > 0.1
+    >>> caldist.multiclass.confidence_interval(demo.y_true, forest).lower > 0.04
     True
     """
     _validate.check_choice("measure", measure, MEASURES)
@@ -150,7 +153,7 @@ def warn_if_few(rows: ClassRows) -> None:
             f"only {others} of {rows.n_rows} rows have another class than the most frequent one: "
             "limits hold for larger samples. Take them as a rough guide."
         )
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warn(message)
 
 
 @dataclass

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._kernels import simplex, smooth
+from caldist._near_misses import answering
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes, ClassRows, sums_by
 from caldist.inference._null import ranks
@@ -33,9 +34,10 @@ class Statistic(Protocol):
         """Return its value for the labels."""
 
 
+@answering
 def calibration_test(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     measure: Measured = "auto",
     n_resamples: int = 999,
@@ -98,14 +100,16 @@ def calibration_test(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from caldist import multiclass
-    >>> rng = np.random.default_rng(0)
-    >>> y_prob = rng.dirichlet([1, 1, 1], 200)
-    >>> y_true = [rng.choice(3, p=row) for row in y_prob]
-    >>> multiclass.calibration_test(y_true, y_prob, rng=0).pvalue > 0.1
+    >>> import numpy as np, caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> neighbours, forest = (
+    ...     np.column_stack([1 - p, p])  # a column for each class
+    ...     for p in (demo.y_prob["nearest_neighbours"], demo.y_prob["random_forest"])
+    ... )
+    >>> test = caldist.multiclass.calibration_test
+    >>> test(demo.y_true, neighbours, n_resamples=199, rng=0).pvalue > 0.1
     True
-    >>> result = multiclass.calibration_test(y_true, y_prob**2 / (y_prob**2).sum(1)[:, None], rng=0)
+    >>> result = test(demo.y_true, forest, n_resamples=199, rng=0)
     >>> result.pvalue < 0.01, [part.measure for part in result.components]
     (True, ['classwise_smooth_ce', 'kernel_ce', 'brier_score', 'top_label'])
     """

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from caldist._util.atomic_files import write_atomically
+from caldist._util.optional import how_to_install
 from caldist.paper import errata, figure1, figure2, lemmas, sample_complexity
 from caldist.paper.common import Part
 
@@ -54,7 +55,7 @@ def run(out: str | Path, *, only: str | None = None, quick: bool = False) -> lis
     folder = Path(out)
     _check_folder(folder)
     if find_spec("matplotlib") is None:
-        message = "the figures need matplotlib: pip install 'caldist[report]'."
+        message = f"the figures need matplotlib: {how_to_install('report')}."
         raise ValueError(message)
     files = _make([PARTS[only]] if only else list(PARTS.values()), quick=quick)
     folder.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 Each display has ``from_predictions`` and ``from_estimator``, or ``from_monitor``; and
 ``plot(*, ax=None)``, ``to_frame()`` and ``to_dict()``. They need matplotlib:
-``pip install 'caldist[report]'``.
+``pip install "caldist[report]"``, or in a checkout ``pip install ".[report]"``.
 """
 
 from caldist.plots.binned import BinnedCurve, BinnedDisplay

@@ -49,11 +49,11 @@ def draw(
     middle, half = top - _HEIGHT / 2, 0.46 * _HEIGHT
     highest = max(float(above.max()), float(below.max()))
     edges = bins.prediction(np.linspace(0, 1, above.size + 1))
-    for mass, side, alpha in ((above, 1, 0.8), (below, -1, 0.35)):
-        ends = [axis.below(middle + side * half * share / highest) for share in mass.tolist()]
+    for mass, side, share in ((above, 1, 0.8), (below, -1, 0.35)):
+        ends = [axis.below(middle + side * half * part / highest) for part in mass.tolist()]
         ax.stairs(
-            ends, edges, baseline=axis.below(middle), fill=True, color=look["color"],
-            alpha=alpha, linewidth=0, zorder=2,
+            ends, edges, baseline=axis.below(middle), fill=True,
+            color=_style.tint(ax, look["color"], share), linewidth=0, zorder=2,
         )  # fmt: skip
     ends = [axis.lower, axis.upper]
     ax.plot(ends, [axis.below(middle)] * 2, color=look["color"], linewidth=0.5)

@@ -181,16 +181,17 @@ def _bars(ax: Axes, model: BinnedCurve, colour: str, axis: Scale) -> dict[str, A
     left, right = axis.prediction(edges[0]), axis.prediction(edges[1])
     width = right - left
     ax.bar(
-        left, model.prob_true, width, align="edge", color=colour, alpha=0.22, edgecolor="white",
-        linewidth=0.6, zorder=0,
+        left, model.prob_true, width, align="edge", color=_style.tint(ax, colour, 0.22),
+        edgecolor=_style.tint(ax, colour, 0.0), linewidth=0.6, zorder=0,
     )  # fmt: skip
     gap = ax.bar(
         left, model.prob_pred - model.prob_true, width, align="edge", bottom=model.prob_true,
-        fill=False, edgecolor=_style.RUST, hatch="////", linewidth=0.0, alpha=0.5, zorder=1,
+        fill=False, edgecolor=_style.tint(ax, _style.RUST, 0.5), hatch="////", linewidth=0.0,
+        zorder=1,
         label="gap to the mean prediction",
     )  # fmt: skip
     inside = axis.name == "logit" or axis.lower > 0  # where there is no room above
-    if model.count.size <= 20:  # numbers of more would run into each other
+    if model.count.size <= 20 and not _style.is_narrow(ax):  # more would run into each other
         wide = edges[1] - edges[0] >= _LETTER
         for at, count in zip(middle[wide], model.count[wide], strict=True):
             ax.annotate(

@@ -97,13 +97,12 @@ class MapDisplay(PredictionDisplay[MapCurve]):
 
     Examples
     --------
-    >>> import numpy as np, caldist
+    >>> import caldist
     >>> from caldist.plots import MapDisplay
-    >>> rng = np.random.default_rng(0)
-    >>> u = rng.random(2000)
-    >>> y_true = rng.random(2000) < u
-    >>> found = caldist.repair(y_true, u**2, n_resamples=99, rng=0)
-    >>> display = MapDisplay.from_repair(found, y_true, u**2)
+    >>> demo = caldist.datasets.load_demo()
+    >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
+    >>> found = caldist.repair(y_true, y_prob, n_resamples=99, rng=0)
+    >>> display = MapDisplay.from_repair(found, y_true, y_prob)
     >>> display.ax_.get_ylabel()
     'mapped prediction, frequency of label 1'
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)

@@ -94,18 +94,18 @@ class MonitorDisplay(Display[MonitorCurve]):
 
     Examples
     --------
-    >>> import numpy as np, caldist
+    >>> import caldist
     >>> from caldist.plots import MonitorDisplay
-    >>> rng = np.random.default_rng(0)
+    >>> demo = caldist.datasets.load_demo()
     >>> monitor = caldist.Monitor(tolerance=0.02)
-    >>> for day in range(1, 31):
-    ...     p = rng.random(500)
-    ...     drift = 0.15 if day > 20 else 0.0
-    ...     step = monitor.update(rng.random(500) < np.clip(p + drift, 0, 1), p, label=day)
+    >>> for day in range(1, 31):  # from day 16 on another model predicts
+    ...     model = "logistic_regression" if day <= 15 else "naive_Bayes"
+    ...     rows = slice(day % 15, None, 15)
+    ...     step = monitor.update(demo.y_true[rows], demo.y_prob[model][rows], label=day)
     >>> display = MonitorDisplay.from_monitor(monitor)
     >>> shown = display.models[0]
     >>> shown.label[shown.onset], bool(shown.alarm[-1])
-    ('21', True)
+    ('17', True)
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
 
@@ -217,8 +217,8 @@ class MonitorDisplay(Display[MonitorCurve]):
             if at == 0:
                 upper = np.where(np.isnan(model.upper), model.lower, model.upper)
                 band = ax.fill_between(
-                    x, model.lower, upper, color=look["color"], alpha=0.16, linewidth=0,
-                    label="confidence sequence, if nothing changed",
+                    x, model.lower, upper, color=_style.tint(ax, look["color"], 0.16),
+                    linewidth=0, zorder=0, label="confidence sequence, if nothing changed",
                 )  # fmt: skip
                 others |= {} if np.isnan(model.upper).all() else {"ends": band}
             (lower,) = ax.plot(
@@ -406,8 +406,8 @@ def _filled(ax: Axes, model: MonitorCurve, x: Vector, y: Vector) -> dict[str, An
     ):
         if np.abs(side).max(initial=0) > 0.002:
             others[words] = ax.fill_between(
-                x, 0, side, facecolor=colour, hatch=hatch, edgecolor="white", linewidth=0,
-                alpha=0.75, label=words, zorder=2,
+                x, 0, side, facecolor=_style.tint(ax, colour, 0.75), hatch=hatch,
+                edgecolor="white", linewidth=0, label=words, zorder=2,
             )  # fmt: skip
     return others
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from caldist._util.numbers import number, signed
+from caldist.measures.registry import find
 
 if TYPE_CHECKING:
     from caldist.repairing.repair import Repair
@@ -68,18 +69,17 @@ def _proved(found: Repair) -> str:
 
 def _losses(found: Repair) -> list[str]:
     lines = []
-    called = {"brier_score": "Brier score", "log_loss": "Log loss"}
     how = "if the map was made from other rows" if found.method == "given" else "cross-validated"
     for name, change in found.loss.items():
+        called = find(name).facts.called
+        called = called[0].upper() + called[1:]
         assert found.confidence_level is not None  # noqa: S101 -- a statement has one
         level = f"{100 * found.confidence_level:g}% interval"
         if math.isinf(change.change):
-            lines.append(
-                f"{called[name]} {number(change.before)} -> {number(change.after)} ({how})."
-            )
+            lines.append(f"{called} {number(change.before)} -> {number(change.after)} ({how}).")
             continue
         lines.append(
-            f"{called[name]} {number(change.before)} -> {number(change.after)} (change "
+            f"{called} {number(change.before)} -> {number(change.after)} (change "
             f"{signed(change.change)}, {level} {signed(change.lower)} to {signed(change.upper)}, "
             f"{how})."
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -13,8 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result, plain
 from caldist._util.types import Vector
+from caldist._util.warning import warn
 from caldist._version import __version__
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -142,6 +143,7 @@ def _unpickled(values: dict[str, Any]) -> Repair:
     return Repair(**values | read_only)
 
 
+@answering
 def repair(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -239,16 +241,13 @@ def repair(
 
     Examples
     --------
-    >>> import numpy as np, caldist
-    >>> rng = np.random.default_rng(0)
-    >>> u = rng.random(4000)
-    >>> y_true = rng.random(4000) < u
-    >>> y_prob = u**2 / (u**2 + (1 - u) ** 2)  # logits twice too large
-    >>> found = caldist.repair(y_true, y_prob, n_resamples=99, rng=0)
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> found = caldist.repair(demo.y_true, demo.y_prob["random_forest"], n_resamples=99, rng=0)
     >>> found.method, found.before["smooth_ce"].lower > found.after["smooth_ce"].upper
     ('temperature', True)
-    >>> bool(abs(found.map(y_prob) - u).max() < 0.02)
-    True
+    >>> found.map([0.2, 0.5, 0.8]).round(2)  # the forest was too modest
+    array([0.01, 0.5 , 0.99])
     >>> print(found)
     Repaired by a temperature, as a table of ... points. With 95% confidence the smooth ...
     """
@@ -283,6 +282,7 @@ def repair(
     )
 
 
+@answering
 def certify_map(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -348,14 +348,15 @@ def certify_map(
 
     Examples
     --------
-    >>> import numpy as np, caldist
-    >>> rng = np.random.default_rng(0)
-    >>> u = rng.random(4000)
-    >>> y_true = rng.random(4000) < u
-    >>> found = caldist.certify_map(y_true, u**2, np.sqrt, n_resamples=99, rng=0)
-    >>> found.before["smooth_ce"].lower > 0.1, found.after["smooth_ce"].upper < 0.03
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
+    >>> def sharper(v):
+    ...     return v**2 / (v**2 + (1 - v) ** 2)
+    >>> found = caldist.certify_map(y_true, y_prob, sharper, n_resamples=99, rng=0)
+    >>> found.before["smooth_ce"].lower > 0.03, found.after["smooth_ce"].upper < 0.03
     (True, True)
-    >>> wrong = caldist.certify_map(y_true, u, lambda v: (v - 0.5) ** 2, rng=0)
+    >>> wrong = caldist.certify_map(y_true, y_prob, lambda v: (v - 0.5) ** 2, rng=0)
     >>> wrong.map is None, wrong.reason
     (True, 'the map is not monotone: it falls from ... at ... to ... at ....')
     """
@@ -464,13 +465,13 @@ def _warn_if_flat(fit: Fit, counts: Counts) -> None:
     if not counts.has_both:
         label = int(counts.ones.any())
         message = f"all rows have label {label}: the map is as good as one label can make it."
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warn(message)
     elif fit.is_flat:
         message = (
             "the map is constant, because the ranking of these predictions says nothing of the "
             "labels: larger ones do not have more labels 1."
         )
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warn(message)
 
 
 def _given(given: Any, counts: Counts, most: int) -> tuple[CalibrationMap | None, str]:

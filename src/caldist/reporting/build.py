@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.numbers import least_of
 from caldist._version import __version__
 from caldist.data.class_rows import Classes
@@ -56,6 +57,7 @@ _SIDE = 0.01  # of the rows beyond one half, from which on confidence is spoken 
 _FEW = 20  # different predictions that are worth a note
 
 
+@answering
 def report(
     y_true: ArrayLike | Joint | Mapping[str, Any] | Sequence[Joint],
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
@@ -133,15 +135,16 @@ def report(
 
     Examples
     --------
-    >>> import numpy as np, caldist
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.random(1000)
-    >>> found = caldist.report(rng.random(1000) < p, {"honest": p}, n_resamples=99)
-    >>> found.models[0].pvalue > 0.05
-    True
-    >>> y_prob = rng.dirichlet([1, 1, 1], 500)
-    >>> found = caldist.report(y_prob.argmax(axis=1), y_prob, n_resamples=99)
-    >>> found.class_models[0].population_lower > 0.05
+    >>> import caldist
+    >>> demo = caldist.datasets.load_demo()
+    >>> found = caldist.report(demo.y_true, demo.y_prob, n_resamples=99, rng=0)
+    >>> [model.name for model in found.models if model.pvalue > 0.05]
+    ['logistic_regression', 'nearest_neighbours']
+    >>> import numpy as np
+    >>> forest = demo.y_prob["random_forest"]
+    >>> matrix = np.column_stack([1 - forest, forest])  # a column for each class
+    >>> found = caldist.report(demo.y_true, matrix, n_resamples=99, rng=0)
+    >>> found.class_models[0].population_lower > 0.04
     True
     """
     level = _validate.check_fraction("confidence_level", confidence_level)

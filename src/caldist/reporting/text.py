@@ -22,8 +22,7 @@ from caldist._util.text_tables import aligned
 from caldist._util.text_tables import markdown as table
 from caldist.inference._rates import factors
 from caldist.inference.calibration_summary import NAMES
-from caldist.measures.brier_score import brier_score
-from caldist.measures.log_loss import log_loss
+from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.reporting.class_verdict import BLIND, CONFIDENCE, DIGITS, readable
 from caldist.reporting.model import (
@@ -45,7 +44,6 @@ Tested = TypeVar("Tested", PairReport, GroupReport)
 
 ROWS_OF_A_PAGE = 500  # of a table in HTML or Markdown
 _ROWS_PRINTED = 40
-_SHOWN = (smooth_ce, brier_score)  # beside the distance, in the table of all models
 REPAIRS = "What a repair would do"
 MEDICINE = "In the words of medicine"
 CLASS_TWIN = "CWs, half the sum of smCE over classes"
@@ -307,7 +305,8 @@ def rows_in_words(data: DataReport) -> str:
 def _summary(report: Report) -> Table:
     level = percent(report.confidence_level)
     rows = [["model", "at least", "at most", f"population, {level}", "predicted", "observed"]]
-    rows[0] += [*(measure.symbol for measure in _SHOWN), "p-value"]
+    shown = shown_in("report table")
+    rows[0] += [*(measure.symbol for measure in shown), "p-value"]
     for model in report.models:
         value = {measure.name: measure.value for measure in model.measures}
         rows.append(
@@ -318,7 +317,7 @@ def _summary(report: Report) -> Table:
                 f"{down(model.population_lower)} to {up(model.population_upper)}",
                 rate(model.mean_prediction),
                 rate(model.mean_label),
-                *(number(value.get(measure.name)) for measure in _SHOWN),
+                *(number(value.get(measure.name)) for measure in shown),
                 probability(model.pvalue, least_of(report.n_resamples)),
             ]
         )
@@ -389,7 +388,9 @@ def _medical(report: Report) -> list[str]:
 
 def _repairs(models: Sequence[ModelReport], level: str) -> Table:
     """Return what repairs would do, a line for each model; nothing where that is not known."""
-    rows = [["model", "repair", f"smCE before, {level}", "smCE after", "Brier score", "log loss"]]
+    shown = shown_in("repair")
+    rows = [["model", "repair", f"smCE before, {level}", "smCE after"]]
+    rows[0] += [measure.facts.called for measure in shown]
     for model in models:
         found = model.repair
         if found is None:
@@ -403,7 +404,7 @@ def _repairs(models: Sequence[ModelReport], level: str) -> Table:
                 found.method,
                 "—" if smooth is None else f"at least {down(smooth.before_lower)}",
                 "—" if smooth is None else f"at most {up(smooth.after_upper)}",
-                *(change(losses.get(measure.name)) for measure in (brier_score, log_loss)),
+                *(change(losses.get(measure.name)) for measure in shown),
             ]
         )
     return rows if len(rows) > 1 else []

@@ -72,17 +72,16 @@ class SlopeCalibrator(ColumnCalibrator):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import caldist
     >>> from caldist.sklearn import SlopeCalibrator
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.random((2000, 1))
-    >>> y = rng.random(2000) < p[:, 0] ** 2 / (p[:, 0] ** 2 + (1 - p[:, 0]) ** 2)
-    >>> calibrator = SlopeCalibrator().fit(p, y)
+    >>> demo = caldist.datasets.load_demo()
+    >>> column = demo.y_prob["random_forest"][:, None]
+    >>> calibrator = SlopeCalibrator().fit(column, demo.y_true)
     >>> calibrator.repairs_[0].method
     'temperature'
-    >>> calibrator.transform([[0.25], [0.75]]).round(1)
-    array([[0.1],
-           [0.9]])
+    >>> calibrator.transform([[0.25], [0.75]]).round(2)
+    array([[0.02],
+           [0.98]])
     """
 
     def __init__(

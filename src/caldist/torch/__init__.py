@@ -2,15 +2,18 @@
 
 Every function takes ``(predictions, target)``, in torch's order, and returns a scalar tensor to
 add to a loss. Predictions are probabilities unless ``from_logits=True`` is said; nothing is guessed
-or clipped. Install with ``pip install "caldist[torch]"``.
+or clipped. Install with ``pip install "caldist[torch]"``, or in a checkout with
+``pip install ".[torch]"``.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from caldist._util.optional import how_to_install
+
 try:
     import torch as _torch  # noqa: F401 -- only to say how to install it
 except ImportError as error:
-    message = 'caldist.torch needs PyTorch: install it with pip install "caldist[torch]".'
+    message = f"caldist.torch needs PyTorch: {how_to_install('torch')}."
     raise ImportError(message) from error
 
 from caldist.torch._kernel_loss import kernel_ce_loss

@@ -1,0 +1,205 @@
+r"""Differences between models by splitting: no replicates, so that many rows cost a few passes.
+
+In the notation of ``_differences``: for every function w of the family, found on other rows,
+Ta0 ≥ ⟨w, ca0⟩, and Tb0 = ⟨wb0, cb0⟩ ≤ Tb - ⟨wb0, hb⟩. So with x the rows' values of e_a w(v_a),
+each by functions that the row had no part in,
+
+    Ta0 - Tb0 ≥ mean(x - e_b wb0(v_b)) - z · its standard error
+
+where the mean is mean(x) - Tb once the sample's witness stands for the population's. Both models
+share the rows, so what they have in common is in neither. Where the witness is not to be trusted,
+because b is nearly calibrated, the error is at most that of x and the largest one of any function.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from caldist._util.types import Integers, Vector
+from caldist.data.joint import Joint
+from caldist.data.units import Units
+from caldist.inference._cells import cells_of
+from caldist.inference._dealing import FOLDS, Dealt, deal
+from caldist.inference._differences import (
+    LEAST,
+    PARTS,
+    Mean,
+    Norms,
+    PairedRows,
+    independent_mean,
+    unit_mean,
+)
+from caldist.inference._resampling import Resampler
+from caldist.inference._split import split_values
+from caldist.measures._measure import Measure
+
+_FAMILY = 60  # the random stream of the folds
+_DEALINGS = 2
+_CLEAR = 2.0  # standard errors by which a witness must stand out of the mean of the noise
+
+
+class _Splits(Norms):
+    """Differences by means over rows of what functions found on other rows make of them."""
+
+    @abstractmethod
+    def _means(self, a: int, b: int) -> list[Mean]:
+        """Return means of which the least limit is the lower limit of Ta0 - Tb0."""
+
+    def ends(self, a: int, b: int, delta: float) -> tuple[float, float]:
+        """Return the ends of the interval, which fails with probability δ."""
+        difference, most = self.values[a] - self.values[b], self._most(a, b, delta)
+        low = min(_limit(self._means(a, b), delta / PARTS), difference)
+        high = max(-_limit(self._means(b, a), delta / PARTS), difference)
+        return max(low, 0.0 - most), min(high, most)
+
+    def pvalue(self, a: int, b: int, closer: float = 0.0) -> float:
+        """Return the least δ with 0 outside the interval; above 1 where there is none."""
+        means = self._means(a, b) if self.values[a] > self.values[b] else self._means(b, a)
+        low, high = math.log(LEAST), math.log(0.5)
+        if _limit(means, math.exp(high)) <= closer:
+            return math.inf
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            if _limit(means, math.exp(middle)) > closer:
+                high = middle
+            else:
+                low = middle
+        return PARTS * math.exp(high)
+
+    def _witnesses(self, b: int) -> list[Vector] | None:
+        """Return what the population's witness may be, at each unit; None for any function."""
+        units, norm = self._units[b], self._norms[b]
+        noise = (norm.noise + _CLEAR * norm.bound) * self._sigma(b)
+        functions = norm.candidates(units.residual, noise) if units.residual.any() else None
+        if functions is None:
+            return None
+        # Of a function and its negative the one that shows the residuals.
+        return [
+            math.copysign(1.0, float((units.residual * function).sum())) * function[units.place]
+            for function in functions
+        ]
+
+    def _sigma(self, b: int) -> float:
+        """Return a number above the standard error of every mean of e·w(v) with |w| ≤ 1."""
+        units = self._units[b]
+        absolute = units.share * np.abs(units.error)
+        if units.cluster is None:
+            return math.sqrt(float((units.count * absolute**2).sum()))
+        return math.sqrt(float((units.cluster_sums(absolute) ** 2).sum()))
+
+
+def _limit(means: Sequence[Mean], delta: float) -> float:
+    return min(mean.value - mean.margin(delta) for mean in means)
+
+
+def _protected(mean: Mean, units: Units, slope: Vector) -> Mean:
+    """Return a mean whose error is at least that for labels of the frequency nearby.
+
+    ``slope`` is what label 1 adds to the value of each unit. It protects rare labels.
+    """
+    if units.cluster is not None:
+        return mean
+    rate = cells_of(units).rate[units.place]
+    floor = float((units.count * (units.share * slope) ** 2 * rate * (1 - rate)).sum())
+    return replace(mean, error=max(mean.error, math.sqrt(floor)))
+
+
+class PairedSplits(_Splits):
+    """Models on the same rows."""
+
+    def __init__(
+        self,
+        rows: PairedRows,
+        measure: Measure[Any],
+        resampler: Resampler,
+        joints: Sequence[Joint],
+    ) -> None:
+        self._rows = rows
+        kept = rows.kept
+        part, share = rows.part[kept], rows.share[kept]
+        label = rows.label[kept].astype(np.int64)
+        clustered = rows.models[0].cluster is not None
+        super().__init__(
+            measure,
+            [
+                Units(
+                    prediction=joint.prediction,
+                    residual=joint.residual(),
+                    place=_places(model.prediction[kept], joint),
+                    label=label,
+                    count=np.ones(label.size, dtype=np.int64),
+                    share=share,
+                    mass=share,
+                    cluster=part if clustered else None,
+                    n_clusters=rows.n_parts if clustered else 0,
+                )
+                for model, joint in zip(rows.models, joints, strict=True)
+            ],
+        )
+        folds = resampler.stream(_FAMILY).integers(0, FOLDS, (_DEALINGS, rows.n_parts))[:, part]
+        self._crossed = [split_values(measure, Dealt(units, folds)) for units in self._units]
+
+    def _means(self, a: int, b: int) -> list[Mean]:
+        value, slope = self._crossed[a]
+        witnesses, units = self._witnesses(b), self._units[b]
+        if witnesses is None:
+            mean = _protected(self._rows.mean(value), self._units[a], slope)
+            most = self._norms[b].bound * self._sigma(b)
+            return [replace(mean, value=mean.value - self.values[b], error=mean.error + most)]
+        return [
+            _protected(self._rows.mean(value - units.error * w), self._units[a], slope - w)
+            for w in witnesses
+        ]
+
+    def _same(self, a: int, b: int) -> bool:
+        return self._rows.same(a, b)
+
+    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
+        first, second = (
+            units.error * witness[np.searchsorted(support, units.prediction)][units.place]
+            for units in (self._units[a], self._units[b])
+        )
+        return self._rows.mean(first - second)
+
+
+class IndependentSplits(_Splits):
+    """Samples that are independent of each other."""
+
+    def __init__(self, units: Sequence[Units], measure: Measure[Any], resampler: Resampler) -> None:
+        super().__init__(measure, units)
+        self._alone = []
+        for at, part in enumerate(units):
+            dealt = deal(part, resampler.stream(_FAMILY + at), _DEALINGS)
+            value, slope = split_values(measure, dealt)
+            self._alone.append(_protected(unit_mean(dealt.units, value), dealt.units, slope))
+
+    def _means(self, a: int, b: int) -> list[Mean]:
+        witnesses, units = self._witnesses(b), self._units[b]
+        if witnesses is None:
+            bound = self._norms[b].bound
+            most = Mean(self.values[b], bound * self._sigma(b), bound * units.largest_share)
+            return [self._alone[a].minus(most)]
+        return [
+            self._alone[a].minus(_protected(unit_mean(units, units.error * w), units, w))
+            for w in witnesses
+        ]
+
+    def _same(self, a: int, b: int) -> bool:
+        return a == b
+
+    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
+        return independent_mean(self._units[a], self._units[b], support, witness)
+
+
+def _places(prediction: Vector, joint: Joint) -> Integers:
+    """Return the index of each row's prediction, or of its cell, in the support of a joint."""
+    if joint.grid is None:
+        return np.searchsorted(joint.prediction, prediction)
+    cell = np.floor(prediction * 2.0**joint.grid.bits).astype(np.int64)
+    return np.searchsorted(joint.grid.cell, cell)
