@@ -111,10 +111,11 @@ class Scale:
         from matplotlib.ticker import NullLocator  # only drawing needs it
 
         if self.name == "linear":
-            at = [self.lower + part * (self.upper - self.lower) / 4 for part in range(5)]
-            axis.set_ticks(at, [_label(v) for v in at])
+            _style.unit_ticks(axis, self.lower, self.upper)
             return
-        axis.set_ticks(ticks := _logit_ticks(self.lower, self.upper), [_label(v) for v in ticks])
+        letters = _LETTERS // 2 if _style.has_few_ticks(axis) else _LETTERS
+        ticks = _logit_ticks(self.lower, self.upper, letters)
+        axis.set_ticks(ticks, [_label(v) for v in ticks])
         axis.set_minor_locator(NullLocator())
 
 
@@ -123,7 +124,7 @@ def _label(value: float) -> str:
     return f"{value:.6g}" if value == 0 or value >= 1e-4 else f"{value:.0e}".replace("e-0", "e-")
 
 
-def _logit_ticks(lower: float, upper: float) -> list[float]:
+def _logit_ticks(lower: float, upper: float, letters: int) -> list[float]:
     """Return round probabilities between the ends: decades first, then their fifths and halves."""
     tails = [10.0**-power for power in range(9, 0, -1)]
     decades = [*tails, 0.5, *(1 - tail for tail in reversed(tails))]
@@ -131,7 +132,7 @@ def _logit_ticks(lower: float, upper: float) -> list[float]:
     fine += [1 - tail for tail in reversed(fine) if tail < 0.5]
     for chosen in (fine, decades, decades[::2], decades[::3], decades[::4]):
         inside = [tick for tick in chosen if lower * (1 - 1e-9) <= tick <= upper * (1 + 1e-12)]
-        if sum(len(_label(tick)) + 2 for tick in inside) <= _LETTERS:
+        if sum(len(_label(tick)) + 2 for tick in inside) <= letters:
             break
     return inside
 

@@ -67,12 +67,17 @@ def plain_axes(ax: Axes) -> None:
     ax.tick_params(width=0.7, labelsize="small")
 
 
-def unit_ticks(axis: Any, length: float = 1.0) -> None:
-    """Put ticks at the quarters from 0 to 1, or to another length; on small axes at the halves."""
+def unit_ticks(axis: Any, lower: float = 0.0, upper: float = 1.0) -> None:
+    """Put ticks at the quarters from 0 to 1, or of another range; on small axes at the halves."""
+    parts = 2 if has_few_ticks(axis) else 4
+    places = [lower + (upper - lower) * part / parts for part in range(parts + 1)]
+    axis.set_ticks(places, [f"{place:.6g}" for place in places])
+
+
+def has_few_ticks(axis: Any) -> bool:
+    """Return whether an axis is too short for more than some ticks."""
     width, height = _inches(axis.axes)
-    parts = 2 if (width if axis.axis_name == "x" else min(width, height)) < _SMALL else 4
-    places = [length * part / parts for part in range(parts + 1)]
-    axis.set_ticks(places, [f"{place:.4g}" for place in places])
+    return (width if axis.axis_name == "x" else min(width, height)) < _SMALL
 
 
 def _inches(ax: Axes) -> tuple[float, float]:
