@@ -317,13 +317,13 @@ def compare_all(
     ...     "tree": demo.y_prob["decision_tree"],
     ... }
     >>> print(caldist.compare_all(demo.y_true, models, measure="brier_score"))
-                          brier_score  difference    lower    upper        p
+                          brier_score  difference     lower     upper        p
     forest                     0.0352
     boosting                   0.0334
     tree                       0.1018
-    forest    - boosting                  +0.0019  -0.0023  +0.0060    0.828
-    forest    - tree                      -0.0666  -0.0835  -0.0498  3.5e-18
-    boosting  - tree                      -0.0685  -0.0855  -0.0515  7.7e-19
+    forest    - boosting                 +0.00187  -0.00228  +0.00602    0.828
+    forest    - tree                      -0.0666   -0.0835   -0.0498  3.5e-18
+    boosting  - tree                      -0.0685   -0.0855   -0.0515  7.7e-19
     All intervals hold together with 95% confidence.
     """
     inside = [
