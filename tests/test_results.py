@@ -13,6 +13,7 @@ import pytest
 
 import caldist
 from caldist import certificates, inference, multiclass, reporting
+from caldist._kernels import COMPILED
 from caldist._util import results
 from caldist._util.escaping import for_latex
 from caldist._util.results import Result
@@ -23,6 +24,7 @@ NAMES = [r"50% of $a_b & {c}^2 ~ \d #1 <b>x</b>", "*[1ex] \"q\" -- '|' \x1b[2J\u
 MODULES = ["caldist", "caldist.certificates", "caldist.inference", "caldist.monitoring"]
 MODULES += ["caldist.multiclass", "caldist.repairing", "caldist.reporting", "caldist.engines"]
 QUICK = {"n_resamples": 99, "rng": 0}
+ROWS = 200 if COMPILED else 90
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -51,10 +53,10 @@ def parts(result):
 def samples():
     """Return results of all types by type, made with names that have to be escaped."""
     rng = np.random.default_rng(0)
-    p = rng.random(200)
-    y = (rng.random(200) < p**1.5).astype(int)
-    by = np.array(NAMES)[np.arange(200) % 3]
-    matrix = rng.dirichlet(np.ones(3), 120)
+    p = rng.random(ROWS)
+    y = (rng.random(ROWS) < p**1.5).astype(int)
+    by = np.array(NAMES)[np.arange(ROWS) % 3]
+    matrix = rng.dirichlet(np.ones(3), ROWS // 2)
     label = np.array(NAMES)[[rng.choice(3, p=row) for row in matrix]]
     several = {"classes": NAMES}
     monitor = caldist.Monitor(by=NAMES)

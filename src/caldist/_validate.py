@@ -41,6 +41,34 @@ def show(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+class ValueAtError(ValueError):
+    """A value that is refused, and its place: who knows more of it than a number says so.
+
+    Attributes
+    ----------
+    name, at
+        What the array is called, and the place in it.
+    why
+        What is wrong with it, and the remedy.
+    others
+        How many more there are, in words.
+    """
+
+    name: str = ""
+    at: int = -1
+    why: str = ""
+    others: str = ""
+
+    @classmethod
+    def of(
+        cls, name: str, array: NDArray[Any], at: int, why: str, others: str = ""
+    ) -> ValueAtError:
+        """Return the error for a value of an array."""
+        error = cls(f"{name}[{at}] is {show(array[at])}{others}: {why}")
+        error.name, error.at, error.why, error.others = name, at, why, others
+        return error
+
+
 def fail(
     name: str, array: NDArray[Any], bad: NDArray[np.bool_], why: str, error: type = ValueError
 ) -> NoReturn:
@@ -48,8 +76,8 @@ def fail(
     at = first(bad)
     count = int(np.count_nonzero(bad))
     others = "" if count == 1 else f" (the first of {count} such values)"
-    message = f"{name}[{at}] is {show(array[at])}{others}: {why}"
-    raise error(message)
+    found = ValueAtError.of(name, array, at, why, others)
+    raise found if error is ValueError else error(str(found))
 
 
 def _is_number(value: object) -> bool:
@@ -138,14 +166,19 @@ def probabilities(values: object, name: str = "y_prob") -> Vector:
     array = real_vector(values, name)
     if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
         outside = ~((array >= 0) & (array <= 1))
-        why = (
-            "drop or fill the rows without a prediction."
-            if np.isnan(array[first(outside)])
-            else "a probability lies between 0 and 1. Nothing is clipped and logits are not "
-            "guessed: if these are logits, apply the sigmoid first."
-        )
-        fail(name, array, outside, why)
+        fail(name, array, outside, _why_no_probability(array, outside))
     return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _why_no_probability(array: NDArray[Any], outside: NDArray[np.bool_]) -> str:
+    if np.isnan(array[first(outside)]):
+        return "drop or fill the rows without a prediction."
+    percent = not ((array < 0) | (array > 100)).any()
+    return (
+        "a probability lies between 0 and 1. Nothing is clipped and logits are not guessed: if "
+        + ("these are percentages, divide by 100; if they" if percent else "these")
+        + " are logits, apply the sigmoid first."
+    )
 
 
 def labels(values: object, name: str = "y_true") -> NDArray[np.uint8]:
@@ -191,12 +224,12 @@ def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArr
         different = np.zeros(0, bool)
     if different.any():
         at = int(rest[first(different)])
-        message = (
-            f"{name}[{at}] is {show(array[at])}, a third label beside {show(pos_label)} "
-            f"(pos_label) and {show(others[0])}: for several classes use caldist.multiclass, or "
-            "reduce explicitly with caldist.top_label or caldist.one_vs_rest."
+        third = f", a third label beside {show(pos_label)} (pos_label) and {show(others[0])}"
+        why = (
+            "for several classes use caldist.multiclass, or reduce explicitly with "
+            "caldist.top_label or caldist.one_vs_rest."
         )
-        raise ValueError(message)
+        raise ValueAtError.of(name, array, at, why, third)
     return np.ascontiguousarray(ones).view(np.uint8)
 
 

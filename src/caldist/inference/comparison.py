@@ -204,7 +204,8 @@ def compare(
     clusters : array-like, optional
         The cluster of each row, where rows are not independent. Signs flip for whole clusters.
     method : "auto", "resampling" or "split"
-        "auto" is resampling below 100,000 rows and "split", as above, from there on.
+        "auto" is resampling below 100,000 rows and "split", as above, from there on. It
+        was studied from 100 rows on, and is to be trusted from 400 on.
     grid : "auto" or None
         Whether many rows are put on a grid to be split; None uses the rows as they are.
     rng : int, numpy.random.Generator or None
@@ -367,13 +368,13 @@ def paired_comparisons(
 ) -> dict[tuple[str, str], Comparison]:
     """Compare all pairs of models on the same rows, in one statement for all of them."""
     paired = PairedRows(list(models.values()))
-    joints = [model.joint for model in models.values()]
     made = 0
     differences: Differences
     found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, paired)
     elif _splits(method, paired.label.size):
+        joints = [model.joint for model in models.values()]
         if grid is not None and all(joint.prediction.size >= MANY for joint in joints):
             cells = [model.coarse.joint for model in models.values()]
             differences = PairedSplits(paired, measure, resampler, cells)
@@ -388,6 +389,7 @@ def paired_comparisons(
         _refuse_few(made, confidence_level, len(models))
         differences = PairedNorms(paired, measure, resampler)
     warn_if_few(paired.models[0].units)  # now, as the order of rows is known
+    joints = [model.joint for model in models.values()]
     found = found or _compared(differences, measure, joints, confidence_level, made)
     names = list(models)
     return {(names[a], names[b]): replace(one, library=library) for (a, b), one in found.items()}

@@ -17,6 +17,7 @@ from caldist._util.atomic_files import write_atomically
 from caldist._util.frames import frame
 from caldist._util.results import Result, plain
 from caldist._util.types import Vector
+from caldist.data.files import open_to_read
 from caldist.repairing import _sql
 
 FORMAT = "caldist-map-1"
@@ -238,10 +239,10 @@ class CalibrationMap(Result):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CalibrationMap:
         """Read what :meth:`save` wrote; a damaged or foreign file is a ``ValueError``."""
+        with open_to_read(path, "a saved map") as file:
+            text = file.read()
         try:
-            content = json.loads(
-                Path(path).read_bytes(), parse_constant=_no_number, object_pairs_hook=_once
-            )
+            content = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
             return cls._from_content(content)
         except (TypeError, ValueError, KeyError, RecursionError, OverflowError) as error:
             message = f"{os.fspath(path)!r} is not a valid map: {error}"

@@ -18,6 +18,7 @@ from caldist._near_misses import answering
 from caldist._util.numbers import least_of
 from caldist._version import __version__
 from caldist.data.class_rows import Classes
+from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of, refuse_beside_joint
 from caldist.inference._differences import PARTS
@@ -193,6 +194,9 @@ def report(
         notes += _like_classes(models)
         options |= {"confidence_level": level, "progress": resampler.progress}
         groups = tuple(groups_of_models(models, columns, group_order, options))
+    for name, rows in models.items():  # now, as they are sorted
+        called = f"{name}: " if len(models) > 1 else ""
+        notes += [called + doubt for doubt in doubts_of(rows)]
     return Report(
         models=found,
         pairs=pairs,
