@@ -122,6 +122,17 @@ def test_the_command_line_names_its_file(tmp_path):
     }
 
 
+def test_the_command_line_says_what_it_dropped(tmp_path):
+    path, out = tmp_path / "scores.csv", tmp_path / "report.json"
+    path.write_text("y,p\n" + "0,0.4\n1,0.6\n,0.5\n" * 20)
+    command = ["report", str(path), "--label", "y", "--score", "p", "--resamples", "59"]
+    done = CliRunner().invoke(main, [*command, "--drop-missing", "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    found = Report.from_json(out)
+    assert (found.data.n_rows, found.data.left_out) == (40, 20)
+    assert "Rows dropped: 20" in done.stdout
+
+
 def test_the_command_line_puts_numbers_into_bins(tmp_path):
     path, out = tmp_path / "scores.csv", tmp_path / "report.json"
     path.write_text("y,p,age\n" + "".join(f"{k % 2},0.5,{20 + k % 50}\n" for k in range(200)))

@@ -73,7 +73,7 @@ def report(
         n_resamples=resamples,
         rng=seed,
         group_order=cast("Any", group_order),
-        source=_source(data, date, version),
+        source=_source(models, data, date, version),
         progress=sys.stderr.isatty(),
     )
     said = "\n\n".join([str(found), *models.notes])
@@ -105,10 +105,14 @@ def _by(models: Models | ClassModels, data: Data) -> Any:
     return {data.by: numbers if is_measured(numbers) else values}
 
 
-def _source(data: Data, date: str | None, version: str | None) -> dict[str, str | None]:
-    """Return where the rows come from, as a report says it."""
+def _source(
+    models: Models | ClassModels, data: Data, date: str | None, version: str | None
+) -> dict[str, object]:
+    """Return where the rows come from, as a report says it; summaries say what they left out."""
     files = ", ".join("standard input" if name == "-" else name for name in data.files)
-    return {"file": files, "date": date, "version": version}
+    summaries = isinstance(models, Models) and models.are_summaries
+    dropped = None if models.dropped is None or summaries else models.dropped.rows
+    return {"file": files, "date": date, "version": version, "rows_dropped": dropped}
 
 
 def _named(models: Models | ClassModels) -> Mapping[str, Rows | ClassRows]:
