@@ -422,7 +422,7 @@ def test_what_it_looks_like():
     y, p = sample(500)
     found = calibration_summary(y, p, **QUICK)
     text = str(found)
-    assert text.startswith("predicted ")
+    assert text.startswith(f"{found.rates}; 500 rows, ")
     assert "intercept (in the large)" in text
     assert "Cox's test of intercept 0 and slope 1: likelihood ratio statistic" in text
     content = found.to_dict()

@@ -173,7 +173,13 @@ def test_a_report_is_written(file, tmp_path):
     assert result.exit_code == 0, result.stderr
     found = caldist.Report.from_json(path)
     expected = caldist.report(
-        ANIMAL, {"b": SHARP}, classes=NAMES, n_resamples=39, confidence_level=0.9, rng=0
+        ANIMAL,
+        {"b": SHARP},
+        classes=NAMES,
+        n_resamples=39,
+        confidence_level=0.9,
+        rng=0,
+        source={"file": str(file)},
     )
     assert found == expected
     assert "Classes, from the names of the columns" in result.stdout

@@ -390,7 +390,7 @@ def test_results_read_as_sentences_dicts_and_tables():
     assert found.to_dict()["lower_measure"] == "lower_distance"
     assert "<table>" in found._repr_html_()
     tested = caldist.calibration_test(y, p, **QUICK)
-    assert str(tested).startswith(f"p = {tested.pvalue:.3g} for labels at least this far")
+    assert str(tested).startswith(f"p = {tested.pvalue:.3f} for labels at least this far")
     assert [part["measure"] for part in tested.to_dict()["components"]] == [
         "smooth_ce",
         "random_interval_ce",

@@ -8,6 +8,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.numbers import number
 from caldist._util.text_tables import aligned
 from caldist._util.types import Vector
 from caldist.data.doubts import doubts_said
@@ -54,12 +55,12 @@ def demo_table(label: NDArray[np.int64], predictions: Mapping[str, Vector]) -> s
         [
             measure.symbol,
             measure.name,
-            *(f"{values[model][measure.name].value:.4f}" for model in models),
+            *(number(values[model][measure.name].value) for model in models),
         ]
         for measure in shown_in("evaluate")
     ]
     accuracy = (np.mean((predictions[model] >= 0.5) == label) for model in models)
-    rows.append(["", "accuracy", *(f"{share:.4f}" for share in accuracy)])
+    rows.append(["", "accuracy", *(number(share) for share in accuracy)])
     return "\n".join(aligned(_headers(models) + rows, left={0, 1}))
 
 

@@ -9,11 +9,12 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import click
 
 from caldist._util.escaping import for_csv
+from caldist._util.numbers import number, probability
 from caldist._util.text_tables import aligned, markdown
 from caldist.cli._streams import say
 
@@ -22,6 +23,18 @@ COUNTS = ("rows", "dropped")  # what a line counts, beside what it speaks of
 FORMATS = ("table", "json", "csv", "markdown")
 
 Row = Mapping[str, object]
+
+
+class PValue(float):
+    """A p-value, with the smallest one that as many draws can give: tables say "≤" of that."""
+
+    least: float
+
+    def __new__(cls, value: float, least: float) -> Self:
+        found = super().__new__(cls, value)
+        found.least = least
+        return found
+
 
 format_option = click.option(
     "--format", "style", type=click.Choice(FORMATS), default="table", show_default=True
@@ -98,6 +111,8 @@ def _exact(value: object) -> object:
 def _rounded(value: object) -> str:
     if value is None:
         return NOTHING
+    if isinstance(value, PValue):
+        return probability(value, value.least)
     if isinstance(value, float):
-        return f"{value:.6f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.3g}"
+        return number(value, 6)
     return f"{value:,}" if isinstance(value, int) else str(value)

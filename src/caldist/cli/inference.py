@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from caldist._util.numbers import least_of
 from caldist.cli import _options
 from caldist.cli._data import Data, Models
-from caldist.cli._output import format_option, noting, show
+from caldist.cli._output import PValue, format_option, noting, show
 from caldist.cli._streams import say
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def test(
                 rng=seed,
                 progress=sys.stderr.isatty(),
             )
-        lines.append(line | {key: getattr(found, key) for key in shown})
+        pvalue = {"pvalue": PValue(found.pvalue, least_of(resamples))}
+        lines.append(line | {key: getattr(found, key) for key in shown} | pvalue)
     head = models.head | {"n_resamples": resamples, "seed": seed, "tolerance": tolerance}
     show(lines, style, head=head, notes=notes)
     context.exit(_judged(lines, fail_below))
@@ -125,7 +127,8 @@ def _test_classes(
             progress=sys.stderr.isatty(),
         )
         for part in (found, *found.components):
-            shown = {"measure": part.measure, "statistic": part.statistic, "pvalue": part.pvalue}
+            pvalue = PValue(part.pvalue, least_of(resamples))
+            shown = {"measure": part.measure, "statistic": part.statistic, "pvalue": pvalue}
             lines.append(line | shown)
         answers.append(line | {"pvalue": found.pvalue})
     if measure == "auto":
@@ -195,7 +198,7 @@ def compare(
             "difference": pair.difference,
             "lower": pair.lower,
             "upper": pair.upper,
-            "pvalue": pair.pvalue,
+            "pvalue": PValue(pair.pvalue, pair.least_pvalue),
         }
         | ({} if models.dropped is None else {"dropped": models.dropped.rows})
         | ({"rounding": pair.rounding} if models.are_summaries or style == "json" else {})
@@ -234,7 +237,7 @@ def _compare_classes(
             "difference": pair.difference,
             "lower": pair.lower,
             "upper": pair.upper,
-            "pvalue": pair.pvalue,
+            "pvalue": PValue(pair.pvalue, pair.least_pvalue),
         }
         | ({} if models.dropped is None else {"dropped": models.dropped.rows})
         for (first, second), pair in found.items()

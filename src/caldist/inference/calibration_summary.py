@@ -29,10 +29,11 @@ from caldist.inference._logistic import (
     slope_rounding,
 )
 from caldist.inference._null import drawing_error
+from caldist.inference._rates import ROUNDED_AWAY, Rates, factors, means, rates_of, ratio_ends
 from caldist.inference._resampling import Resampler, order_statistic
 from caldist.inference._smoothers import Smoother, SmootherName, smoother_of
 
-_NAMES = {
+NAMES = {
     "intercept": "intercept (in the large)",
     "slope": "slope",
     "observed_over_expected": "observed / expected",
@@ -117,6 +118,9 @@ class CalibrationSummary(Result):
         Of each interval by itself.
     smoother
         "loess" or "lowess", which the curve behind ``ici``, ``e50``, ``e90`` and ``emax`` is.
+    rates
+        ``mean_prediction`` and ``observed_rate`` with the factor between them, which ``str`` says
+        in words. Of label 0 where that is the rare one.
     """
 
     intercept: Estimate
@@ -133,12 +137,13 @@ class CalibrationSummary(Result):
     n_positives: int | None
     confidence_level: float
     smoother: str
+    rates: Rates = field(compare=False, repr=False)
     library: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def estimates(self) -> dict[str, Estimate]:
         """The seven estimates, by name."""
-        return {name: getattr(self, name) for name in _NAMES}
+        return {name: getattr(self, name) for name in NAMES}
 
     def _lines(self) -> list[dict[str, Any]]:
         return [
@@ -151,17 +156,17 @@ class CalibrationSummary(Result):
         rows = [["", "value", level]]
         without: dict[str, list[str]] = {}
         for name, part in self.estimates.items():
-            ends = f"{_digits(part.lower)} to {_digits(part.upper)}"
-            rows.append([_NAMES[name], _digits(part.value), "–" if part.note else ends])
+            numbers = [_digits(x) for x in (part.value, part.lower, part.upper)]
+            if name == "observed_over_expected" and part.lower is not None:
+                numbers = factors(part.value, part.lower, part.upper or 0.0)
+            value, low, high = numbers
+            rows.append([NAMES[name], value, "–" if part.note else f"{low} to {high}"])
             if part.note:
-                without.setdefault(part.note, []).append(_NAMES[name])
-        size = "" if self.n_rows is None else f" in {self.n_rows:,} rows"
+                without.setdefault(part.note, []).append(NAMES[name])
+        size = "" if self.n_rows is None else f"; {self.n_rows:,} rows"
         if self.n_positives is not None:
             size += f", {self.n_positives:,} of label 1"
-        head = (
-            f"predicted {100 * self.mean_prediction:.3g}%, observed {100 * self.observed_rate:.3g}%"
-            f"{size}"
-        )
+        head = f"{self.rates}{size}"
         notes = [f"No interval of {', '.join(names)}: {why}." for why, names in without.items()]
         return "\n".join([head, *aligned(rows, left={0}), str(self.test), *notes])
 
@@ -300,8 +305,7 @@ def summary_of(
     z = -normal_quantile(risk / 2)
     counts = Counts.of(joint)
     line = counts.line()
-    mean = float((joint.mass0 + joint.mass1) @ joint.prediction) / joint.total
-    rate = float(joint.mass1.sum()) / joint.total
+    mean, rate = means(joint)
     curve = _Curve(units, smoother_of(smoother, *_support(joint), _row_number(joint, units)))
     return CalibrationSummary(
         intercept=_intercept(joint, units, counts, z),
@@ -315,6 +319,7 @@ def summary_of(
         n_positives=rows.n_positives,
         confidence_level=confidence_level,
         smoother=smoother,
+        rates=rates_of(rows, confidence_level),
         library=rows.library,
     )
 
@@ -388,14 +393,9 @@ def _slope(
 
 
 def _ratio(joint: Joint, units: Units, rate: float, mean: float, z: float) -> Estimate:
-    value = rate / mean
-    influence = units.label / rate - units.prediction[units.place] / mean
-    factor = math.exp(z * units.standard_error(influence))
-    least = rate / (mean + joint.radius)
-    most = rate / (mean - joint.radius) if mean > joint.radius else math.inf
-    if math.isinf(most):
-        return Estimate(value, None, None, "rounding may have changed the mean to 0")
-    return Estimate(value, least / factor, most * factor)
+    lower, upper = ratio_ends(joint, units, 1, z)
+    note = ROUNDED_AWAY if lower is None else ""
+    return Estimate(rate / mean, lower, upper, note)
 
 
 def _test(joint: Joint, units: Units, counts: Counts, line: tuple[float, float]) -> CoxTest:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering, refuse_one_of_a_pair, refuse_unnamed
+from caldist._util.numbers import chance, least_of, number, probability, signed
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist.data.joint import Joint
@@ -54,6 +55,9 @@ class Comparison(Result):
         The resamples that were made; 0 for the Brier score and for many rows, which are split.
     rounding
         How far rounded predictions may have moved the difference, which the ends allow for.
+    least_pvalue
+        The smallest p-value that so many resamples can give, for so many pairs; 0 without
+        resamples.
     """
 
     difference: float
@@ -66,13 +70,14 @@ class Comparison(Result):
     confidence_level: float
     n_resamples: int
     rounding: float = 0.0
+    least_pvalue: float = 0.0
     library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         text = (
             f"{self.measure} differs by {self.difference:+.4g} ({self.value_a:.4g} less "
             f"{self.value_b:.4g}), {100 * self.confidence_level:g}% confidence interval "
-            f"{self.lower:+.4g} to {self.upper:+.4g}, p = {self.pvalue:.3g}"
+            f"{self.lower:+.4g} to {self.upper:+.4g}, {chance(self.pvalue, self.least_pvalue)}"
         )
         if self.rounding == 0:
             return text
@@ -117,10 +122,11 @@ class Comparisons(Result):
         """Return an aligned table."""
         level = f"{100 * self.confidence_level:g}%"
         lines: list[tuple[str, ...]] = [("", "", self.measure, "difference", "lower", "upper", "p")]
-        lines += [(name, "", f"{value:.4f}", "", "", "", "") for name, value in self.values.items()]
+        lines += [(name, "", number(value), "", "", "", "") for name, value in self.values.items()]
         for (a, b), pair in self.pairs.items():
-            numbers = (f"{x:+.4f}" for x in (pair.difference, pair.lower, pair.upper))
-            lines.append((a, f"- {b}", "", *numbers, f"{pair.pvalue:.3g}"))
+            numbers = map(signed, (pair.difference, pair.lower, pair.upper))
+            p = probability(pair.pvalue, pair.least_pvalue)
+            lines.append((a, f"- {b}", "", *numbers, p))
         return "\n".join(
             [*aligned(lines, left={0, 1}), f"All intervals hold together with {level} confidence."]
         )
@@ -312,13 +318,13 @@ def compare_all(
     ...     "tree": demo.y_prob["decision_tree"],
     ... }
     >>> print(caldist.compare_all(demo.y_true, models, measure="brier_score"))
-                          brier_score  difference    lower    upper         p
+                          brier_score  difference     lower     upper        p
     forest                     0.0352
     boosting                   0.0334
     tree                       0.1018
-    forest    - boosting                  +0.0019  -0.0023  +0.0060     0.828
-    forest    - tree                      -0.0666  -0.0835  -0.0498  3.47e-18
-    boosting  - tree                      -0.0685  -0.0855  -0.0515  7.69e-19
+    forest    - boosting                 +0.00187  -0.00228  +0.00602    0.828
+    forest    - tree                      -0.0666   -0.0835   -0.0498  3.5e-18
+    boosting  - tree                      -0.0685   -0.0855   -0.0515  7.7e-19
     All intervals hold together with 95% confidence.
     """
     inside = [
@@ -387,6 +393,10 @@ def paired_comparisons(
     found = found or _compared(differences, measure, joints, confidence_level, made)
     names = list(models)
     return {(names[a], names[b]): replace(one, library=library) for (a, b), one in found.items()}
+
+
+def _least_pvalue(draws: int, pairs: int) -> float:
+    return min(1.0, pairs * PARTS * least_of(draws)) if draws else 0.0
 
 
 def independent_comparison(
@@ -480,6 +490,7 @@ def _compared(
             confidence_level=confidence_level,
             n_resamples=n_resamples,
             rounding=rounding,
+            least_pvalue=_least_pvalue(n_resamples, len(pairs)),
         )
     return found
 

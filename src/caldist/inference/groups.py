@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.escaping import for_line
+from caldist._util.numbers import least_of, number, probability
 from caldist._util.progress import counted
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
@@ -106,7 +107,7 @@ class GroupEvaluation(Result):
                 str(group.name),
                 *(f"{n:,}" if n is not None else "" for n in (group.n_rows, group.n_positives)),
                 *(_short(group.intervals[measure]) for measure in measures),
-                f"{group.pvalue:.3f}",
+                probability(group.pvalue, least_of(self.n_resamples)),
                 group.note,
             ]
             for group in self.groups
@@ -131,7 +132,7 @@ def _line(name: Any, group: Group) -> dict[str, Any]:
 
 
 def _short(interval: Interval) -> str:
-    return f"{interval.value:.4f} [{interval.lower:.4f}, {interval.upper:.4f}]"
+    return f"{number(interval.value)} [{number(interval.lower)}, {number(interval.upper)}]"
 
 
 @answering

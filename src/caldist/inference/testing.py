@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.numbers import chance, least_of
 from caldist._util.results import Result
 from caldist._util.warning import warn
 from caldist.data.joint import Joint
@@ -73,7 +74,8 @@ class TestResult(Result):
 
     def __str__(self) -> str:
         near = "" if self.tolerance is None else f" to within {self.tolerance:g}"
-        text = f"p = {self.pvalue:.3g} for labels at least this far from predictions that are "
+        p = chance(self.pvalue, least_of(self.n_resamples))
+        text = f"{p} for labels at least this far from predictions that are "
         text += f"calibrated{near} ({self.measure}, {self.n_resamples} draws)"
         if self.rounding == 0:
             return text

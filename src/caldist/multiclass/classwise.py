@@ -14,6 +14,7 @@ from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
 from caldist._util.escaping import for_line
+from caldist._util.numbers import number, signed
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.threads import thread_count
@@ -283,12 +284,14 @@ class ClassTable(Result):
         rows: list[tuple[str, ...]] = [head]
         for line in self.lines:
             numbers = (line.share, line.lower, line.noise, line.smooth_ce)
-            cells = ["" if x is None else f"{x:.4f}" for x in numbers]
+            cells = ["" if x is None else number(x) for x in numbers]
             rows.append(
-                (str(line.name), *cells, f"{line.mean_residual:+.4f}", f"{line.frequency:.4f}")
+                (str(line.name), *cells, signed(line.mean_residual), number(line.frequency))
             )
-        beside = "" if self.noise is None else f"; calibrated predictions show {self.noise:.4f}"
-        return "\n".join([*aligned(rows, left={0}), f"classwise distance {self.value:.4f}{beside}"])
+        beside = "" if self.noise is None else f"; calibrated predictions show {number(self.noise)}"
+        return "\n".join(
+            [*aligned(rows, left={0}), f"classwise distance {number(self.value)}{beside}"]
+        )
 
 
 @answering

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._near_misses import answering, refuse_one_of_a_pair
 from caldist._util.frames import library_of
+from caldist._util.numbers import least_of
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes, ClassRows, fail_if_swapped, sums_by
 from caldist.data.units import FLIPS
@@ -130,8 +131,12 @@ def paired_models(
     found = {}
     for a, b in pairs:
         one = paired(models[a], models[b], 1 - risk, resampler)
-        pvalue = min(1.0, len(pairs) * one.pvalue)
-        found[a, b] = replace(one, pvalue=pvalue, confidence_level=confidence_level)
+        found[a, b] = replace(
+            one,
+            pvalue=min(1.0, len(pairs) * one.pvalue),
+            least_pvalue=min(1.0, len(pairs) * one.least_pvalue),
+            confidence_level=confidence_level,
+        )
     return found
 
 
@@ -174,6 +179,7 @@ def paired(
         measure=_NAME,
         confidence_level=confidence_level,
         n_resamples=resampler.n_resamples,
+        least_pvalue=min(1.0, PARTS * least_of(resampler.n_resamples)),
         library=library,
     )
 

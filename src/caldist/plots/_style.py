@@ -67,12 +67,17 @@ def plain_axes(ax: Axes) -> None:
     ax.tick_params(width=0.7, labelsize="small")
 
 
-def unit_ticks(axis: Any, length: float = 1.0) -> None:
-    """Put ticks at the quarters from 0 to 1, or to another length; on small axes at the halves."""
+def unit_ticks(axis: Any, lower: float = 0.0, upper: float = 1.0) -> None:
+    """Put ticks at the quarters from 0 to 1, or of another range; on small axes at the halves."""
+    parts = 2 if has_few_ticks(axis) else 4
+    places = [lower + (upper - lower) * part / parts for part in range(parts + 1)]
+    axis.set_ticks(places, [f"{place:.6g}" for place in places])
+
+
+def has_few_ticks(axis: Any) -> bool:
+    """Return whether an axis is too short for more than some ticks."""
     width, height = _inches(axis.axes)
-    parts = 2 if (width if axis.axis_name == "x" else min(width, height)) < _SMALL else 4
-    places = [length * part / parts for part in range(parts + 1)]
-    axis.set_ticks(places, [f"{place:.4g}" for place in places])
+    return (width if axis.axis_name == "x" else min(width, height)) < _SMALL
 
 
 def _inches(ax: Axes) -> tuple[float, float]:
@@ -157,16 +162,6 @@ def halo_sample(ax: Axes, label: str) -> Line2D:
 
     colour = tint(ax, GREY, 0.4)
     return Line2D([], [], color=colour, linewidth=6, solid_capstyle="butt", label=label)
-
-
-def unit_square(ax: Axes, across: str, up: str, length: float = 1.0) -> None:
-    """Prepare axes for a curve from the unit interval, or its part, to itself."""
-    plain_axes(ax)
-    ax.plot([0, length], [0, length], color=GREY, linewidth=0.8, zorder=1)
-    ax.set(xlabel=across, ylabel=up, xlim=(0, length), ylim=(0, length))
-    unit_ticks(ax.xaxis, length)
-    unit_ticks(ax.yaxis, length)
-    ax.set_aspect("equal")
 
 
 def shown(name: str) -> str:

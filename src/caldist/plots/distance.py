@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.numbers import down, up
 from caldist._validate import Rng
 from caldist.data.rows import Rows
 from caldist.inference._limits import warn_if_few
@@ -199,6 +200,6 @@ def _interval(name: str, rows: Rows, level: float | None, resampler: Resampler) 
 def _write(ax: Axes, lower: float, upper: float, row: float, colour: str) -> None:
     """Write the two numbers behind a line."""
     ax.annotate(
-        f"{lower:.3f} to {upper:.3f}", (upper, row), xytext=(7, 0), textcoords="offset points",
+        f"{down(lower)} to {up(upper)}", (upper, row), xytext=(7, 0), textcoords="offset points",
         va="center", fontsize="small", color=colour, annotation_clip=False,
     )  # fmt: skip

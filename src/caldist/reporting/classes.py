@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.numbers import least_of
 from caldist.data.class_rows import Classes, ClassJoints, ClassRows, class_source
 from caldist.data.joint import Joint
 from caldist.inference._differences import PARTS
@@ -318,6 +319,7 @@ def _model(
         found.tests,
         lines,
         level,
+        least_of(found.test_resamples),
     )
     return replace(found, verdict=words)
 
@@ -490,7 +492,7 @@ def _pairs(
         resampler = replace(resampler, n_resamples=needed)
     compared = paired_models(rows, level, resampler)
     return tuple(
-        PairReport(*names, pair.difference, pair.lower, pair.upper, pair.pvalue)
+        PairReport(*names, pair.difference, pair.lower, pair.upper, pair.pvalue, pair.least_pvalue)
         for names, pair in compared.items()
     )
 
