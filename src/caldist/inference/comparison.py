@@ -204,8 +204,7 @@ def compare(
     clusters : array-like, optional
         The cluster of each row, where rows are not independent. Signs flip for whole clusters.
     method : "auto", "resampling" or "split"
-        "auto" is resampling below 100,000 rows and "split", as above, from there on. It
-        was studied from 100 rows on, and is to be trusted from 400 on.
+        "auto" is resampling below 100,000 rows and "split", as above, from there on.
     grid : "auto" or None
         Whether many rows are put on a grid to be split; None uses the rows as they are.
     rng : int, numpy.random.Generator or None
