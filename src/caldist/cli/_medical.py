@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caldist.cli._data import Models
-from caldist.cli._output import noting
+from caldist.cli._output import COUNTS, noting
 from caldist.cli._working import working
 
 NAME = "medical"
@@ -65,4 +65,4 @@ def medical_lines(models: Models) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _described(line: dict[str, Any]) -> str:
-    return " / ".join(str(value) for key, value in line.items() if key != "rows")
+    return " / ".join(str(value) for key, value in line.items() if key not in COUNTS)

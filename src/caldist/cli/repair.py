@@ -74,7 +74,7 @@ def repair(
         raise ValueError(message)
     from caldist.repairing import repair as fit  # not needed to refuse
 
-    notes: list[str] = []
+    notes = list(models.notes)
     with noting(notes), working("repairing"):
         found = fit(
             cast("Any", next(iter(models.rows.values()))),  # checked already

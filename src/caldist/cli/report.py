@@ -27,7 +27,9 @@ _SUFFIXES = (".html", ".json", ".md")
 @_options.confidence
 @_options.resampling
 @_options.out(
-    default="report.html", show_default=True, help="The file to write: .html, .json or .md."
+    default="report.html",
+    show_default=True,
+    help="The file to write: .html, .json or .md; - for HTML on standard output.",
 )
 def report(*, data: Data, confidence_level: float, resamples: int, seed: int, out: str) -> None:
     """Write a report: a verdict in words, figures, intervals, tests and sub-groups.
@@ -37,9 +39,11 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
     """
     from caldist._util.optional import require
 
-    _options.check_out(out, _SUFFIXES)
+    to_stdout = out == "-"
+    if not to_stdout:
+        _options.check_out(out, _SUFFIXES)
     path = Path(out)
-    if path.suffix == ".html":  # said now, not after the work
+    if to_stdout or path.suffix == ".html":  # said now, not after the work
         require("jinja2", extra="report")
         require("matplotlib", extra="report")
     models = data.read()
@@ -53,14 +57,18 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
         rng=seed,
         progress=sys.stderr.isatty(),
     )
+    said = "\n\n".join([str(found), *models.notes])
+    if to_stdout:
+        click.echo(found.to_html().encode(), nl=False)
+        say(said, err=True)
+        return
     if path.suffix == ".html":
         found.to_html(path)
     elif path.suffix == ".json":
         found.to_json(path)
     else:
         found.to_markdown(path)
-    said = "".join(f"{note}\n\n" for note in getattr(models, "notes", ()))
-    say(f"{found}\n\n{said}written to {out}")
+    say(f"{said}\n\nwritten to {out}")
 
 
 def _named(models: Models | ClassModels) -> Mapping[str, Rows | ClassRows]:

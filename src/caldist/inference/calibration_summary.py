@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.types import Vector
@@ -169,6 +170,7 @@ def _digits(number: float | None) -> str:
     return "–" if number is None else f"{number:.3g}"
 
 
+@answering
 def calibration_summary(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -210,11 +212,11 @@ def calibration_summary(
     whatever the true curve is and respects weights and clusters; R's come from the model or the
     profile of its likelihood, which suppose that the line is true. That of O/E is made on the log
     scale, predictions random too. Those of ICI, E50, E90 and Emax speak of the smoother's curve of
-    the population at these predictions. The curve's error is a random curve with a covariance that
-    is known, drawn ``n_resamples`` times: the lower end of the ICI takes off its quantile, the
-    upper end adds the error of one mean; the others come from a band that holds for the whole curve
-    at once. They hold at perfect calibration too, where those of a bootstrap do not, since noise
-    alone makes an ICI above 0.
+    the population at these predictions, cut to [0, 1] where it leaves it. The curve's error is a
+    random curve with a covariance that is known, drawn ``n_resamples`` times: the lower end of the
+    ICI takes off its quantile, the upper end adds the error of one mean; the others come from a
+    band that holds for the whole curve at once. They hold at perfect calibration too, where those
+    of a bootstrap do not, since noise alone makes an ICI above 0.
 
     **The test** is the likelihood ratio for independent rows of equal weight, as in R; otherwise
     the score test, whose covariance respects weights and clusters.
@@ -432,12 +434,15 @@ class _Curve:
         points, at = _points(x, share)
         basis = self.smoother.curve(np.eye(coefficient.size), points)
         noise = self._noise(risk, resampler, basis, at)
-        here = np.abs(basis @ coefficient)
-        lower = _summaries(np.maximum(0.0, here - noise.band), at, n_rows)
-        upper = _summaries(here + noise.band, at, n_rows)
-        signs = np.sign(basis @ coefficient) * at
-        lower[0] = max(0.0, values[0] - noise.mean)
-        upper[0] = values[0] + noise.error(signs @ basis)
+        here = basis @ coefficient
+        # Frequencies are at least 0 and at most 1: the whole band is cut, and so is the curve.
+        below, above = (np.clip(here + way * noise.band, -points, 1 - points) for way in (-1, 1))
+        lower = _summaries(np.maximum(np.maximum(below, -above), 0.0), at, n_rows)
+        upper = _summaries(np.maximum(-below, above), at, n_rows)
+        cut_off = float(at @ np.abs(here - np.clip(here, -points, 1 - points)))
+        lower[0] = max(0.0, values[0] - cut_off - noise.mean)
+        most = float(share @ np.maximum(x, 1 - x))
+        upper[0] = min(most, values[0] + noise.error((np.sign(here) * at) @ basis))
         return {
             name: Estimate(value, float(min(low, value)), float(max(high, value)))
             for name, value, low, high in zip(_CURVE, values, lower, upper, strict=True)

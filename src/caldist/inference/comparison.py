@@ -11,6 +11,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering, refuse_one_of_a_pair, refuse_unnamed
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist.data.joint import Joint
@@ -125,6 +126,7 @@ class Comparisons(Result):
         )
 
 
+@answering
 def compare(
     y_true: ArrayLike | Joint,
     y_prob_a: ArrayLike | Joint | None = None,
@@ -196,7 +198,8 @@ def compare(
     clusters : array-like, optional
         The cluster of each row, where rows are not independent. Signs flip for whole clusters.
     method : "auto", "resampling" or "split"
-        "auto" is resampling below 100,000 rows and "split", as above, from there on.
+        "auto" is resampling below 100,000 rows and "split", as above, from there on. It
+        was studied from 100 rows on, and is to be trusted from 400 on.
     grid : "auto" or None
         Whether many rows are put on a grid to be split; None uses the rows as they are.
     rng : int, numpy.random.Generator or None
@@ -230,6 +233,7 @@ def compare(
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
         pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters, pos_label)
         return independent_comparison(pair, chosen, confidence_level, resampler, method, grid)
+    refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.compare_all(y_true, models)")
     called = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     rows = paired_rows(
         y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
@@ -240,6 +244,7 @@ def compare(
     )["a", "b"]
 
 
+@answering
 def compare_all(
     y_true: ArrayLike,
     y_prob: Mapping[str, ArrayLike] | None = None,
@@ -327,11 +332,7 @@ def compare_all(
         )
         raise TypeError(message)
     if not isinstance(y_prob, Mapping):
-        message = (
-            f"y_prob is of type {type(y_prob).__name__}; pass a dict from the name of each model "
-            "to its predictions."
-        )
-        raise TypeError(message)
+        refuse_unnamed(y_prob)
     chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     _check_method(method, grid)
@@ -361,13 +362,13 @@ def paired_comparisons(
 ) -> dict[tuple[str, str], Comparison]:
     """Compare all pairs of models on the same rows, in one statement for all of them."""
     paired = PairedRows(list(models.values()))
-    joints = [model.joint for model in models.values()]
     made = 0
     differences: Differences
     found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, paired)
     elif _splits(method, paired.label.size):
+        joints = [model.joint for model in models.values()]
         if grid is not None and all(joint.prediction.size >= MANY for joint in joints):
             cells = [model.coarse.joint for model in models.values()]
             differences = PairedSplits(paired, measure, resampler, cells)
@@ -381,7 +382,8 @@ def paired_comparisons(
         # Too few are refused before they are made.
         _refuse_few(made, confidence_level, len(models))
         differences = PairedNorms(paired, measure, resampler)
-    warn_if_few(paired.models[0].units, stacklevel=4)  # now, as the order of rows is known
+    warn_if_few(paired.models[0].units)  # now, as the order of rows is known
+    joints = [model.joint for model in models.values()]
     found = found or _compared(differences, measure, joints, confidence_level, made)
     names = list(models)
     return {(names[a], names[b]): replace(one, library=library) for (a, b), one in found.items()}
@@ -397,7 +399,7 @@ def independent_comparison(
 ) -> Comparison:
     """Compare two samples that are independent of each other."""
     for rows in pair:
-        warn_if_few(rows.units, stacklevel=4)
+        warn_if_few(rows.units)
     units, joints = [rows.units for rows in pair], [rows.joint for rows in pair]
     made = 0
     differences: Differences

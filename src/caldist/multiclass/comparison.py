@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering, refuse_one_of_a_pair
 from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes, ClassRows, fail_if_swapped, sums_by
@@ -30,10 +31,11 @@ from caldist.multiclass.intervals import warn_if_few
 _NAME = "classwise_smooth_ce"
 
 
+@answering
 def compare(
     y_true: ArrayLike,
-    y_prob_a: ArrayLike,
-    y_prob_b: ArrayLike,
+    y_prob_a: ArrayLike | None = None,
+    y_prob_b: ArrayLike | None = None,
     *,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
@@ -92,6 +94,7 @@ def compare(
     """
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
+    refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.report(y_true, models)", matrices=True)
     models = []
     both = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     for name, matrix in both.items():

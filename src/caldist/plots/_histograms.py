@@ -49,10 +49,10 @@ def draw(
     middle, half = top - height / 2, 0.46 * height
     highest = max(float(above.max()), float(below.max()))
     edges = np.linspace(0, largest, above.size + 1)
-    for mass, side, alpha in ((above, 1, 0.8), (below, -1, 0.35)):
+    for mass, side, share in ((above, 1, 0.8), (below, -1, 0.35)):
         ax.stairs(
             middle + side * half * mass / highest, edges, baseline=middle, fill=True,
-            color=look["color"], alpha=alpha, linewidth=0, zorder=2,
+            color=_style.tint(ax, look["color"], share), linewidth=0, zorder=2,
         )  # fmt: skip
     ax.plot([0, side_length], [middle, middle], color=look["color"], linewidth=0.5)
     ax.set_ylim(bottom=top - height)

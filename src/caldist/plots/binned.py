@@ -165,15 +165,15 @@ def _bars(ax: Axes, model: BinnedCurve, colour: str) -> dict[str, Any]:
     width = model.bin_upper - model.bin_lower
     middle = model.bin_lower + width / 2
     ax.bar(
-        middle, model.prob_true, width, color=colour, alpha=0.22, edgecolor="white", linewidth=0.6,
-        zorder=0,
+        middle, model.prob_true, width, color=_style.tint(ax, colour, 0.22),
+        edgecolor=_style.tint(ax, colour, 0.0), linewidth=0.6, zorder=0,
     )  # fmt: skip
     gap = ax.bar(
         middle, model.prob_pred - model.prob_true, width, bottom=model.prob_true, fill=False,
-        edgecolor=_style.RUST, hatch="////", linewidth=0.0, alpha=0.5, zorder=1,
+        edgecolor=_style.tint(ax, _style.RUST, 0.5), hatch="////", linewidth=0.0, zorder=1,
         label="gap to the mean prediction",
     )  # fmt: skip
-    if model.count.size <= 20:  # numbers of more would run into each other
+    if model.count.size <= 20 and not _style.is_narrow(ax):  # more would run into each other
         for at, count in zip(middle, model.count, strict=True):
             ax.annotate(
                 f"{count:,}", (at, 1.0), xytext=(0, 2), textcoords="offset points", ha="center",

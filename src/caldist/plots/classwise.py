@@ -187,8 +187,8 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
         blank = np.full(row.size, np.nan)
         self.lines_ += ax.plot(
             np.column_stack((np.zeros(row.size), share, blank)).ravel(), np.repeat(row, 3),
-            color=_style.DARK, linewidth=_THICK, solid_capstyle="butt", alpha=0.85, zorder=2,
-            label=_style.mark(model.name),
+            color=_style.tint(ax, _style.DARK, 0.85), linewidth=_THICK, solid_capstyle="butt",
+            zorder=2, label=_style.mark(model.name),
         )  # fmt: skip
         others: dict[str, Any] = {}
         proved = np.nan_to_num(lower) > 0

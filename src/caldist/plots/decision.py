@@ -142,9 +142,14 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
         for at, model in enumerate(self.models, start=before):
             look = _style.model_style(at)
             ax.fill_between(
-                model.threshold, model.lower, model.upper, color=look["color"], alpha=0.14,
-                linewidth=0, zorder=0,
+                model.threshold, model.lower, model.upper, zorder=0, linewidth=0,
+                color=_style.tint(ax, look["color"], 0.14),
             )  # fmt: skip
+            for edge in (model.lower, model.upper):  # seen where bands of models overlap
+                ax.plot(
+                    model.threshold, edge, color=_style.tint(ax, look["color"], 0.5),
+                    linestyle=look["linestyle"], linewidth=0.5, zorder=0.5,
+                )  # fmt: skip
             every = max(1, model.threshold.size // 10)
             self.lines_ += ax.plot(
                 model.threshold, model.model, label=_style.mark(model.name), zorder=3,

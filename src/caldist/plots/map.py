@@ -177,6 +177,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         y_prob: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         name: str | None = None,
         ax: Axes | None = None,
     ) -> Self:
@@ -190,6 +191,8 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             The rows, for histograms and reliability; without them the map alone is drawn.
         y_prob : array-like in [0, 1], optional
         sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
         name : str, optional
             The model's name in the figure.
         ax : matplotlib axes, optional
@@ -197,7 +200,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         if not isinstance(found, Repair):
             message = f"found is of type {type(found).__name__}; it must be a Repair."
             raise TypeError(message)
-        key, rows = _one(y_true, y_prob, sample_weight, name)
+        key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
         library = None if rows is None else rows.library
         return cls([repair_curve(key, found, rows)], library=library).plot(ax=ax)
 
@@ -209,6 +212,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         y_prob: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         name: str | None = None,
         ax: Axes | None = None,
     ) -> Self:
@@ -217,13 +221,13 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         Parameters
         ----------
         table : CalibrationMap
-        y_true, y_prob, sample_weight, name, ax
+        y_true, y_prob, sample_weight, pos_label, name, ax
             As for :meth:`from_repair`.
         """
         if not isinstance(table, CalibrationMap):
             message = f"table is of type {type(table).__name__}; it must be a CalibrationMap."
             raise TypeError(message)
-        key, rows = _one(y_true, y_prob, sample_weight, name)
+        key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
         library = None if rows is None else rows.library
         return cls([map_curve(key, table, rows)], library=library).plot(ax=ax)
 
@@ -280,16 +284,28 @@ def _given(values: Vector | None) -> tuple[Vector, ...]:
 
 
 def _one(
-    y_true: Any, y_prob: Any, sample_weight: ArrayLike | None, name: str | None
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: ArrayLike | None,
+    pos_label: object,
+    name: str | None,
 ) -> tuple[str, Rows | None]:
     """Return the name and the rows of one model, where there are any."""
     if y_true is not None:
-        found = models_of(y_true, y_prob, sample_weight=sample_weight, name=name, default="map")
+        found = models_of(
+            y_true,
+            y_prob,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            name=name,
+            default="map",
+        )
         if len(found) > 1:
             message = f"rows of {len(found)} models are given; a map is of one."
             raise ValueError(message)
         return next(iter(found.items()))
-    for argument, value in (("y_prob", y_prob), ("sample_weight", sample_weight)):
+    given = {"y_prob": y_prob, "sample_weight": sample_weight, "pos_label": pos_label}
+    for argument, value in given.items():
         if value is not None:
             message = f"{argument} is given without y_true: pass both, or none."
             raise ValueError(message)

@@ -114,13 +114,14 @@ class ReliabilityDrawing(Display[ReliabilityCurve]):
             if alone:
                 others["band"] = ax.fill_between(
                     model.prediction, model.band_lower, model.band_upper, linewidth=0, zorder=1,
-                    color=look["color"], alpha=0.16, label=f"{_percent(model)} band if calibrated",
+                    color=_style.tint(ax, look["color"], 0.16),
+                    label=f"{_percent(model)} band if calibrated",
                 )  # fmt: skip
             else:
                 y = model.frequency
                 outside = (y < model.band_lower - _ROUNDING) | (y > model.band_upper + _ROUNDING)
                 _style.halo(ax, model.prediction, y, outside, at)
-                others["outside"] = _style.halo_sample(f"outside its {_percent(model)} band")
+                others["outside"] = _style.halo_sample(ax, f"outside its {_percent(model)} band")
         x, y = model.prediction, model.frequency
         fit = (model.isotonic_prediction, model.isotonic_frequency)
         if curve != "smooth" and fit[0] is not None and fit[1] is not None:

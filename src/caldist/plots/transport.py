@@ -167,7 +167,8 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
                 label=label if named else "_", **look,
             )  # fmt: skip
             if alone:
-                ax.fill_between(x, x, y, color=look["color"], alpha=0.14, linewidth=0, zorder=1)
+                shade = _style.tint(ax, look["color"], 0.14)
+                ax.fill_between(x, x, y, color=shade, linewidth=0, zorder=0.5)
             if named:
                 self.lines_.append(line)
             if part >= 0:

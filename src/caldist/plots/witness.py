@@ -265,13 +265,13 @@ def _fill(ax: Axes, model: WitnessCurve) -> dict[str, Any]:
             if region.too_high == too_high:
                 low, high = _visible(region)
                 ax.axvspan(
-                    low, high, facecolor=colour, alpha=0.10, linewidth=0,
+                    low, high, facecolor=_style.tint(ax, colour, 0.10), linewidth=0,
                     ymin=_MIDDLE + _HALF + 0.06, zorder=0,
                 )  # fmt: skip
                 x = np.union1d(grid[(low < grid) & (high > grid)], (low, high))
                 others[words] = ax.fill_between(
-                    x, 0, np.interp(x, grid, residual), facecolor=colour, hatch=hatch,
-                    edgecolor="white", linewidth=0, alpha=0.75, label=words, zorder=2,
+                    x, 0, np.interp(x, grid, residual), hatch=hatch, edgecolor="white",
+                    facecolor=_style.tint(ax, colour, 0.75), linewidth=0, label=words, zorder=2,
                 )  # fmt: skip
     if not model.regions:
         (empty,) = ax.plot([], [], linestyle="none", label="no region stands out from chance")
@@ -285,7 +285,7 @@ def _shade(ax: Axes, at: int, model: WitnessCurve) -> dict[str, Any]:
         low, high = _visible(region)
         _style.halo(ax, GRID, model.residual, (low <= GRID) & (high >= GRID), at)
     sure = f"{100 * model.confidence_level:.4g}% sure"
-    return {"sure": _style.halo_sample(f"not by chance ({sure})")} if model.regions else {}
+    return {"sure": _style.halo_sample(ax, f"not by chance ({sure})")} if model.regions else {}
 
 
 def _visible(region: Region) -> tuple[float, float]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from caldist.measures.registry import find
+
 if TYPE_CHECKING:
     from caldist.repairing.repair import Repair
 
@@ -66,16 +68,17 @@ def _proved(found: Repair) -> str:
 
 def _losses(found: Repair) -> list[str]:
     lines = []
-    called = {"brier_score": "Brier score", "log_loss": "Log loss"}
     how = "if the map was made from other rows" if found.method == "given" else "cross-validated"
     for name, change in found.loss.items():
+        called = find(name).facts.called
+        called = called[0].upper() + called[1:]
         assert found.confidence_level is not None  # noqa: S101 -- a statement has one
         level = f"{100 * found.confidence_level:g}% interval"
         if math.isinf(change.change):
-            lines.append(f"{called[name]} {change.before:.4f} -> {change.after:.4f} ({how}).")
+            lines.append(f"{called} {change.before:.4f} -> {change.after:.4f} ({how}).")
             continue
         lines.append(
-            f"{called[name]} {change.before:.4f} -> {change.after:.4f} (change "
+            f"{called} {change.before:.4f} -> {change.after:.4f} (change "
             f"{change.change:+.4f}, {level} {change.lower:+.4f} to {change.upper:+.4f}, {how})."
         )
     changes = found.loss.values() if found.method != "identity" else ()

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._version import __version__
 from caldist.data.class_rows import Classes
+from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of, refuse_beside_joint
 from caldist.inference._differences import PARTS
@@ -52,6 +54,7 @@ _MOST_RESAMPLES = 20_000  # for the comparison of many models
 _FEW = 20  # different predictions that are worth a note
 
 
+@answering
 def report(
     y_true: ArrayLike | Joint | Mapping[str, Any] | Sequence[Joint],
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
@@ -165,6 +168,9 @@ def report(
         notes += _like_classes(models)
         options |= {"confidence_level": level, "progress": resampler.progress}
         groups = tuple(_groups(models, by, options))
+    for name, rows in models.items():  # now, as they are sorted
+        called = f"{name}: " if len(models) > 1 else ""
+        notes += [called + doubt for doubt in doubts_of(rows)]
     return Report(
         models=found,
         pairs=pairs,

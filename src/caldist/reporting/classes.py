@@ -333,12 +333,12 @@ def _of_rows(
     notes: list[str],
 ) -> ClassModelReport:
     checked: Any = rows  # which the public types do not speak of
-    interval = confidence_interval(checked, None, confidence_level=level, rng=seed)  # type: ignore[arg-type]
+    interval = confidence_interval(checked, confidence_level=level, rng=seed)
     two = rows.n_classes == 2
     value = interval.value if two else table.value
     lower, upper = value, None
     if rows.n_rows * rows.n_classes <= _BRACKET:
-        sample = distance_bracket(checked, None, rng=seed)  # type: ignore[arg-type]
+        sample = distance_bracket(checked, rng=seed)
         lower, upper = sample.lower, sample.upper
     else:
         notes.append(
@@ -354,7 +354,6 @@ def _of_rows(
     draws = _draws(name, rows, resampler, notes)
     tested = calibration_test(
         checked,
-        None,  # type: ignore[arg-type]
         n_resamples=draws,
         rng=seed,
         progress=resampler.progress,

@@ -9,8 +9,7 @@ from caldist._util.escaping import for_line, for_terminal
 from caldist._util.escaping import for_markdown as escaped
 from caldist._util.text_tables import aligned
 from caldist._util.text_tables import markdown as table
-from caldist.measures.brier_score import brier_score
-from caldist.measures.log_loss import log_loss
+from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.reporting.class_verdict import BLIND, CONFIDENCE, DIGITS, readable
 from caldist.reporting.model import (
@@ -32,7 +31,6 @@ Tested = TypeVar("Tested", PairReport, GroupReport)
 
 ROWS_OF_A_PAGE = 500  # of a table in HTML or Markdown
 _ROWS_PRINTED = 40
-_SHOWN = (smooth_ce, brier_score)  # beside the distance, in the table of all models
 REPAIRS = "What a repair would do"
 CLASS_TWIN = "CWs, half the sum of smCE over classes"
 CLASS_LIMITS = "lower limits hold with {} confidence for all of them"
@@ -291,7 +289,8 @@ def rows_in_words(data: DataReport) -> str:
 def _summary(report: Report) -> Table:
     level = percent(report.confidence_level)
     rows = [["model", "at least", "at most", f"population, {level}"]]
-    rows[0] += [*(measure.symbol for measure in _SHOWN), "p-value"]
+    shown = shown_in("report table")
+    rows[0] += [*(measure.symbol for measure in shown), "p-value"]
     for model in report.models:
         value = {measure.name: measure.value for measure in model.measures}
         rows.append(
@@ -300,7 +299,7 @@ def _summary(report: Report) -> Table:
                 down(model.lower),
                 up(model.upper),
                 f"{down(model.population_lower)} to {up(model.population_upper)}",
-                *(number(value.get(measure.name)) for measure in _SHOWN),
+                *(number(value.get(measure.name)) for measure in shown),
                 probability(model.pvalue),
             ]
         )
@@ -309,7 +308,9 @@ def _summary(report: Report) -> Table:
 
 def _repairs(models: Sequence[ModelReport], level: str) -> Table:
     """Return what repairs would do, a line for each model; nothing where that is not known."""
-    rows = [["model", "repair", f"smCE before, {level}", "smCE after", "Brier score", "log loss"]]
+    shown = shown_in("repair")
+    rows = [["model", "repair", f"smCE before, {level}", "smCE after"]]
+    rows[0] += [measure.facts.called for measure in shown]
     for model in models:
         found = model.repair
         if found is None:
@@ -323,7 +324,7 @@ def _repairs(models: Sequence[ModelReport], level: str) -> Table:
                 found.method,
                 "—" if smooth is None else f"at least {down(smooth.before_lower)}",
                 "—" if smooth is None else f"at most {up(smooth.after_upper)}",
-                *(change(losses.get(measure.name)) for measure in (brier_score, log_loss)),
+                *(change(losses.get(measure.name)) for measure in shown),
             ]
         )
     return rows if len(rows) > 1 else []
