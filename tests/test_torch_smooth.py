@@ -238,16 +238,20 @@ def test_a_tolerance_is_used_where_it_pays():
     assert torch.equal(gradient(rough, p), gradient(exact, p))
 
 
-def test_rows_at_the_far_sides_of_their_cells_get_more_cells(monkeypatch):
-    """The first number of cells supposes rows all over the cells; these lie at their ends."""
+def test_rows_at_the_far_sides_of_their_cells_cost_half_the_tolerance(monkeypatch):
+    """No row is further from the centre than these."""
     v = torch.zeros(4000, dtype=torch.float64)
     residual = torch.full_like(v, 1 / 4000)
+    tol = 0.002
+    assert _smooth_cells._round_up(1.02 / tol) == 512
+    cells = _smooth_cells.in_cells(v, residual, tol)
+    assert len(cells.sums) == 256
+    assert cells.cost == pytest.approx(1 / 512)
     monkeypatch.setattr(_smooth_cells, "MERGED", (256,))  # which here would cost too much
-    cells = _smooth_cells.in_cells(v, residual, 2e-3)
-    assert _smooth_cells._round_up(1.02 / 2e-3) == 512
-    # At 512 cells rows are 1/1024 away from their centre, more than a quarter of 2e-3.
-    assert len(cells.sums) == 1024
-    assert cells.cost == pytest.approx(1 / 2048)
+    cells = _smooth_cells.in_cells(v, residual, tol)
+    assert len(cells.sums) == 512
+    assert cells.cost == pytest.approx(1 / 1024)
+    assert cells.cost <= tol / 2
 
 
 def test_the_cost_of_wide_cells_is_that_of_transport():

@@ -34,9 +34,6 @@ from caldist._util.types import Vector
 # Rows of equal predictions would wait for each other on a GPU if all added to one number.
 COPIES = {"cuda": 16}
 
-# The share of the tolerance for the way to fine cells. More of them cost little.
-FINE = 0.25
-
 
 # Fine cells in a wide one, the most first.
 MERGED = (256, 128, 64, 32, 16, 8, 4, 2)
@@ -66,17 +63,15 @@ class Cells:
 def in_cells(v: Tensor, residual: Tensor, tol: float) -> Cells | None:
     """Return as few cells as ``tol`` allows; None if fine ones would be more than half the rows."""
     size = residual.abs()
-    # Rows lie a quarter of a cell from its centre in the mean, half of one at most.
-    count = _round_up(1.02 * float(size.sum()) / (4 * FINE * tol))
-    while 2 * count <= v.numel():
-        place = v * count
-        cell = place.long().clamp_(max=count - 1)
-        away = place.sub_(cell).sub_(0.5).abs_()
-        cost = float(size @ away) / count
-        if cost <= FINE * tol:
-            return _widened(v, residual, cell, _sums(cell, residual, count), cost, tol)
-        count *= 2
-    return None
+    # Rows lie a quarter of a cell from its centre in the mean and half of one at most, so that this
+    # costs a quarter of the tolerance as a rule, and never more than half of it.
+    count = _round_up(1.02 * float(size.sum()) / tol)
+    if 2 * count > v.numel():
+        return None
+    place = v * count
+    cell = place.long().clamp_(max=count - 1)
+    cost = float(size @ place.sub_(cell).sub_(0.5).abs_()) / count
+    return _widened(v, residual, cell, _sums(cell, residual, count), cost, tol)
 
 
 def _round_up(count: float) -> int:
