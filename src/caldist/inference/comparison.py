@@ -372,7 +372,7 @@ def paired_comparisons(
     found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, paired)
-    elif _splits(method, paired.label.size):
+    elif is_split(method, paired.label.size):
         joints = [model.joint for model in models.values()]
         if grid is not None and all(joint.prediction.size >= MANY for joint in joints):
             cells = [model.coarse.joint for model in models.values()]
@@ -415,7 +415,7 @@ def independent_comparison(
     found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, units)
-    elif _splits(method, min(part.n_rows for part in units)):
+    elif is_split(method, min(part.n_rows for part in units)):
         coarse = [rows if grid is None else on_grid(rows) or rows for rows in pair]
         if any(rows is not other for rows, other in zip(pair, coarse, strict=True)):
             differences = IndependentSplits([rows.units for rows in coarse], measure, resampler)
@@ -438,7 +438,7 @@ def _check_method(method: object, grid: object) -> None:
     check_grid(grid)
 
 
-def _splits(method: Method, rows: int) -> bool:
+def is_split(method: Method, rows: int) -> bool:
     """Return whether rows are split, instead of drawing signs."""
     return method == "split" or (method == "auto" and rows >= MANY)
 

@@ -22,11 +22,12 @@ from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of, refuse_beside_joint
 from caldist.inference._differences import PARTS
+from caldist.inference._grid import on_grid
 from caldist.inference._limits import few_in_words
 from caldist.inference._rates import means, rates_of
 from caldist.inference._resampling import Resampler
 from caldist.inference.bracket import population_bracket
-from caldist.inference.comparison import paired_comparisons
+from caldist.inference.comparison import is_split, paired_comparisons
 from caldist.inference.intervals import interval_of
 from caldist.inference.regions import miscalibrated_regions
 from caldist.inference.testing import calibration_test
@@ -197,6 +198,7 @@ def report(
     for name, rows in models.items():  # now, as they are sorted
         called = f"{name}: " if len(models) > 1 else ""
         notes += [called + doubt for doubt in doubts_of(rows)]
+    shown = {name: on_grid(rows) or rows for name, rows in models.items()}  # no eye sees a cell
     return Report(
         models=found,
         pairs=pairs,
@@ -207,7 +209,7 @@ def report(
         seed=seed,
         versions=_versions(),
         monitor=watched,
-        figures=figures(models, found, repairs, level, resampler, drawn),
+        figures=figures(shown, found, repairs, level, resampler, drawn),
         library=first.library,
     )
 
@@ -291,13 +293,15 @@ def _pairs(
     count = math.comb(len(models), 2)
     if not count:
         return ()
-    if next(iter(models.values())).is_summary:
+    first = next(iter(models.values()))
+    if first.is_summary:
         notes.append(
             "The models are not compared: summaries do not say whether they share rows. "
             "caldist.compare(joint_a, joint_b) compares samples that are independent of each other."
         )
         return ()
-    needed = math.ceil(PARTS * count / (1 - level))
+    split = is_split("auto", first.label.size)  # which needs no resamples
+    needed = 0 if split else math.ceil(PARTS * count / (1 - level))
     if needed > max(_MOST_RESAMPLES, resampler.n_resamples):
         notes.append(
             f"The {count:,} pairs of models are not compared: one confidence for all of them would "
