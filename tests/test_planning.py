@@ -64,6 +64,7 @@ def test_known_values():
             2 * math.sqrt(2 * math.log(40) / 5000)
         )
     found = sample_size(measure="brier_score", width=0.1)
+    assert int(found) == len(range(found)) == found.practical
     assert found.proved == math.ceil(2 * math.log(40) / 0.01) == proved("brier_score", 0.1)
 
 

@@ -114,6 +114,10 @@ class SampleSize(Result):
     confidence_level: float
     law: str
 
+    def __index__(self) -> int:
+        """Return the practical number, for ``int`` and ``range``."""
+        return self.practical
+
     def __str__(self) -> str:
         level = f"{100 * self.confidence_level:g}%"
         return (
