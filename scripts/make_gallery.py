@@ -113,6 +113,19 @@ def reliability_models(label: Labels, predictions: Models) -> Any:
     return ReliabilityDisplay.from_predictions(label, {name: predictions[name] for name in names})
 
 
+def reliability_rare(label: Labels, predictions: Models) -> Any:  # noqa: ARG001 -- data of its own
+    """Reliability: rare events. Log odds tell risks of 1 in 10,000 and 1 in 100 apart.
+
+    The legend has the mean prediction, the frequency, and the factor between them. Without
+    `scale="logit"` the axes end at a round number that hardly any prediction exceeds. Witness,
+    transport, map, bins and decision curve have the same scales.
+    """
+    rng = np.random.default_rng(0)
+    risk = 1 / (1 + np.exp(-rng.normal(-7, 1, 20_000)))
+    event = rng.random(20_000) < 2 * risk
+    return ReliabilityDisplay.from_predictions(event, risk, scale="logit", name="risk score")
+
+
 def binned(label: Labels, predictions: Models) -> Any:
     """Reliability in bins: one model. The classic diagram, with gaps and the rows of each bin.
 
@@ -296,9 +309,9 @@ def panels(label: Labels, predictions: Models) -> Any:
 
 
 FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
-    reliability, reliability_models, binned, witness, witness_calibrated, witness_models, distance,
-    transport_map, transport_coupling, repair_map, repair_maps, cumulative, cumulative_models,
-    decision, monitor, classwise, class_curves, triangle, panels,
+    reliability, reliability_models, reliability_rare, binned, witness, witness_calibrated,
+    witness_models, distance, transport_map, transport_coupling, repair_map, repair_maps,
+    cumulative, cumulative_models, decision, monitor, classwise, class_curves, triangle, panels,
 )  # fmt: skip
 
 

@@ -130,7 +130,10 @@ class Setting:
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
-        Setting("standard", "2,000 rows and 500 held out, 60 epochs", refit=True),
+        Setting(
+            "standard", "2,000 rows and 500 held out, of data sets 44% and 11%; 60 epochs",
+            refit=True,
+        ),
         Setting("long training", "300 epochs", epochs=300),
         Setting(
             "label noise", "a fifth of all labels flipped, those of the test too",
@@ -141,7 +144,7 @@ SETTINGS: dict[str, Setting] = {
             train_noise=NOISE,
         ),
         Setting(
-            "few rows", "200 rows and 50 held out, 150 epochs",
+            "few rows", "200 rows and 50 held out, of data sets 10% and 2.5%; 150 epochs",
             rows=(200, 50), scarce=(0.1, 0.025), epochs=150, refit=True,
         ),
         Setting(

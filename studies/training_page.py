@@ -58,20 +58,20 @@ questions from here, and the answers from your own rows.
   `smooth_ce_loss`, λ = 0.3, 1 or 3; *label smoothing* is 0.05 or 0.2; *weight decay* is decoupled,
   at a rate of 1, 3 or 10; *decay and penalty* has such a decay and the smooth penalty with λ = 0.3
   or 1; *held-out penalty* adds 30 `kernel_ce_loss` of the rows held out, in every step. Ten times
-  the largest λ leaves constant predictions.
+  the largest λ leaves constant predictions. The decay of 0.01 that is usual would shrink weights by
+  a hundredth over the steps of the standard setting.
 - Laws are judged on {plan.test_rows:,} rows by their true probabilities, so that no chance of
   labels is left; data sets on the rows that are left over, where smCE has a part of about 0.4/√n
-  that is chance, the same for all ways. For the log loss predictions are kept {certain:g} away from
-  0 and 1.
+  that is chance. For the log loss predictions are kept {certain:g} away from 0 and 1.
 - A change is the mean over tasks, ± half of its 95% interval over seeds (Student's t). "4:1" means:
   better in four tasks and worse in one, each by an interval that excludes 0. Where nothing differs
   one in twenty does.
 - The sentences above were written after a run on other rows, of seed 1. The numbers are those of
   seed {plan.seed}; a sentence that they do not bear out would say so.
-- Run again: `{command}`, which takes a GPU where PyTorch sees one, and `--device cpu` to do
-  without. With `--jobs 15` it took two minutes on a machine with an H200 and 16 cores; without a
-  GPU it takes about three hours of one core, by what shorter runs took. Rows, first weights and
-  batches are the same everywhere, rounding is not.
+- Run again: `{command}`, which takes a GPU where PyTorch sees one, and
+  `--device cpu` to do without. With `--jobs 15` it took two minutes on a machine with an H200 and
+  16 cores; without a GPU it takes about three hours of one core, by what shorter runs took. Rows,
+  first weights and batches are the same everywhere, rounding is not.
 - Computed on: {device}.
 
 """

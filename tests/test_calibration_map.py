@@ -355,3 +355,18 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["map.json"]
     with pytest.raises(FileNotFoundError, match="is not a folder"):
         wiggly().save(tmp_path / "none" / "map.json")
+
+
+def test_what_is_no_file_is_said(tmp_path, monkeypatch):
+    with pytest.raises(IsADirectoryError, match="is a folder, not a saved map: name a file in it"):
+        CalibrationMap.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="away"):
+        CalibrationMap.load(tmp_path / "away.json")
+
+    def refuse(*_, **__):
+        raise PermissionError
+
+    wiggly().save(tmp_path / "map.json")
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(PermissionError, match=r"map\.json. may not be read: change"):
+        CalibrationMap.load(tmp_path / "map.json")

@@ -422,7 +422,7 @@ def test_what_it_looks_like():
     y, p = sample(500)
     found = calibration_summary(y, p, **QUICK)
     text = str(found)
-    assert text.startswith("predicted ")
+    assert text.startswith(f"{found.rates}; 500 rows, ")
     assert "intercept (in the large)" in text
     assert "Cox's test of intercept 0 and slope 1: likelihood ratio statistic" in text
     content = found.to_dict()
@@ -442,3 +442,28 @@ def test_large_supports_use_blocks():
     assert grouped.ici.value == pytest.approx(found.ici.value, rel=1e-9)
     assert found.emax.lower <= found.emax.value <= found.emax.upper
     assert caldist.calibration_summary is calibration_summary
+
+
+def test_no_limit_leaves_what_is_possible():
+    """With few rows at the largest predictions the band about the curve passes 1."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        v = rng.beta(0.5, 6, 300)
+        found = calibration_summary(rng.random(300) < v, v, **QUICK)
+        largest = np.maximum(v, 1 - v)
+        assert found.emax.upper <= max(largest.max(), found.emax.value)
+        assert found.e90.upper <= max(np.quantile(largest, 0.9), found.e90.value) + 1e-12
+        assert found.ici.upper <= max(largest.mean(), found.ici.value)
+        for part in (found.ici, found.e50, found.e90, found.emax):
+            assert 0 <= part.lower <= part.value <= part.upper
+
+
+def test_limits_of_frequencies_that_are_all_possible_are_not_cut():
+    """On the middle of the scale the band stays inside, and nothing changes by the cut."""
+    rng = np.random.default_rng(0)
+    v = rng.uniform(0.3, 0.7, 2000)
+    found = calibration_summary(rng.random(2000) < v, v, **QUICK)
+    moved = calibration_summary(rng.random(2000) < v - 0.2, v, **QUICK)
+    assert 0 < found.emax.upper < 0.3
+    assert moved.ici.lower > 0.1
+    assert moved.emax.upper < 0.5

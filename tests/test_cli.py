@@ -86,7 +86,7 @@ def test_the_measures_are_those_that_say_so(file):
         (("--measures", "ece,  log_loss,ece"), [caldist.ece, caldist.log_loss]),
     ):
         [line] = json.loads(run(*command, *options).stdout)["results"]
-        assert list(line) == ["score", "rows", *map(str, expected)]
+        assert list(line) == ["score", "file", "rows", *map(str, expected), "lower", "upper"]
 
 
 def test_a_value_that_is_not_finite(tmp_path):
@@ -139,14 +139,6 @@ def test_parquet(tmp_path, rows):
     )  # fmt: skip
     expected = caldist.smooth_ce(rows["won"], rows["first"])
     assert json.loads(result.stdout)["results"][0]["smooth_ce"] == expected
-
-
-def test_parquet_without_duckdb_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(_source, "find_spec", lambda _: None)
-    (tmp_path / "rows.parquet").write_bytes(b"PAR1")
-    result = run("measure", tmp_path / "rows.parquet", "--label", "a", "--score", "b")
-    assert result.exit_code == 2
-    assert "caldist[engines]" in result.stderr
 
 
 def test_a_glob_and_several_files_are_one_table(reader, tmp_path, rows):
@@ -258,12 +250,12 @@ def test_gates_look_at_the_first_measure(file):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"first": 1.5}, "column 'first'[7] is 1.5"),
-        ({"first": -0.25}, "column 'first'[7] is -0.25"),
-        ({"first": ""}, "column 'first'[7] is nan"),
-        ({"won": 2}, "column 'won'[7] is 2"),
-        ({"won": ""}, "column 'won'[7] is nan"),
-        ({"weight": -1}, "column 'weight'[7] is -1"),
+        ({"first": 1.5}, "bad.csv, line 9: column 'first' is '1.5': a probability"),
+        ({"first": -0.25}, "bad.csv, line 9: column 'first' is '-0.25': a probability"),
+        ({"first": ""}, "bad.csv, line 9: column 'first' is empty: fill it"),
+        ({"won": 2}, "bad.csv, line 9: column 'won' is '2': a label is 0 or 1."),
+        ({"won": ""}, "bad.csv, line 9: column 'won' is empty: fill it"),
+        ({"weight": -1}, "bad.csv, line 9: column 'weight' is '-1': it must not be negative"),
     ],
 )
 def test_a_bad_value_is_an_error_with_its_place(reader, tmp_path, rows, change, message):
@@ -384,10 +376,12 @@ def test_test_and_compare_agree_with_the_library(reader, file, rows, options):
     expected = caldist.calibration_test(rows["won"], rows["second"], **draws)
     assert found["results"][0] == {
         "score": "second",
+        "file": None,
         "rows": 200,
         "measure": "auto",
         "statistic": expected.statistic,
         "pvalue": expected.pvalue,
+        "rounding": 0.0,
     }
     assert (found["seed"], found["notes"]) == (3, [])
     assert found["clusters"] == ("player" if options[:1] == ("--clusters",) else None)
@@ -398,10 +392,13 @@ def test_test_and_compare_agree_with_the_library(reader, file, rows, options):
     ).pairs["first", "second"]
     assert compared == {
         "score_a": "first",
+        "file_a": None,
         "score_b": "second",
+        "file_b": None,
         "smooth_ce_a": pair.value_a,
         "smooth_ce_b": pair.value_b,
         **{key: getattr(pair, key) for key in ("difference", "lower", "upper", "pvalue")},
+        "rounding": 0.0,
     }
 
 
@@ -483,7 +480,7 @@ def test_a_report_is_written_in_the_format_of_its_name(file, tmp_path, ending):
     result = run("report", file, *options, "-o", path)
     assert result.exit_code == 0, result.stderr
     content = path.read_text(encoding="utf-8")
-    assert {"html": "<!DOCTYPE html>", "json": "caldist-report-4", "md": "# Calibration"}[
+    assert {"html": "<!DOCTYPE html>", "json": "caldist-report-5", "md": "# Calibration"}[
         ending
     ] in content
     assert "confidence this model is at most" in result.stdout
@@ -514,3 +511,31 @@ def test_the_program_runs_as_a_module():
     header, line = done.stdout.splitlines()
     assert header == "score,rows,smooth_ce"
     assert line.startswith("decision_tree,1797,0.05")
+
+
+def test_a_small_pvalue_fails_where_that_is_asked_for(file):
+    options = ("--label", "won", "--score", "first", "--score", "second", "--resamples", "99")
+    assert run("test", file, *options).exit_code == 0
+    failed = run("test", file, *options, "--fail-below", "0.05", "--format", "json")
+    assert failed.exit_code == 1
+    lines = json.loads(failed.stdout)["results"]
+    found = {line["score"]: line["pvalue"] for line in lines}
+    assert found["first"] >= 0.05 > found["second"]
+    assert f"failed: the p-value is below 0.05: second ({found['second']:.3g})" in failed.stderr
+    assert run("test", file, *options[:4], "--fail-below", "0.05").exit_code == 0
+    for wrong in ("0", "1.5", "nan"):
+        refused = run("test", file, *options, "--fail-below", wrong)
+        assert refused.exit_code == 2
+        assert "--fail-below" in refused.stderr
+
+
+def test_a_report_goes_to_standard_output(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ("--label", "won", "--score", "first", "--resamples", "99", "--drop-missing")
+    result = run("report", file, *options, "-o", "-")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("<!DOCTYPE html>")
+    assert result.stdout.rstrip().endswith("</html>")
+    assert "confidence this model is at most" in result.stderr
+    assert "no row was left out" in result.stderr
+    assert list(tmp_path.iterdir()) == [file]

@@ -173,7 +173,13 @@ def test_a_report_is_written(file, tmp_path):
     assert result.exit_code == 0, result.stderr
     found = caldist.Report.from_json(path)
     expected = caldist.report(
-        ANIMAL, {"b": SHARP}, classes=NAMES, n_resamples=39, confidence_level=0.9, rng=0
+        ANIMAL,
+        {"b": SHARP},
+        classes=NAMES,
+        n_resamples=39,
+        confidence_level=0.9,
+        rng=0,
+        source={"file": str(file)},
     )
     assert found == expected
     assert "Classes, from the names of the columns" in result.stdout
@@ -197,7 +203,7 @@ SAME = ("--label", "animal", "--score", "b_*")
         ("measure", (*SAME, "--classes", "cat,cat,owl"), "'cat' twice"),
         ("measure", (*SAME, "--classes", "cat,,owl"), "an empty name"),
         ("measure", ("--label", "animal", "--classes", "a,b"), "name the columns of the classes"),
-        ("measure", (*SAME, "--classes", "cat,dog,emu"), "column 'animal'["),
+        ("measure", (*SAME, "--classes", "cat,dog,emu"), "line 13: column 'animal' is 'owl'"),
         ("measure", ("--label", "number", "--score", "b_*"), "--classes 0,1,2"),
         ("measure", (*SAME, "--clusters", "site"), "keep one row of each cluster"),
         ("measure", (*SAME, "--measures", "ece"), "--measures names 'ece'"),
@@ -225,11 +231,11 @@ def test_what_is_wrong_is_said_with_a_remedy(file, tmp_path, command, options, m
 def test_bad_values_are_named_by_column_and_row(tmp_path):
     good = {"y": ["a", "b"], "p_a": [0.5, 0.25], "p_b": [0.5, 0.75]}
     for change, message in (
-        ({"p_b": [0.5, 1.5]}, "column 'p_b'[1] is 1.5"),
-        ({"p_b": [0.5, 0.5]}, "columns 'p_a' to 'p_b' sum to 0.75 in row 1"),
-        ({"y": ["a", "c"]}, "column 'y'[1] is 'c'"),
-        ({"y": ["a", ""]}, "column 'y'[1]"),
-        ({"p_b": [0.5, ""]}, "column 'p_b'[1]"),
+        ({"p_b": [0.5, 1.5]}, "bad.csv, line 3: column 'p_b' is '1.5'"),
+        ({"p_b": [0.5, 0.5]}, "bad.csv, line 3: columns 'p_a' to 'p_b' sum to 0.75"),
+        ({"y": ["a", "c"]}, "bad.csv, line 3: column 'y' is 'c'"),
+        ({"y": ["a", ""]}, "bad.csv, line 3: column 'y' is empty"),
+        ({"p_b": [0.5, ""]}, "bad.csv, line 3: column 'p_b' is empty"),
     ):
         path = write_csv(tmp_path / "bad.csv", good | change)
         result = run("measure", path, "--label", "y", "--score", "p_*")

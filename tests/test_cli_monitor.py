@@ -454,7 +454,7 @@ def test_what_is_refused_leaves_the_state_as_it_was(place, options, message):
         (["2026-01-01.npz", "--date", "day"], "does not lie in a folder day=…"),
         (["2026-01-01.npz", "--by", "site"], "does not lie in a folder site=…"),
         (["2026-01-01.npz", "2026-01-01.npz"], "is named twice"),
-        (["week.npz", "--maturity", "1d"], "the names of the summaries are texts"),
+        (["week.npz", "--maturity", "1d"], "week.npz is named 'week', which is no date"),
         (["absent.csv", *COLUMNS], "there is no such file"),
         (["gaps.csv", *COLUMNS], "column 'day' is missing in 1 rows"),
         (["gaps.csv", *COLUMNS[:-1], "week", "--by", "day"], "column 'day' is missing in 1 rows"),
@@ -509,3 +509,48 @@ def test_a_lock_ends_with_its_holder(tmp_path):
         pass
     with pytest.raises(FileNotFoundError, match="make it first"), locked(tmp_path / "a" / "b"):
         pass
+
+
+def test_a_summary_whose_name_is_no_date_is_refused(place):
+    caldist.Joint.from_arrays([0, 1], [0.25, 0.5]).coarsen(14).save(place / "a.npz")
+    result = run("monitor", "a.npz", "--state", "s.npz")
+    assert result.exit_code == 2
+    assert "a.npz is named 'a', which is no date: name summaries by their dates" in result.stderr
+    assert "--date day" in result.stderr
+    assert not (place / "s.npz").exists()
+
+
+def test_words_for_labels_and_rows_without_them(place):
+    parts = make_days(3)
+    plain = expected(parts).steps
+    rows = together(parts)
+    command = (*COLUMNS, "--format", "json", "--state")
+    words = {"text": np.array(["well", "ill"]), "yes": np.array(["no", "yes"])}
+    for at, (kind, pair) in enumerate(words.items()):
+        write_csv(place / "rows.csv", rows | {"y": pair[rows["y"]]})
+        positive = ("--positive", "ill") if kind == "text" else ()
+        found = lines_of(run("monitor", "rows.csv", *positive, *command, f"{at}.npz"))
+        assert [line["log_e_value"] for line in found] == [step.log_e_value for step in plain]
+    write_csv(place / "rows.csv", rows | {"y": pair[rows["y"]]}, ";")
+    content = (place / "rows.csv").read_bytes()
+    (place / "rows.csv").write_bytes(content.decode().encode("utf-16"))
+    found = lines_of(run("monitor", "rows.csv", *command, "in_memory.npz"))
+    assert [line["log_e_value"] for line in found] == [step.log_e_value for step in plain]
+    wrong = run("monitor", "rows.csv", "--positive", "sick", *command, "w.npz")
+    assert wrong.exit_code == 2
+    assert "--positive is 'sick', and column 'y' has the labels 'no', 'yes'" in wrong.stderr
+
+
+def test_rows_without_a_value_are_left_out_where_that_is_asked_for(place):
+    rows = together(make_days(2))
+    rows["y"] = ["", *rows["y"][1:]]
+    write_csv(place / "rows.csv", rows)
+    command = ("monitor", "rows.csv", *COLUMNS, "--format", "json", "--state")
+    assert run(*command, "a.npz").exit_code == 2
+    result = run(*command, "b.npz", "--drop-missing")
+    assert [line["n_rows"] for line in lines_of(result)] == [119, 120]
+    assert "1 rows were left out: 1 with a missing label" in result.stderr
+    write_csv(place / "rows.csv", rows | {"p": [2.0, *rows["p"][1:]], "y": [1, *rows["y"][1:]]})
+    refused = run(*command, "c.npz", "--drop-missing")
+    assert refused.exit_code == 2
+    assert "1 with a bad prediction" in refused.stderr

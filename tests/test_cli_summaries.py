@@ -46,19 +46,47 @@ def command_line(command, *files):
 
 
 def test_measure_gives_a_line_for_each_file_and_measure(joints):
-    found = results("measure", *joints)
+    shown = run("measure", *joints, "--format", "csv").stdout
+    found = list(csv.DictReader(io.StringIO(shown)))
     assert [(line["file"], line["measure"]) for line in found] == [
         (name, str(measure)) for name in joints for measure in shown_in("measure")
     ]
     for line in found:
         joint = joints[line["file"]]
         expected = caldist.evaluate(joint, measures=[line["measure"]])[line["measure"]]
+        known = expected.to_dict()
+        if expected.lower is None:
+            known["value"] = None
         assert line == {
             "file": line["file"],
-            "rows": 100,
+            "rows": "100",
             "measure": line["measure"],
-            **expected.to_dict(),
+            **{key: "" if value is None else repr(value) for key, value in known.items()},
         }
+
+
+def test_json_has_one_shape_from_rows_and_from_summaries(joints, rows):
+    """Keys are the same; a number that cells do not tell is null."""
+    options = ("--measures", "smooth_ce,ece", "--fail-above", "0.9", "--format", "json")
+    of_rows = json.loads(run("measure", "rows.csv", *NAMES, *options).stdout)
+    of_summary = json.loads(run("measure", "a.npz", *options).stdout)
+    assert list(of_rows) == list(of_summary)
+    [line], [other] = of_rows["results"], of_summary["results"]
+    assert list(line) == list(other)
+    assert (line["score"], line["file"], other["score"], other["file"]) == (
+        "first", None, None, "a.npz",
+    )  # fmt: skip
+    assert line["ece"] == line["lower"]["ece"] == caldist.ece(rows["won"], rows["first"])
+    assert (other["ece"], other["lower"]["ece"], other["upper"]["ece"]) == (None, None, None)
+    assert other["lower"]["smooth_ce"] <= other["smooth_ce"] <= other["upper"]["smooth_ce"]
+    for command in (("test", "--resamples", "99"), ("compare", "--resamples", "99")):
+        scores = ("--score", "second") if command[0] == "compare" else ()
+        files = joints if command[0] == "compare" else ["a.npz"]
+        shared = (*command[1:], "--format", "json")
+        first = json.loads(run(command[0], "rows.csv", *NAMES, *scores, *shared).stdout)
+        second = json.loads(run(command[0], *files, *shared).stdout)
+        assert list(first) == list(second)
+        assert list(first["results"][0]) == list(second["results"][0])
 
 
 def test_only_what_was_rounded_is_said_to_be(joints, rows):
@@ -70,13 +98,12 @@ def test_only_what_was_rounded_is_said_to_be(joints, rows):
 def test_what_has_no_bound_is_empty_in_every_format(joints):
     command = ("measure", "a.npz", "--measures", "ece,smooth_ce", "--format")
     ece, smooth = csv.DictReader(io.StringIO(run(*command, "csv").stdout))
-    assert (ece["lower"], ece["upper"]) == ("", "")
+    assert (ece["value"], ece["lower"], ece["upper"]) == ("", "", "")
     assert float(smooth["lower"]) <= float(smooth["value"]) <= float(smooth["upper"])
-    assert run(*command, "markdown").stdout.splitlines()[2].endswith("|  |  |")
+    assert run(*command, "markdown").stdout.splitlines()[2].endswith("| - | - | - |")
     table = run(*command, "table").stdout.splitlines()
     assert table[0].split() == ["file", "rows", "measure", "value", "lower", "upper"]
-    assert table[1].split()[:3] == ["a.npz", "100", "ece"]
-    assert len(table[1].split()) == 4
+    assert table[1].split() == ["a.npz", "100", "ece", "-", "-", "-"]
     assert len(table[0]) == len(table[2])  # numbers end where their heads do
 
 
@@ -85,6 +112,7 @@ def test_test_is_that_of_each_summary(joints):
     for line, (name, joint) in zip(found, joints.items(), strict=True):
         expected = caldist.calibration_test(joint, n_resamples=99, rng=3)
         assert line == {
+            "score": None,
             "file": name,
             "rows": 100,
             "measure": "auto",
@@ -103,7 +131,9 @@ def test_compare_is_that_of_independent_samples(joints):
     )
     shown = ("difference", "lower", "upper", "pvalue", "rounding")
     assert line == {
+        "score_a": None,
         "file_a": "a.npz",
+        "score_b": None,
         "file_b": "b.npz",
         "kernel_ce_a": expected.value_a,
         "kernel_ce_b": expected.value_b,
@@ -144,9 +174,9 @@ def test_summaries_merge_to_what_one_pass_gives(tmp_path, rows):
     assert run("merge", *parts, "-o", merged).exit_code == 0
     whole = caldist.Joint.from_arrays(rows["won"], rows["first"]).coarsen(16)
     assert caldist.Joint.load(merged) == whole
-    found = json.loads(run("measure", merged, "--format", "json").stdout)["results"]
-    smooth = next(line for line in found if line["measure"] == "smooth_ce")
-    assert smooth["lower"] <= caldist.smooth_ce(rows["won"], rows["first"]) <= smooth["upper"]
+    [found] = json.loads(run("measure", merged, "--format", "json").stdout)["results"]
+    exact = caldist.smooth_ce(rows["won"], rows["first"])
+    assert found["lower"]["smooth_ce"] <= exact <= found["upper"]["smooth_ce"]
     assert run("measure", merged, "--fail-above", "0").exit_code == 0  # it may be calibrated
     assert run("measure", merged, "--require-below", "0.001").exit_code == 3
     assert run("measure", merged, "--label", "won").exit_code == 2
@@ -295,4 +325,4 @@ def test_weighted_rows_and_their_summary_agree(joints, rows):
     [line] = results("measure", "weighted.npz", "--measures", "smooth_ce")
     table = ("measure", "rows.csv", *NAMES, "--weight", "weight", "--measures", "smooth_ce")
     [expected] = results(*table)
-    assert (line["value"], line["rows"]) == (expected["smooth_ce"], expected["rows"])
+    assert (line["smooth_ce"], line["rows"]) == (expected["smooth_ce"], expected["rows"])

@@ -68,11 +68,24 @@ def by_hand(y, a, b, measure, level, weight=None):
 def test_the_lower_end_row_by_row(name, weighted, tied, monkeypatch):
     # Without the floor for rare labels, which has a test of its own.
     monkeypatch.setattr(_split_differences, "_protected", lambda mean, _units, _slope: mean)
-    y, a, b = two_models(0, tied=tied)
+    y, a, _ = two_models(0, tied=tied)
+    b = 1 - a  # which stands out of the noise, so that its witness is trusted
     weight = np.random.default_rng(1).integers(1, 4, y.size) if weighted else None
     found = compare(y, a, b, measure=MEASURES[name], sample_weight=weight, **SPLIT)
     assert found.n_resamples == 0
     assert found.lower == pytest.approx(by_hand(y, a, b, MEASURES[name], 0.95, weight), abs=1e-12)
+
+
+def test_a_model_that_does_not_stand_out_may_have_any_witness():
+    """Even the sign of its error may be chance: the error is then that of any function."""
+    rng = np.random.default_rng(13)
+    b = rng.random(400)
+    y, a = rng.random(400) < b, np.clip(b + 0.25, 0, 1)
+    found = compare(y, a, b, **SPLIT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_split_differences, "_CLEAR", -2.0)
+        trusting = compare(y, a, b, **SPLIT)
+    assert found.upper - found.lower > trusting.upper - trusting.lower
 
 
 @pytest.mark.parametrize("clusters", [None, 3])

@@ -8,6 +8,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import caldist
@@ -165,6 +166,23 @@ def test_formulas_need_no_font_for_mathematics(extension):
         assert not re.search("[\U0001d400-\U0001d7ff]", text), formula
 
 
+def test_tables_are_told_apart(extension):
+    """Those of words become paragraphs on a phone; those of numbers keep their lines."""
+    pytest.importorskip("myst_parser")
+    tables = extension("tables")
+    from docutils import nodes
+    from docutils.core import publish_doctree
+
+    def kind(*cells):
+        edge = "  ".join("=" * max(len(cell), 1) for cell in cells)
+        text = "\n".join([edge, "  ".join(cells), edge])
+        return tables.kind(next(publish_doctree(text).findall(nodes.table)))
+
+    assert kind("smooth_ce", "within a factor of two of the lower distance") == "words"
+    assert kind("smooth_ce", "0.0353 ± 0.001", "0.04", "0.05", "pass") == "numbers"
+    assert kind("a", "b", "c", "d", "a long remark about what stands in this line") == ""
+
+
 def test_a_page_shows_what_its_examples_print_and_draw(extension, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     executed = extension("executed")
@@ -213,6 +231,25 @@ def test_every_link_to_a_file_leads_somewhere():
             inside = path.relative_to(DOCS).parts[:1] if path.is_relative_to(DOCS) else ()
             if not (inside and inside[0] in generated):
                 assert path.exists(), f"{name_of(page)} links to {target}"
+
+
+def test_the_lines_between_the_words_of_the_readme_run():
+    """Several classes, repair, monitoring and the figure: one line each, on the demo."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    demo = caldist.datasets.load_demo()
+    y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
+    names = {
+        "caldist": caldist, "y_true": y_true, "y_prob": y_prob, "new": y_prob[:5], "day": 1,
+        "matrix": np.column_stack([1 - y_prob, y_prob]),
+    }  # fmt: skip
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"`(caldist\.[^`\n]+\([^`\n]*\))`", text)
+    found = {line.partition("(")[0]: eval(line, names) for line in lines}
+    plt.close("all")
+    assert found["caldist.multiclass.classwise_table"].value > 0.04
+    assert found["caldist.repair"][0] != y_prob[0]
+    assert found["caldist.Monitor"].label == 1
+    assert "caldist.plots.ReliabilityDisplay.from_predictions" in found
 
 
 # Pages whose examples need what the demo does not have, and what that is.

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import pytest
@@ -16,13 +17,32 @@ MODULES = sorted(
 )
 
 
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of functions that are decorated too, where they were written."""
+
+    def _from_module(self, module, object):
+        return super()._from_module(module, inspect.unwrap(object))
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     if name.startswith("caldist.torch"):
         pytest.importorskip("triton" if name.endswith("_triton") else "torch")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    result = doctest.testmod(importlib.import_module(name), optionflags=flags)
-    assert result.failed == 0
+    module = importlib.import_module(name)
+    runner = doctest.DocTestRunner(optionflags=flags)
+    for test in Finder().find(module, name):
+        runner.run(test)
+    assert runner.summarize().failed == 0
+
+
+def test_the_examples_of_decorated_functions_are_among_them():
+    for name in caldist.__all__:
+        thing = getattr(caldist, name)
+        if inspect.isfunction(thing):
+            module = importlib.import_module(thing.__module__)
+            found = {test.name: test.examples for test in Finder().find(module)}
+            assert found[f"{module.__name__}.{name}"], name
 
 
 @pytest.mark.parametrize("measure", all_measures().values(), ids=str)

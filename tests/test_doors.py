@@ -178,6 +178,19 @@ def test_the_pvalue_of_a_summary_says_what_rounding_added():
     assert caldist.calibration_test(rounded, **QUICK).rounding == pytest.approx(0.08)
 
 
+def test_a_tolerance_test_of_a_summary_says_what_rounding_did():
+    y, p = sample()
+    exact = Joint.from_arrays(y, p)
+    options = {"tolerance": 0.02, **QUICK}
+    of_rows = caldist.calibration_test(exact, **options)
+    assert of_rows.rounding == 0
+    assert "rounding" not in str(of_rows)
+    found = caldist.calibration_test(exact.coarsen(4), **options)
+    certain = caldist.evaluate(exact.coarsen(4), measures=["lower_distance"])["lower_distance"]
+    assert found.rounding == pytest.approx(found.statistic - certain.lower)
+    assert f"with {found.rounding:.2g} taken off for the rounding of the pred" in str(found)
+
+
 def test_regions_of_cells_reach_to_their_edges():
     rng = np.random.default_rng(0)
     p = rng.random(4000)
@@ -377,7 +390,7 @@ def test_results_read_as_sentences_dicts_and_tables():
     assert found.to_dict()["lower_measure"] == "lower_distance"
     assert "<table>" in found._repr_html_()
     tested = caldist.calibration_test(y, p, **QUICK)
-    assert str(tested).startswith(f"p = {tested.pvalue:.3g} for labels at least this far")
+    assert str(tested).startswith(f"p = {tested.pvalue:.3f} for labels at least this far")
     assert [part["measure"] for part in tested.to_dict()["components"]] == [
         "smooth_ce",
         "random_interval_ce",

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from caldist import kernel_ce, mmce, skce, top_label
+from caldist import Joint, kernel_ce, mmce, skce, top_label
+from caldist.data import sorting
 from caldist.measures import _kernel_estimators
 from strategies import family, instances, samples
 
@@ -186,3 +187,16 @@ def test_unbiased_skce(sample, kernel, bandwidth):
     y, p, _ = sample
     expected = skce_by_rows(y, p, np.ones(y.size), bandwidth, kernel, unbiased=True)
     assert skce(y, p, kernel=kernel, bandwidth=bandwidth) == close(expected)
+
+
+def test_mmce_merges_what_is_sorted(monkeypatch):
+    """The support of a joint is sorted; folded at 1/2 it is two sorted runs."""
+    rng = np.random.default_rng(0)
+    v = np.concatenate((rng.random(200).round(2), [0, 0.5, 1, 1e-20, 1e-19]))
+    y = rng.integers(0, 2, v.size)
+    w = rng.random(v.size)
+    joint = Joint.from_arrays(y, v, sample_weight=w)
+    confidence, right = np.where(v <= 0.5, 1 - v, v), np.where(v <= 0.5, y == 0, y == 1)
+    expected = kernel_ce(right, confidence, sample_weight=w, bandwidth=0.4)
+    monkeypatch.setattr(sorting, "sorting_order", lambda _: pytest.fail("sorted once more"))
+    assert mmce(joint) == pytest.approx(expected, rel=1e-12)

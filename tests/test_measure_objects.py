@@ -24,7 +24,7 @@ import command_lines
 from caldist import Joint
 from caldist.measures import registry
 from caldist.measures._measure import Measure
-from caldist.measures.registry import all_measures
+from caldist.measures.registry import all_measures, shown_in
 from measure_cases import complete, counts_rows
 from strategies import family
 
@@ -99,7 +99,7 @@ def test_the_examples_in_its_docstring_are_found(measure):
 
 
 def test_an_unknown_argument_is_an_error_that_names_it():
-    with pytest.raises(TypeError, match=r"binned_ece\(\) got an unexpected keyword .*'n_bin'"):
+    with pytest.raises(TypeError, match=r"binned_ece\(\) has no argument 'n_bin'.*n_bins"):
         caldist.binned_ece(Y, P, n_bin=3)
 
 
@@ -540,7 +540,7 @@ def test_inference_finds_it(toy):
     assert compared.value_b == pytest.approx(abs(np.mean(Y - P**2)))
     groups = caldist.evaluate_groups(Y, P, by=np.repeat(["a", "b"], 20), **options)
     assert "mean_bias" in groups.to_frame()
-    assert caldist.sample_size(width=0.1, measure="mean_bias") > 100
+    assert caldist.sample_size(width=0.1, measure="mean_bias").proved > 100
 
 
 def test_a_bracket_takes_it_where_it_bounds_the_distance(toy, monkeypatch):
@@ -569,3 +569,18 @@ def test_the_command_line_finds_it(toy, tmp_path):
     done = command_lines.run("test", *rows, "--measure", "mean_bias", "--seed", "0")
     assert done.exit_code == 0, done.stderr
     assert "mean_bias" in done.stdout
+
+
+def test_what_reports_and_repairs_show_stands_in_the_facts():
+    """The tables of a report and the sentences of a repair ask the measures."""
+    assert [one.name for one in shown_in("report table")] == ["smooth_ce", "brier_score"]
+    assert [one.facts.called for one in shown_in("repair")] == ["Brier score", "log loss"]
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = rng.random(300) < p**2
+    repaired = caldist.repair(y, p, n_resamples=99, rng=0)
+    assert list(repaired.loss) == [one.name for one in shown_in("repair")]
+    assert "\nBrier score " in str(repaired)
+    assert "\nLog loss " in str(repaired)
+    head = str(caldist.report(y, p, n_resamples=99)).splitlines()[0]
+    assert head.split()[-3:] == ["smCE", "Brier", "p-value"]

@@ -411,3 +411,17 @@ def test_a_tolerance_that_is_not_reached_carries_bounds(monkeypatch):
     with pytest.raises(caldist.ToleranceError) as caught:
         multiclass.classwise_distance(y, V, tol=1e-6)
     assert 0 < caught.value.lower < caught.value.upper
+
+
+NEED_ROWS = ["smooth_ce", "kernel_ce", "worst_subset", "distance_bracket", "certify"]
+
+
+@pytest.mark.parametrize("function", [*NEED_ROWS, "confidence_interval", "calibration_test"])
+def test_summaries_where_rows_are_needed_are_answered_with_what_takes_them(function):
+    y = [0, 1, 2, 0]
+    joints = [caldist.Joint.from_arrays(a, b) for a, b in caldist.one_vs_rest(y, np.eye(3)[y])]
+    for summaries in (joints, dict(zip("abc", joints, strict=True))):
+        with pytest.raises(TypeError, match=r"classwise_distance and .*classwise_table take them"):
+            getattr(multiclass, function)(summaries)
+    with pytest.raises(TypeError, match="y_prob is None: pass a matrix"):
+        getattr(multiclass, function)(y)

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import typing
 from importlib.metadata import metadata, version
 from pathlib import Path
 
@@ -185,3 +186,58 @@ def test_misspelt_names_are_errors_for_type_checkers(tmp_path):
     ).stdout
     assert 'code.py:4: error: Module has no attribute "smoth_ce"' in found
     assert "code.py:3" not in found
+
+
+def test_what_methods_and_attributes_return_is_public():
+    """Of every public class and function, in every public module."""
+    modules = [caldist, *(getattr(caldist, name) for name in PUBLIC_MODULES)]
+    public = {
+        id(item) for module in modules for item in (getattr(module, n) for n in module.__all__)
+    }
+    things = [
+        (f"{module.__name__}.{name}", getattr(module, name))
+        for module in modules
+        for name in module.__all__
+        if not name.startswith("__")
+    ]
+    for name, thing in things:
+        for where, kind in returned_types(name, thing):
+            if kind.__module__.startswith("caldist."):
+                assert id(kind) in public, (where, kind)
+
+
+PUBLIC_MODULES = (
+    "certificates", "datasets", "engines", "inference", "monitoring", "multiclass", "plots",
+    "repairing", "reporting", "weights",
+)  # fmt: skip
+
+
+def returned_types(name, thing):
+    """Give the classes in what a function, or the public parts of a class, return or hold."""
+    if inspect.isfunction(thing):
+        yield from ((name, kind) for kind in classes_in(hints(thing).get("return")))
+    elif inspect.isclass(thing) and thing is not caldist.Measure:  # which others are made from
+        for attribute, hint in hints(thing).items():
+            if not attribute.startswith("_"):
+                yield from ((f"{name}.{attribute}", kind) for kind in classes_in(hint))
+        for attribute, member in vars(thing).items():
+            plain = getattr(member, "__func__", getattr(member, "fget", None)) or member
+            if not attribute.startswith("_") and inspect.isfunction(plain):
+                found = classes_in(hints(plain).get("return"))
+                yield from ((f"{name}.{attribute}", kind) for kind in found)
+
+
+def hints(thing):
+    """Return the annotations as types; those that are for type checkers only have none."""
+    try:
+        return typing.get_type_hints(thing)
+    except (NameError, TypeError):
+        return {}
+
+
+def classes_in(hint):
+    """Give the classes that a type is made of."""
+    if inspect.isclass(hint) and not typing.get_args(hint):
+        yield hint
+    for part in typing.get_args(hint):
+        yield from classes_in(part)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import caldist
 from caldist import _kernels
-from caldist.inference import confidence_interval
+from caldist.inference import confidence_interval, planning
 from caldist.inference.planning import interval_width, sample_size
 
 FAST = _kernels.COMPILED
@@ -18,9 +18,14 @@ measures = st.sampled_from(MEASURES)
 levels = st.floats(0.01, 0.9999)
 
 
+def proved(measure, width, confidence_level=0.95):
+    """Return what sample_size calls proved, without the simulation."""
+    return planning._proved(planning._worst(measure), width, confidence_level)
+
+
 @given(measures, st.floats(1e-5, 0.999), levels)
 def test_the_sample_size_is_the_least_that_does(measure, width, level):
-    rows = sample_size(measure=measure, width=width, confidence_level=level)
+    rows = proved(measure, width, level)
     assert isinstance(rows, int)
     assert interval_width(measure=measure, n_rows=rows, confidence_level=level) <= width
     if rows > 1:
@@ -33,7 +38,7 @@ def test_the_width_is_the_inverse(measure, rows, level):
     width = interval_width(measure=measure, n_rows=rows, confidence_level=level)
     assert 0 < width <= 1
     if width < 1:
-        again = sample_size(measure=measure, width=width, confidence_level=level)
+        again = proved(measure, width, level)
         # Beyond 2^50 rows neighbouring numbers share a width.
         assert again <= rows
         assert interval_width(measure=measure, n_rows=again, confidence_level=level) == width
@@ -58,7 +63,9 @@ def test_known_values():
         assert interval_width(measure=measure, n_rows=5000) == pytest.approx(
             2 * math.sqrt(2 * math.log(40) / 5000)
         )
-    assert sample_size(measure="brier_score", width=0.1) == math.ceil(2 * math.log(40) / 0.01)
+    found = sample_size(measure="brier_score", width=0.1)
+    assert int(found) == len(range(found)) == found.practical
+    assert found.proved == math.ceil(2 * math.log(40) / 0.01) == proved("brier_score", 0.1)
 
 
 def noise_of_measures(n, rng):
@@ -95,6 +102,72 @@ def test_the_interval_from_data_keeps_the_promise(measure):
     assert found.upper - found.lower == pytest.approx(planned, abs=2e-6)
 
 
+# -- in practice -----------------------------------------------------------------------------------
+
+
+def share_within(width, measure, rows, seed, draw=np.random.Generator.random, times=40):
+    """Return how many of fresh intervals are at most so wide, for the worse one of both laws."""
+    rng = np.random.default_rng(seed)
+    within = np.zeros(2)
+    for _ in range(times):
+        v = draw(rng, rows)
+        for law, truth in enumerate((v, (v + v.mean()) / 2)):
+            y = rng.random(rows) < truth
+            found = confidence_interval(y, v, measure=measure, n_resamples=99, rng=rng)
+            within[law] += found.upper - found.lower <= width
+    return within.min() / times
+
+
+# Nine of ten, within three standard errors of both simulations.
+ENOUGH = 0.9 - 3 * math.sqrt(0.09 / 40 + 0.09 / 30)
+simulated = pytest.mark.skipif(not FAST, reason="hundreds of intervals")
+
+
+@simulated
+@pytest.mark.filterwarnings("ignore:only .* rows have:UserWarning")
+@pytest.mark.parametrize("measure", [name for name in MEASURES if name != "lower_distance"])
+def test_the_practical_size_is_enough_and_not_far_more(measure):
+    found = sample_size(measure=measure, width=0.15)
+    assert share_within(0.15, measure, found.practical, 7) >= ENOUGH
+    assert share_within(0.15, measure, found.practical // 3, 8) < 0.5
+    assert 3 * found.practical < found.proved
+
+
+@simulated
+@pytest.mark.filterwarnings("ignore:only .* rows have:UserWarning")
+def test_predictions_without_labels_make_it_their_own():
+    pool = np.random.default_rng(0).beta(1, 15, 500)
+    found = sample_size(width=0.05, y_prob=pool)
+    assert found.practical < sample_size(width=0.05).practical / 2
+
+    def draw(rng, rows):
+        return rng.choice(pool, rows)
+
+    assert share_within(0.05, "smooth_ce", found.practical, 9, draw) >= ENOUGH
+    assert "for predictions like those given" in str(found)
+
+
+@simulated
+def test_beyond_what_is_simulated_the_width_falls_like_the_root():
+    """Four times the rows for half the width, up to the two digits that are shown."""
+    half, whole = (sample_size(width=width).practical for width in (0.005, 0.01))
+    assert half == pytest.approx(4 * whole, rel=0.2)
+    rng = np.random.default_rng(3)
+    v = rng.random(whole)
+    found = confidence_interval(rng.random(whole) < v, v, n_resamples=99, rng=0)
+    assert found.upper - found.lower <= 0.01
+
+
+def test_the_result_says_what_it_speaks_of():
+    measure = caldist.kernel_ce.using(bandwidth=0.5)
+    found = sample_size(measure=measure, width=0.3)
+    assert found == sample_size(measure=measure, width=0.3)
+    assert 1 <= found.practical <= found.proved
+    assert found.measure == "kernel_ce(bandwidth=0.5)"
+    assert "spread evenly over [0, 1], calibrated or twice as far from their mean" in str(found)
+    assert f"{found.proved:,} rows for a width that is proved for all data" in str(found)
+
+
 @pytest.mark.parametrize(
     ("options", "part"),
     [
@@ -109,6 +182,9 @@ def test_the_interval_from_data_keeps_the_promise(measure):
         ({"width": 1e-300}, "larger width"),
         ({"width": 0.1, "confidence_level": 1}, "confidence_level"),
         ({"width": 0.1, "confidence_level": 95}, "confidence_level"),
+        ({"width": 0.1, "y_prob": [0.5, 1.5]}, "y_prob[1]"),
+        ({"width": 0.1, "y_prob": []}, "y_prob is empty"),
+        ({"width": 0.1, "rng": "seed"}, "rng"),
         ({"n_rows": 0}, "n_rows"),
         ({"n_rows": 10.0}, "n_rows"),
         ({"n_rows": 10, "confidence_level": 0}, "confidence_level"),

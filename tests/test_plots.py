@@ -932,6 +932,8 @@ def test_the_frame_and_the_dict_of_a_monitor():
 
 def scene(name):
     """Draw one of the stored pictures."""
+    if name.endswith("_rare"):
+        return rare_scene(name.removesuffix("_rare"))
     label, predictions = load_demo()
     forest, tree = predictions["random_forest"], predictions["decision_tree"]
     if name == "reliability":
@@ -1007,8 +1009,38 @@ def scene(name):
 SCENES = (
     "reliability", "reliability_models", "witness", "witness_models", "distance", "transport",
     "coupling", "map", "map_models", "cumulative", "cumulative_models", "monitor",
-    "decision", "decision_models", "binned", "binned_models",
+    "decision", "decision_models", "binned", "binned_models", "reliability_rare",
+    "reliability_even_rare", "reliability_high_rare", "reliability_models_rare", "witness_rare",
+    "transport_rare", "map_rare", "binned_rare", "decision_rare",
 )  # fmt: skip
+
+
+def rare_rows():
+    """Risks of about 1 in 1,000, twice as frequent as predicted."""
+    rng = np.random.default_rng(0)
+    risk = 1 / (1 + np.exp(-rng.normal(-7, 1, 20_000)))
+    return (rng.random(risk.size) < 2 * risk).astype(int), risk
+
+
+def rare_scene(name):
+    y, p = rare_rows()
+    if name == "reliability_even":
+        return ReliabilityDisplay.from_predictions(y, p, name="risk")
+    options = {"scale": "logit", "name": "risk"}
+    if name == "reliability_high":
+        return ReliabilityDisplay.from_predictions(1 - y, 1 - p, **options)
+    if name == "reliability_models":
+        return ReliabilityDisplay.from_predictions(y, {"risk": p, "half": p / 2}, scale="logit")
+    if name == "map":
+        table = CalibrationMap(np.linspace(0, 0.1, 9), np.linspace(0, 0.2, 9))
+        return MapDisplay.from_map(table, y, p, **options)
+    if name == "binned":
+        return BinnedDisplay.from_predictions(y, p, strategy="quantile", n_bins=6, **options)
+    display = {
+        "reliability": ReliabilityDisplay, "witness": WitnessDisplay,
+        "transport": TransportDisplay, "decision": DecisionCurveDisplay,
+    }[name]  # fmt: skip
+    return display.from_predictions(y, p, **options)
 
 
 def picture(name):

@@ -129,3 +129,27 @@ def test_one_label_alone():
     assert caldist.smooth_ce(["yes"] * 3, [0.2, 0.5, 0.7], pos_label="yes") == caldist.smooth_ce(
         [1] * 3, [0.2, 0.5, 0.7]
     )
+
+
+def test_monitors_take_it():
+    plain, words = caldist.Monitor(), caldist.Monitor()
+    assert words.update(WORDS, P, label=1, pos_label="ill") == plain.update(Y, P, label=1)
+    with pytest.raises(TypeError, match=r"pos_label was given with a Joint.*leave it out"):
+        words.update(Joint.from_arrays(Y, P).coarsen(14), label=2, pos_label="ill")
+    with pytest.raises(ValueError, match="pos_label is 'sick', which is none of"):
+        words.update(WORDS, P, label=2, pos_label="sick")
+
+
+def test_a_drawn_map_takes_it():
+    found = caldist.repair(Y, P, **QUICK)
+    try:
+        for draw, what in (
+            (plots.MapDisplay.from_repair, found),
+            (plots.MapDisplay.from_map, found.map),
+        ):
+            drawn = draw(what, WORDS, P, pos_label="ill").to_dict()
+            assert str(drawn) == str(draw(what, Y, P).to_dict())
+            with pytest.raises(ValueError, match="pos_label is given without y_true"):
+                draw(what, pos_label="ill")
+    finally:
+        plt.close("all")

@@ -4,6 +4,7 @@ import dataclasses
 import importlib.util
 import json
 import math
+import pickle
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -405,3 +406,12 @@ def test_the_page_is_what_the_script_writes():
     assert script.TARGET == ROOT / "docs" / "properties.md"
     # Not bytes: a checkout may have changed the line ends.
     assert script.TARGET.read_text(encoding="utf-8") == script.render()
+
+
+def test_the_table_and_its_evidence_survive_pickling():
+    table = properties()
+    again = pickle.loads(pickle.dumps(table))
+    assert again == table
+    assert str(again) == str(table)
+    for cell in (("ece", "continuous"), ("smooth_ce", "consistent"), ("true_distance", "cost")):
+        assert again[cell].evidence() == table[cell].evidence()

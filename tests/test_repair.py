@@ -17,6 +17,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import caldist
 from caldist import CalibrationMap, Joint, certify_map, repair
+from caldist._util.numbers import number
 from caldist.data.rows import Rows
 from caldist.inference._dealing import Dealt, deal_evenly, ordered_units
 from caldist.repairing import _statement
@@ -708,7 +709,7 @@ def test_the_words():
         "Brier score ",
         "cross-validated).",
         f"The ranking is unchanged (AUC {found.auc_before:.3f}).",
-        f"no monotone map takes off more than {found.resolution.miscalibration:.4f} on these rows.",
+        f"takes off more than {number(found.resolution.miscalibration)} on these rows.",
         "Other features or another model may; recalibration cannot.",
     ):
         assert part in text

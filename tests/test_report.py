@@ -20,10 +20,11 @@ import pytest
 
 import caldist
 from caldist import plots
+from caldist._util.numbers import down, up
 from caldist.inference.intervals import interval_of
 from caldist.inference.regions import Region
 from caldist.reporting import build
-from caldist.reporting.verdict import down, up, verdict
+from caldist.reporting.verdict import verdict
 
 HOSTILE = "<script>alert('x')</script> $\\frac{1}{2}$ | `a` _b_ \"'&"
 
@@ -86,19 +87,24 @@ def test_the_verdict_finds_over_confidence(report):
 
 
 def test_a_lower_bound_of_0_is_not_said():
-    assert verdict(0.0004, 0.04, 0.5, [], 0.9).startswith(
-        "With 90% confidence this model is at most 0.040 from calibrated. The data are compatible"
-    )
-    assert "at least 0.012 and at most 0.041" in verdict(0.0125, 0.0405, 0.5, [], 0.95)
+    for lower in (0.0, 1e-9):
+        assert verdict(lower, 0.04, 0.5, [], 0.9).startswith(
+            "With 90% confidence this model is at most 0.0400 from calibrated. The data are "
+            "compatible"
+        )
+    assert "at least 0.0125 and at most 0.0406" in verdict(0.01256, 0.04056, 0.5, [], 0.95)
+    assert "at least 0.000312 and at most 0.00132 " in verdict(3.129e-4, 1.311e-3, 0.5, [], 0.95)
 
 
 def test_bounds_in_words_are_rounded_outwards():
     assert (down(0.0129), up(0.0121), down(0.012), up(0.012)) == (
-        "0.012",
-        "0.013",
-        "0.012",
-        "0.012",
+        "0.0129",
+        "0.0121",
+        "0.0120",
+        "0.0120",
     )
+    assert (down(0.00054999), up(0.00054901)) == ("0.000549", "0.000550")
+    assert (down(0.45678), up(0.45678)) == ("0.456", "0.457")
 
 
 @pytest.mark.parametrize(
@@ -402,7 +408,7 @@ def test_frames_have_a_line_for_each_model_and_measure(report):
 
 def test_dicts_are_what_json_holds(report):
     content = json.loads(report.to_json())
-    assert content.pop("format") == "caldist-report-4"
+    assert content.pop("format") == "caldist-report-5"
     assert content == report.to_dict()
     assert report.models[1].regions[0].to_dict() == content["models"][1]["regions"][0]
 
@@ -460,7 +466,7 @@ def test_names_from_the_data_are_escaped(hostile_report):
     assert "\\`a\\`" in heading
     table = [line for line in markdown.splitlines() if line.startswith("|") and "frac" in line]
     columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
-    assert columns <= {6, 7, 8, 9}
+    assert columns <= {7, 8, 10}
     json.loads(hostile_report.to_json())
 
 
@@ -470,7 +476,7 @@ def test_the_page_is_one_small_file_with_every_figure_described(report):
     page = Page(text)
     assert {"script", "iframe", "object", "embed"}.isdisjoint(page.tags)
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
-    assert len(page.images) == 3 + 3 * len(report.models)
+    assert len(page.images) == 4 + 3 * len(report.models)
     assert all(image["alt"] for image in page.images)
     assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.images)
 
@@ -492,7 +498,7 @@ def test_a_region_on_both_sides_of_one_half_is_said_with_its_own_verb():
 
 
 def test_columns_of_text_go_left_and_of_numbers_right(report):
-    head, first, second, *_ = str(report).split("adjusted for their number\n\n")[1].splitlines()
+    head, first, second, *_ = str(report).split("with at most that chance.\n\n")[1].splitlines()
     assert head.startswith("model           group  rows")
     assert head.endswith("p-value")
     assert len(head) == len(first) == len(second)

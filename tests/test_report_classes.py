@@ -17,6 +17,7 @@ import pytest
 
 import caldist
 from caldist import Joint, multiclass
+from caldist._util.numbers import down, up
 from caldist.data import class_rows
 from caldist.plots import (
     ClassReliabilityDisplay,
@@ -28,7 +29,6 @@ from caldist.plots import (
 from caldist.reporting import build, classes
 from caldist.reporting.class_verdict import CONFIDENCE, class_verdict, readable
 from caldist.reporting.model import ClassReport, ClassTestReport
-from caldist.reporting.verdict import down, up
 from test_report import PROBE, Page, browse, browser  # noqa: F401 -- a fixture
 
 NAMES = ["cat", "dog", "owl"]
@@ -450,7 +450,7 @@ def test_verdicts_in_words():
     )
     found = [line(name, residual=0.03 if name == "b" else -0.03) for name in "abcde"]
     words = class_verdict(0.05, 0.01, (0.02, 0.2), 0.001, (), found, 0.9)
-    assert "With 90% confidence at least 0.020 and at most 0.200 of each row's" in words
+    assert "With 90% confidence at least 0.0200 and at most 0.200 of each row's" in words
     assert words.endswith(
         "Beyond chance are classes a (0.0200, at least 0.0100 in the population, predicted too "
         "often), b (0.0200, at least 0.0100 in the population, predicted too rarely) and c "

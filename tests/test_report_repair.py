@@ -59,12 +59,12 @@ def test_every_format_has_the_section(report):
     assert f"## {TITLE}" in report.to_markdown()
     assert words in report.to_markdown()
     page = report.to_html()
-    assert f"<h2>{TITLE}</h2>" in page
+    assert f'<h2 id="repair">{TITLE}</h2>' in page
     assert words.replace("->", "-&gt;") in page
     assert page.count('<section class="card repair"') == 2
     assert page.count("What a repair would do to over-confident") == 2  # in place of it, and below
     again = caldist.Report.from_json(report.to_json()).to_html()
-    assert f"<h2>{TITLE}</h2>" in again
+    assert f'<h2 id="repair">{TITLE}</h2>' in again
     assert "What a repair would do to" not in again
 
 

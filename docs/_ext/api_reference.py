@@ -59,7 +59,7 @@ TASKS = (
         (
             "evaluate Evaluation",
             "Measure",
-            "properties PropertyTable",
+            "properties PropertyTable Property Evidence PropertyError",
             "corp Corp",
             "t_cal TCal",
             "kernel_ce_draws KernelDraws",
@@ -76,7 +76,7 @@ TASKS = (
             "distance_bracket DistanceBracket PopulationBracket",
             "certify Certificate JointCertificate certificates.SmoothCertificate "
             "certificates.LowerCertificate certificates.UpperCertificate "
-            "certificates.GapCertificate CertificateError",
+            "certificates.GapCertificate certificates.Coupling CertificateError",
             "nearest_calibrated",
             "true_distance",
             "true_distance_bounds DistanceBounds",
@@ -93,7 +93,7 @@ TASKS = (
             "compare Comparison",
             "compare_all Comparisons",
             "gate Gate",
-            "sample_size",
+            "sample_size SampleSize",
             "interval_width",
         ),
     ),
@@ -160,7 +160,7 @@ TASKS = (
         "[The guide](../guides/large-tables.md).",
         (
             "summarize",
-            "Joint",
+            "Joint Grid",
             "Accumulator",
             "engines.summarize_one_vs_rest",
             "engines.summarize_top_label",
@@ -299,9 +299,11 @@ _HEAD = """\
 # Reference
 
 Data come first and by position, options by keyword. `rng` takes a seed, a `numpy.random.Generator`
-or None. Results with structure are frozen dataclasses: they print as sentences, and have
-`to_dict()` and `to_frame()`. Wrong input raises `ValueError` or `TypeError` with the argument, the
-value, its place and the remedy. Each function has a page, with a link to its source.
+or None. Results with structure are frozen dataclasses: they print as sentences, show as tables in
+notebooks, and have `to_dict()`, `to_frame()` and `to_latex()`, a table for the package `booktabs`.
+Wrong input raises `ValueError` or `TypeError` with the argument, the value, its place and the
+remedy; calls that almost work are answered with the one that does. Each function has a page, with a
+link to its source.
 """
 
 

@@ -1,6 +1,7 @@
-"""Mark tables of words, which the style sheet puts one cell below the other on a phone.
+"""Mark tables of words and of numbers, for the style sheet.
 
-Tables of numbers keep their columns there, and scroll.
+On a phone, words stand one cell below the other. Numbers keep their columns there, and scroll; a
+cell of them is not broken.
 """
 
 from __future__ import annotations
@@ -10,21 +11,24 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-_COLUMNS, _LENGTH = 4, 45  # at most; of a row, in characters, on average at least
+_COLUMNS, _ROW = 4, 45  # of words: columns at most; characters of a row, on average at least
+_CELL = 32  # of numbers: characters of a cell, at most
 
 
-def is_of_words(table: nodes.table) -> bool:
-    """Tell whether a table has few columns and long rows."""
+def kind(table: nodes.table) -> str:
+    """Return "words", "numbers", or nothing for a table in between."""
     rows = [row for body in table.findall(nodes.tbody) for row in body.findall(nodes.row)]
-    columns = max((len(row.children) for row in rows), default=0)
-    length = sum(len(row.astext()) for row in rows)
-    return bool(rows) and columns <= _COLUMNS and length >= _LENGTH * len(rows)
+    cells = [[len(cell.astext()) for cell in row.children] for row in rows]
+    if not cells:
+        return ""
+    if max(map(len, cells)) <= _COLUMNS and sum(map(sum, cells)) >= _ROW * len(cells):
+        return "words"
+    return "numbers" if max(map(max, cells)) <= _CELL else ""
 
 
 def _mark(_: Sphinx, document: nodes.document) -> None:
     for table in document.findall(nodes.table):
-        if is_of_words(table):
-            table["classes"].append("words")
+        table["classes"] += kind(table).split()
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

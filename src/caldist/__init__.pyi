@@ -12,6 +12,9 @@ from . import reporting as reporting
 from . import sklearn as sklearn
 from . import torch as torch
 from . import weights as weights
+from ._properties import Evidence as Evidence
+from ._properties import Property as Property
+from ._properties import PropertyError as PropertyError
 from ._properties import PropertyTable as PropertyTable
 from ._properties import properties as properties
 from ._util.errors import ToleranceError as ToleranceError
@@ -21,6 +24,7 @@ from .certificates import Certificate as Certificate
 from .certificates import CertificateError as CertificateError
 from .certificates import JointCertificate as JointCertificate
 from .data.accumulator import Accumulator as Accumulator
+from .data.grid import Grid as Grid
 from .data.joint import Joint as Joint
 from .engines import summarize as summarize
 from .inference import CalibrationCurve as CalibrationCurve
@@ -34,6 +38,7 @@ from .inference import Interval as Interval
 from .inference import NetBenefit as NetBenefit
 from .inference import PopulationBracket as PopulationBracket
 from .inference import Region as Region
+from .inference import SampleSize as SampleSize
 from .inference import TestResult as TestResult
 from .inference import calibration_curve as calibration_curve
 from .inference import calibration_summary as calibration_summary

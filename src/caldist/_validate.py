@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, NoReturn, TypeAlias, cast
@@ -15,6 +16,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._near_misses import column_names, refuse_several, refuse_table
 from caldist._util.types import Vector
 
 Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
@@ -39,6 +41,34 @@ def show(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+class ValueAtError(ValueError):
+    """A value that is refused, and its place: who knows more of it than a number says so.
+
+    Attributes
+    ----------
+    name, at
+        What the array is called, and the place in it.
+    why
+        What is wrong with it, and the remedy.
+    others
+        How many more there are, in words.
+    """
+
+    name: str = ""
+    at: int = -1
+    why: str = ""
+    others: str = ""
+
+    @classmethod
+    def of(
+        cls, name: str, array: NDArray[Any], at: int, why: str, others: str = ""
+    ) -> ValueAtError:
+        """Return the error for a value of an array."""
+        error = cls(f"{name}[{at}] is {show(array[at])}{others}: {why}")
+        error.name, error.at, error.why, error.others = name, at, why, others
+        return error
+
+
 def fail(
     name: str, array: NDArray[Any], bad: NDArray[np.bool_], why: str, error: type = ValueError
 ) -> NoReturn:
@@ -46,8 +76,8 @@ def fail(
     at = first(bad)
     count = int(np.count_nonzero(bad))
     others = "" if count == 1 else f" (the first of {count} such values)"
-    message = f"{name}[{at}] is {show(array[at])}{others}: {why}"
-    raise error(message)
+    found = ValueAtError.of(name, array, at, why, others)
+    raise found if error is ValueError else error(str(found))
 
 
 def _is_number(value: object) -> bool:
@@ -81,6 +111,7 @@ def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoRetur
 def real_array(values: object, name: str) -> NDArray[Any]:
     """Return ``values`` as an array of a real NumPy dtype, of any shape."""
     if isinstance(values, str | bytes | Mapping | AbstractSet) or values is None:
+        refuse_several(values, name)
         message = (
             f"{name} is {show(values)}, of type {type(values).__name__}: "
             "pass a list, an array or a column of numbers."
@@ -114,7 +145,8 @@ def real_vector(values: object, name: str) -> NDArray[Any]:
     """Return ``values`` as a non-empty one-dimensional array of a real dtype."""
     array = real_array(values, name)
     if array.ndim == 2 and min(array.shape) > 0:
-        hint = f"Flatten it with {name}.ravel()." if 1 in array.shape else _MATRIX_REMEDY
+        refuse_several(values, name)
+        hint = f"Flatten it with numpy.ravel({name})." if 1 in array.shape else _MATRIX_REMEDY
         message = f"{name} has shape {array.shape}; it must be one-dimensional. {hint}"
         raise ValueError(message)
     if array.ndim != 1:
@@ -134,14 +166,19 @@ def probabilities(values: object, name: str = "y_prob") -> Vector:
     array = real_vector(values, name)
     if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
         outside = ~((array >= 0) & (array <= 1))
-        why = (
-            "drop or fill the rows without a prediction."
-            if np.isnan(array[first(outside)])
-            else "a probability lies between 0 and 1. Nothing is clipped and logits are not "
-            "guessed: if these are logits, apply the sigmoid first."
-        )
-        fail(name, array, outside, why)
+        fail(name, array, outside, _why_no_probability(array, outside))
     return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _why_no_probability(array: NDArray[Any], outside: NDArray[np.bool_]) -> str:
+    if np.isnan(array[first(outside)]):
+        return "drop or fill the rows without a prediction."
+    percent = not ((array < 0) | (array > 100)).any()
+    return (
+        "a probability lies between 0 and 1. Nothing is clipped and logits are not guessed: if "
+        + ("these are percentages, divide by 100; if they" if percent else "these")
+        + " are logits, apply the sigmoid first."
+    )
 
 
 def labels(values: object, name: str = "y_true") -> NDArray[np.uint8]:
@@ -187,12 +224,12 @@ def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArr
         different = np.zeros(0, bool)
     if different.any():
         at = int(rest[first(different)])
-        message = (
-            f"{name}[{at}] is {show(array[at])}, a third label beside {show(pos_label)} "
-            f"(pos_label) and {show(others[0])}: for several classes use caldist.multiclass, or "
-            "reduce explicitly with caldist.top_label or caldist.one_vs_rest."
+        third = f", a third label beside {show(pos_label)} (pos_label) and {show(others[0])}"
+        why = (
+            "for several classes use caldist.multiclass, or reduce explicitly with "
+            "caldist.top_label or caldist.one_vs_rest."
         )
-        raise ValueError(message)
+        raise ValueAtError.of(name, array, at, why, third)
     return np.ascontiguousarray(ones).view(np.uint8)
 
 
@@ -263,17 +300,26 @@ def _fail_if_swapped(y_true: object, y_prob: object, names: tuple[str, str], rem
     """Raise when the labels hold probabilities and the predictions labels."""
     true_name, prob_name = names
     try:
-        first, second = real_vector(y_true, true_name), real_vector(y_prob, prob_name)
-        labels(second, prob_name)
+        first = real_vector(y_true, true_name)
         probabilities(first, true_name)
+        holds = "text" if _is_text(y_prob) else "only 0 and 1"
+        if holds != "text":
+            labels(y_prob, prob_name)
     except (TypeError, ValueError):
         return
     fail(
         true_name,
         first,
         (first > 0) & (first < 1),
-        f"{true_name} and {prob_name} look swapped, since {prob_name} holds only 0 and 1. {remedy}",
+        f"{true_name} and {prob_name} look swapped, since {prob_name} holds {holds}. {remedy}",
     )
+
+
+def _is_text(values: object) -> bool:
+    """Return whether a column holds text, going by its first value."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__") or len(values) == 0:
+        return False
+    return isinstance(np.asarray(values).flat[0], str)
 
 
 def named_inputs(
@@ -326,6 +372,8 @@ def binary_inputs(
 ) -> tuple[NDArray[np.uint8], Vector, Vector | None]:
     """Return clean labels, predictions and weights (None where there are none)."""
     if y_prob is None:
+        if isinstance(y_true, str | os.PathLike) or len(column_names(y_true)) > 1:
+            refuse_table(y_true)
         message = (
             "y_prob is None: pass the predictions, or a caldist.Joint alone in place of labels and "
             "predictions."
@@ -434,7 +482,8 @@ def check_fraction(name: str, value: object) -> float:
     """Return a number strictly between 0 and 1."""
     number = _real_number(name, value)
     if not 0 < number < 1:
-        message = f"{name} is {show(value)}; it must lie strictly between 0 and 1."
+        percent = f" For {number:g}% pass {number / 100:g}." if 1 < number < 100 else ""
+        message = f"{name} is {show(value)}; it must lie strictly between 0 and 1.{percent}"
         raise ValueError(message)
     return number
 

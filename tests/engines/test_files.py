@@ -104,7 +104,7 @@ def test_csv_with_text_and_gaps(tmp_path):
     (tmp_path / "a.csv").write_text("label,score,name\n1,0.25,a\n0,,b\n", encoding="utf-8")
     found = summarize(tmp_path / "a.csv", **COLUMNS, invalid="count")
     assert found.invalid == {"missing prediction": 1}
-    with pytest.raises(TypeError, match="'name'"):
+    with pytest.raises(ValueError, match=r"a\.csv, line 2: column 'name' is 'a': it is no number"):
         summarize(tmp_path / "a.csv", y_true="label", y_prob="name")
 
 
@@ -139,7 +139,7 @@ def test_a_damaged_file_is_a_clear_error_and_nothing_is_written(tmp_path, damage
 def test_a_csv_line_that_does_not_fit(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("label,score\n" + "1,0.5\n" * 30_000 + "1,what\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"(?s)a\.csv.*cannot be read.*what"):
+    with pytest.raises(ValueError, match=r"a\.csv, line 30002: column 'score' is 'what'"):
         summarize(path, **COLUMNS)
 
 
@@ -271,3 +271,11 @@ def test_local_names_that_look_like_addresses(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "s3:" / "a.csv", *rows(3))
     assert len(open_files("s3:/a.csv").fetchall()) == 3
+
+
+def test_any_two_labels_of_a_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("label,score\nyes,0.25\nno,0.5\n", encoding="utf-8")
+    expected = Joint.from_arrays([1, 0], [0.25, 0.5]).coarsen(16)
+    assert summarize(path, **COLUMNS, pos_label="yes") == expected
+    assert summarize(path, **COLUMNS) == expected  # words for labels

@@ -250,3 +250,38 @@ def test_too_little_memory_of_an_engine_is_too_little_memory():
     table = connection.sql("SELECT i % 2 AS y, i / 2e6 AS p FROM range(2000000) t(i)")
     with pytest.raises(MemoryError, match="Out of Memory"):
         summarize(table, y_true="y", y_prob="p", bits=24)
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive"),
+    [
+        (["no", "yes"], "yes"),
+        (["yes", "no"], "no"),
+        ([1, 2], 2),
+        ([0.5, 1.5], 1.5),
+        ([False, True], True),
+    ],
+)
+def test_any_two_labels(constructor, labels, positive):
+    y_true, y_prob = hard_rows(50)
+    table = constructor({"label": [labels[int(k)] for k in y_true], "score": y_prob})
+    assert summarize(table, **COLUMNS, pos_label=positive) == exact(y_true, y_prob)
+
+
+def test_labels_that_are_not_two_are_refused(constructor):
+    table = constructor({"label": ["a", "b", "c"], "score": [0.1, 0.2, 0.3]})
+    with pytest.raises(ValueError, match=r"column 'label' has more than two labels.*'a', 'b', 'c'"):
+        summarize(table, **COLUMNS, pos_label="a")
+    with pytest.raises(ValueError, match="pos_label is 'd', which is none of the labels"):
+        summarize(table, **COLUMNS, pos_label="d")
+    alone = constructor({"label": ["no", "no"], "score": [0.1, 0.2]})
+    assert summarize(alone, **COLUMNS, pos_label="yes") == exact([0, 0], [0.1, 0.2])
+    with pytest.raises(ValueError, match="pos_label is 1, which is none of the labels"):
+        summarize(alone, **COLUMNS, pos_label=1)
+
+
+def test_a_missing_label_is_none_of_the_two(constructor):
+    table = constructor({"label": ["no", None, "yes"], "score": [0.25, 0.5, 0.75]})
+    found = summarize(table, **COLUMNS, pos_label="yes", invalid="count")
+    assert found.invalid == {"missing label": 1}
+    assert found.n_rows == 2

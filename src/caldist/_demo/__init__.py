@@ -8,8 +8,10 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.numbers import number
 from caldist._util.text_tables import aligned
 from caldist._util.types import Vector
+from caldist.data.doubts import doubts_said
 from caldist.measures.evaluation import evaluate
 from caldist.measures.registry import shown_in
 
@@ -46,18 +48,19 @@ def load_demo() -> tuple[NDArray[np.int64], dict[str, Vector]]:
 
 def demo_table(label: NDArray[np.int64], predictions: Mapping[str, Vector]) -> str:
     """Tabulate the measures of ``evaluate``, and the accuracy, of every model, best smCE first."""
-    values = {name: evaluate(label, prediction) for name, prediction in predictions.items()}
+    with doubts_said():  # a tree that is fully grown decides
+        values = {name: evaluate(label, prediction) for name, prediction in predictions.items()}
     models = sorted(values, key=lambda name: values[name]["smooth_ce"].value)
     rows = [
         [
             measure.symbol,
             measure.name,
-            *(f"{values[model][measure.name].value:.4f}" for model in models),
+            *(number(values[model][measure.name].value) for model in models),
         ]
         for measure in shown_in("evaluate")
     ]
     accuracy = (np.mean((predictions[model] >= 0.5) == label) for model in models)
-    rows.append(["", "accuracy", *(f"{share:.4f}" for share in accuracy)])
+    rows.append(["", "accuracy", *(number(share) for share in accuracy)])
     return "\n".join(aligned(_headers(models) + rows, left={0, 1}))
 
 

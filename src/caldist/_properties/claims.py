@@ -96,8 +96,14 @@ def together(upper: Claim, lower: Claim) -> Claim:
         f"({upper.holds}, {lower.holds})",
         "It is robustly complete and robustly sound, with these exponents.",
         "theorem",
-        lambda subject: evidence.both(upper.show(subject), lower.show(subject)),
+        partial(_both, upper.show, lower.show),
     )
+
+
+def _both(
+    first: Callable[[Subject], Evidence], second: Callable[[Subject], Evidence], subject: Subject
+) -> Evidence:
+    return evidence.both(first(subject), second(subject))
 
 
 # -- counter-examples ------------------------------------------------------------------------------
@@ -153,7 +159,11 @@ def cost(text: str, reason: str) -> Claim:
 def np_hard(enclose: Callable[[Domain], tuple[float, float]]) -> Claim:
     """Cost: on many points only bounds are found."""
     reason = "NP-hard in general; exact up to 17 points, proved bounds beyond."
-    return Claim("NP-hard", reason, "computation", lambda _: evidence.only_bounded(enclose))
+    return Claim("NP-hard", reason, "computation", partial(_only_bounded, enclose))
+
+
+def _only_bounded(enclose: Callable[[Domain], tuple[float, float]], _: Subject) -> Evidence:
+    return evidence.only_bounded(enclose)
 
 
 _SORT = cost("O(n log n)", "A sort and one pass.")

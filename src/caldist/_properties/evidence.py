@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -55,7 +55,11 @@ class Subject:
 
 def of_joints(name: str, measure: Callable[..., float], tolerance: float = 0.0) -> Subject:
     """Make a subject of a measure that needs only predictions and labels."""
-    return Subject(name, lambda domain: measure(domain.joint), tolerance)
+    return Subject(name, partial(_of_joint, measure), tolerance)
+
+
+def _of_joint(measure: Callable[..., float], domain: Domain) -> float:
+    return measure(domain.joint)
 
 
 @cache  # three columns speak of the same values

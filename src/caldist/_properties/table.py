@@ -51,6 +51,9 @@ class Evidence(Result):
         listed = ", ".join(f"{name} = {format_number(value)}" for name, value in self.numbers)
         return f"{self.claim}: {listed}" + ("" if self.holds else " (does not hold)")
 
+    def _lines(self) -> list[dict[str, Any]]:
+        return [{"quantity": name, "value": value} for name, value in self.numbers]
+
 
 @dataclass(frozen=True)
 class Property(Result):
@@ -81,7 +84,7 @@ class Property(Result):
     holds: bool | str
     reason: str
     kind: Kind
-    evidence: Callable[[], Evidence] = field(repr=False)
+    evidence: Callable[[], Evidence] = field(repr=False, compare=False)
     paper: bool | None = None
 
     def text(self) -> str:
@@ -89,6 +92,9 @@ class Property(Result):
         if isinstance(self.holds, str):
             return self.holds
         return "yes" if self.holds else "no"
+
+    def __str__(self) -> str:
+        return f"{self.measure}, {self.property}: {self.text()} ({self.kind}). {self.reason}"
 
 
 @dataclass(frozen=True)

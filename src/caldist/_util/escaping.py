@@ -20,6 +20,16 @@ _MARKS = "\\`*_{}[]#|!~$"
 _ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# What LaTeX obeys; what its oldest fonts lack; brackets and stars, which after a line break would
+# be its options; and the mathematics of our own texts.
+_LATEX = {
+    **{mark: f"\\{mark}" for mark in "{}$&#_%"},
+    **{mark: f"{{{mark}}}" for mark in "[]*"},
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\char34{}",
+    "…": r"\ldots{}", "≤": r"$\le$", "≥": r"$\ge$", "→": r"$\to$", "√": r"$\surd$",
+    "μ": r"$\mu$", "ε": r"$\varepsilon$", "σ": r"$\sigma$", "κ": r"$\kappa$", "ℓ": r"$\ell$",
+}  # fmt: skip
 
 
 def for_terminal(text: str) -> str:
@@ -85,3 +95,16 @@ def for_html(text: str) -> str:
     a &lt; \x00
     """
     return escape(for_terminal(text))
+
+
+def for_latex(text: str) -> str:
+    r"""Return text in one line that LaTeX sets as it is, in a cell of a table too.
+
+    Examples
+    --------
+    >>> from caldist._util.escaping import for_latex
+    >>> print(for_latex("50% of a_b & c--d"))
+    50\% of a\_b \& c-{}-d
+    """
+    marks = "".join(_LATEX.get(mark, mark) for mark in for_line(text))
+    return re.sub("-(?=-)", "-{}", marks)

@@ -8,16 +8,28 @@ from typing import Any
 
 import numpy as np
 
+from caldist import _validate
 from caldist._util.escaping import for_html
 from caldist._util.frames import frame
+from caldist._util.text_tables import aligned, booktabs, is_numeric
+
+_MOST_SHOWN = 200  # lines in a notebook, where nobody reads more
 
 
 class Result:
-    """A frozen dataclass that can be read as a dict and as a frame.
+    """A frozen dataclass that can be read as text, as a dict, as a frame and as a table.
 
     A result of several lines says so in :meth:`_lines`; any other is one line of its numbers and
-    texts.
+    texts. What is better said in a sentence has a ``__str__`` of its own.
     """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        head, body = self._table()
+        rows = [[_cell(value) for value in line] for line in body]
+        left = {at for at, column in enumerate(zip(*body, strict=True)) if not is_numeric(column)}
+        return "\n".join(aligned(rows if self._is_upright() else [head, *rows], left))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python values, ready for JSON."""
@@ -39,20 +51,50 @@ class Result:
         columns = {name: [line[name] for line in lines] for name in lines[0]} if lines else {}
         return frame(columns, library or getattr(self, "library", None))
 
+    def to_latex(self, *, digits: int = 4) -> str:
+        r"""Return the result as a table of LaTeX, to be used with the package ``booktabs``.
+
+        It has a line for each part, as :meth:`to_frame` has; one line alone stands upright, with a
+        line for each number.
+
+        Parameters
+        ----------
+        digits : int
+            How many significant digits numbers have.
+        """
+        digits = _validate.check_count("digits", digits, 1, 17)
+        head, body = self._table()
+        return booktabs(head, body, digits)
+
+    def _table(self) -> tuple[list[str], list[list[Any]]]:
+        """Return the head and the lines of a table that is not wider than a page, if possible."""
+        lines = self._lines()
+        if self._is_upright():
+            known = [[name, value] for name, value in lines[0].items() if value not in (None, "")]
+            return ["", "value"], known
+        head = [str(name) for name in lines[0]] if lines else []
+        return head, [list(line.values()) for line in lines]
+
+    def _is_upright(self) -> bool:
+        """Return whether the result is one line, which is easier to read as a column."""
+        return type(self)._lines is Result._lines  # noqa: SLF001 -- its own
+
     def _lines(self) -> list[dict[str, Any]]:
         """Return the lines of the frame, all with the same columns."""
         content = self.to_dict()
         return [{key: v for key, v in content.items() if not isinstance(v, list | dict)}]
 
     def _repr_html_(self) -> str:
-        """Show the lines as a table in a notebook."""
+        """Show the lines as a table in a notebook; of very many the first ones."""
         lines = self._lines()
+        left = len(lines) - _MOST_SHOWN
         head = "".join(f"<th>{for_html(str(name))}</th>" for name in (lines[0] if lines else ()))
         body = "".join(
             "<tr>" + "".join(f"<td>{for_html(_cell(v))}</td>" for v in line.values()) + "</tr>"
-            for line in lines
+            for line in lines[:_MOST_SHOWN]
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        more = f"<p>{left:,} more lines: see to_frame().</p>" if left > 0 else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 def _cell(value: object) -> str:

@@ -8,7 +8,7 @@ O(n log n) for each class; no code is shared with the solvers that found them.
 from caldist.certificates._base import Certificate, CertificateError, JointCertificate
 from caldist.certificates._classes import ClassCertificate
 from caldist.certificates._gap import GapCertificate
-from caldist.certificates._lower import LowerCertificate
+from caldist.certificates._lower import Coupling, LowerCertificate
 from caldist.certificates._smooth import SmoothCertificate
 from caldist.certificates._upper import UpperCertificate
 
@@ -16,6 +16,7 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "ClassCertificate",
+    "Coupling",
     "GapCertificate",
     "JointCertificate",
     "LowerCertificate",

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.certificates import _files
 from caldist.data.joint import Joint
@@ -23,7 +24,7 @@ class CertificateError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate(ABC):
+class Certificate(Result, ABC):
     """A lower and an upper bound, and the proof of both.
 
     What :func:`caldist.certify` returns is a :class:`caldist.certificates.JointCertificate`, with
@@ -66,6 +67,14 @@ class Certificate(ABC):
             array = getattr(self, field.name)
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bounds and their proof as plain Python values, ready for JSON."""
+        return {"measure": self.measure, **super().to_dict()}
+
+    def _lines(self) -> list[dict[str, Any]]:
+        """Return what is proved, in one line; the proof is in :meth:`to_dict` and in the file."""
+        return [{"measure": self.measure, "lower": self.lower, "upper": self.upper}]
 
     def verify(self) -> None:
         """Recompute both bounds from the data and the proof, or raise ``CertificateError``.
@@ -166,6 +175,18 @@ class JointCertificate(Certificate):
             f"{self.measure} is {self.value!r}, at least {self.lower!r}, at most {self.upper!r}, "
             f"of {of}"
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bounds, their proof and the joint as plain Python values, ready for JSON."""
+        joint = self.joint
+        masses = {name: getattr(joint, name).tolist() for name in ("prediction", "mass0", "mass1")}
+        said = {"n_rows": joint.n_rows, "radius": joint.radius}
+        return super().to_dict() | {"joint": masses | said}
+
+    def _lines(self) -> list[dict[str, Any]]:
+        [line] = super()._lines()
+        measure = {"measure": line.pop("measure"), "value": self.value}
+        return [measure | line | {"n_rows": self.joint.n_rows, "rounding": self.joint.radius}]
 
     def _check_numbers(self) -> None:
         if not isinstance(self.joint, Joint):

@@ -65,6 +65,10 @@ class ClassCertificate(Certificate):
         ends = f"at least {self.lower!r}, at most {self.upper!r}"
         return f"{self.measure} is {ends}, of {rows:,} rows and {classes} classes"
 
+    def _lines(self) -> list[dict[str, Any]]:
+        rows, classes = self.prediction.shape
+        return [line | {"n_rows": rows, "n_classes": classes} for line in super()._lines()]
+
     def targets(self) -> Vector:
         """Return the calibrated prediction of each group, a row for each."""
         matrix, label, weight = self._rows()

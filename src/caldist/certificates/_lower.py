@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.certificates._base import (
     SLACK,
@@ -21,14 +22,27 @@ from caldist.certificates._base import (
 from caldist.data.joint import Joint
 
 
-@dataclass(frozen=True)
-class Coupling:
-    """Where mass moves: ``mass`` of rows with ``label`` goes from ``source`` to ``target``."""
+@dataclass(frozen=True, eq=False)
+class Coupling(Result):
+    """Where mass moves: ``mass`` of rows with ``label`` goes from ``source`` to ``target``.
+
+    Each is an array with an entry for each move; the masses add up to 1. ``to_frame`` has a line
+    for each move.
+    """
 
     label: NDArray[np.int64]
     source: Vector
     target: Vector
     mass: Vector
+
+    def _lines(self) -> list[dict[str, Any]]:
+        columns = self.to_dict()
+        moves = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, move, strict=True)) for move in moves]
+
+    def __str__(self) -> str:
+        cost = float(self.mass @ np.abs(self.target - self.source))
+        return f"{self.mass.size:,} moves of mass that cost {cost:.4g} in all"
 
 
 @dataclass(frozen=True, eq=False)

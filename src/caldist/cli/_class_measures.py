@@ -124,4 +124,4 @@ def _gate(rows: ClassRows) -> Gate | Interval:
     from caldist.multiclass import confidence_interval
 
     checked: Any = rows
-    return confidence_interval(checked, None, confidence_level=1 - 2 * _ERROR)  # type: ignore[arg-type]
+    return confidence_interval(checked, confidence_level=1 - 2 * _ERROR)

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
-from caldist.cli._columns import check_names, groups_of, refuse_missing
+from caldist.cli._columns import check_names, groups_of
+from caldist.cli._content import Content, called, read_content
+from caldist.cli._dropped import Dropped
 from caldist.cli._source import Source
 from caldist.data.class_rows import ROW_SUM_TOLERANCE, ClassRows
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from caldist.cli._data import Data
 
 _LISTED = 20  # classes that a note names
-_TRUTH = {"false": 0, "true": 1}  # as columns of Booleans have them
 
 
 @dataclass(frozen=True)
@@ -35,18 +36,21 @@ class ClassModels:
         What is said of it below a table.
     groups
         The names of sub-groups, and the number of each row's.
+    dropped
+        What was left out of all models; None if nobody asked for it.
     """
 
     rows: dict[str, ClassRows]
     head: dict[str, object]
     notes: list[str]
     groups: tuple[NDArray[np.object_], NDArray[np.int64]] | None = None
+    dropped: Dropped | None = None
 
     def lines(self) -> Iterator[tuple[dict[str, object], ClassRows]]:
         """Give the rows of each model or of each sub-group of it, and what a line says of them."""
         for name, rows in self.rows.items():
             if self.groups is None:
-                yield {"score": name, "rows": rows.n_rows}, rows
+                yield self._line({"score": name}, rows.n_rows), rows
                 continue
             names, code = self.groups
             for number, group in enumerate(names):
@@ -54,7 +58,15 @@ class ClassModels:
                 if part.weight is not None and not part.weight.any():
                     message = f"--weight is 0 in all rows of group {group}: leave these rows out."
                     raise ValueError(message)
-                yield {"score": name, "group": str(group), "rows": part.n_rows}, part
+                yield self._line({"score": name, "group": str(group)}, part.n_rows), part
+
+    def _line(self, line: dict[str, object], rows: int) -> dict[str, object]:
+        line["rows"] = rows
+        if self.dropped is not None:
+            group = line.get("group")
+            found = self.dropped
+            line["dropped"] = found.rows if group is None else found.groups.get(str(group), 0)
+        return line
 
 
 def speaks_of_classes(data: Data, columns: Sequence[str]) -> bool:
@@ -84,24 +96,31 @@ def read_classes(data: Data, source: Source) -> ClassModels:
     found = _columns(data, source.columns, {data.label, *others})
     given = None if data.classes is None else _listed(data.classes)
     names = _class_names(found, given)
+    as_names = [data.label, *([] if data.by is None else [data.by])]
     wanted = [data.label, *others, *(name for columns in found.values() for name in columns)]
-    content = source.read([*dict.fromkeys(wanted)])
-    label = content[data.label]
-    refuse_missing(data.label, label)
+    content = read_content(
+        source,
+        [name for name in wanted if name not in as_names],
+        as_names,
+        label=data.label,
+        by=data.by,
+        drop_missing=data.drop_missing,
+    )
+    label = content.names[data.label]
     classes = _as_labels(names, data.label, label)
-    number = _numbers(classes, data.label, label)
     weight = groups = None
-    if data.weight is not None:
-        called = f"column {data.weight!r}"
-        weight = _validate.weights(content[data.weight], label.size, called)
-    if data.by is not None:
-        refuse_missing(data.by, content[data.by])
-        groups = groups_of(data.by, content[data.by])
-    rows = {
-        name: ClassRows(number, _matrix(columns, content), list(classes), weight)
-        for name, columns in found.items()
-    }
-    notes = []
+    with content.placing():
+        number = _numbers(classes, data.label, label)
+        if data.weight is not None:
+            values = content.numbers[data.weight]
+            weight = _validate.weights(values, label.size, called(data.weight))
+        if data.by is not None:
+            groups = groups_of(data.by, content.names[data.by])
+        rows = {
+            name: ClassRows(number, _matrix(columns, content), list(classes), weight)
+            for name, columns in found.items()
+        }
+    notes = [] if content.dropped is None else [content.dropped.note()]
     if given is None:
         shown = ", ".join(names[:_LISTED])
         more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
@@ -114,7 +133,9 @@ def read_classes(data: Data, source: Source) -> ClassModels:
         "weight": data.weight,
         "by": data.by,
     }
-    return ClassModels(rows, head, notes, groups)
+    if content.dropped is not None:
+        head["dropped"] = content.dropped.to_dict()
+    return ClassModels(rows, head, notes, groups, content.dropped)
 
 
 def _listed(classes: str) -> list[str]:
@@ -226,7 +247,7 @@ def _as_labels(names: list[str], label: str, values: NDArray[Any]) -> list[Any]:
     found: list[Any] = []
     for name in names:
         try:
-            number = _TRUTH[name.lower()] if name.lower() in _TRUTH else float(name)
+            number = float(name)
             found.append(int(number) if number == int(number) else number)
         except (ValueError, OverflowError):
             listed = ",".join(map(str, range(len(names))))
@@ -255,17 +276,18 @@ def _numbers(classes: list[Any], label: str, values: NDArray[Any]) -> NDArray[np
     return result
 
 
-def _matrix(columns: Sequence[str], content: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    parts = [_validate.probabilities(content[name], f"column {name!r}") for name in columns]
+def _matrix(columns: Sequence[str], content: Content) -> NDArray[np.float64]:
+    parts = [_validate.probabilities(content.numbers[name], called(name)) for name in columns]
     matrix = np.column_stack(parts)
     total = matrix.sum(axis=1)
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE
     if off.any():
         row = _validate.first(off)
         message = (
-            f"columns {columns[0]!r} to {columns[-1]!r} sum to {total[row]:.6g} in row {row}, the "
-            f"first of {int(off.sum())}: the probabilities of the classes sum to 1 in each row. "
-            "Is a class missing? For independent labels pass one column at a time."
+            f"{content.place(row)}: columns {columns[0]!r} to {columns[-1]!r} sum to "
+            f"{total[row]:.6g}, the first of {int(off.sum())} such rows: the "
+            "probabilities of the classes sum to 1 in each row. Is a class missing? For "
+            "independent labels pass one column at a time."
         )
         raise ValueError(message)
     return matrix

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
+from caldist.cli._content import called, read_content
 from caldist.cli._data import Data, Models
 from caldist.cli._source import Source
 from caldist.cli._streams import say
 from caldist.data.categories import cluster_codes, refuse_measurements
 from caldist.data.rows import Rows
+from caldist.reading import cells
 
 _HEAD = 1000  # rows that tell what most columns are not
-_WORDS = (("false", "f", "no", "n", "0"), ("true", "t", "yes", "y", "1"))
 _NAMED = 40  # columns that a message lists
 
 
@@ -32,24 +33,29 @@ def read_table(data: Data, source: Source) -> Models:
         raise ValueError(message)
     if label is None or not scores:
         label, scores = _guess(source, label, scores, others)
-    content = source.read([*dict.fromkeys([label, *scores, *others])])
-    clean_label, predictions = _validate.named_inputs(
-        content[label],
-        {f"column {name!r}": content[name] for name in scores},
-        true_name=f"column {label!r}",
-        remedy="Exchange --label and --score.",
-        pos_label=None if data.positive is None else _positive(content[label], data.positive),
+    as_names = [name for name in (data.clusters, data.by) if name is not None]
+    as_numbers = [*scores, *([] if data.weight is None else [data.weight])]
+    (as_numbers if data.positive is None else as_names).insert(0, label)
+    content = read_content(
+        source, as_numbers, as_names, label=label, by=data.by, drop_missing=data.drop_missing
     )
+    labels = (content.numbers if data.positive is None else content.names)[label]
     weight, cluster, n_clusters, groups = None, None, 0, None
-    if data.weight is not None:
-        called = f"column {data.weight!r}"
-        weight = _validate.weights(content[data.weight], clean_label.size, called)
-    if data.clusters is not None:
-        refuse_missing(data.clusters, content[data.clusters])
-        cluster, n_clusters = cluster_codes(content[data.clusters], clean_label.size)
-    if data.by is not None:
-        refuse_missing(data.by, content[data.by])
-        groups = groups_of(data.by, content[data.by])
+    with content.placing():
+        clean_label, predictions = _validate.named_inputs(
+            labels,
+            {called(name): content.numbers[name] for name in scores},
+            true_name=called(label),
+            remedy="Exchange --label and --score.",
+            pos_label=None if data.positive is None else positive_value(labels, data.positive),
+        )
+        if data.weight is not None:
+            values = content.numbers[data.weight]
+            weight = _validate.weights(values, clean_label.size, called(data.weight))
+        if data.clusters is not None:
+            cluster, n_clusters = cluster_codes(content.names[data.clusters], clean_label.size)
+        if data.by is not None:
+            groups = groups_of(data.by, content.names[data.by])
     return Models(
         {
             name: Rows(clean_label, prediction, weight, cluster, n_clusters)
@@ -62,22 +68,21 @@ def read_table(data: Data, source: Source) -> Models:
             "weight": data.weight,
             "clusters": data.clusters,
             "by": data.by,
-        },
+        }
+        | ({} if content.dropped is None else {"dropped": content.dropped.to_dict()}),
         groups=groups,
+        dropped=content.dropped,
     )
 
 
-def _positive(values: NDArray[Any], text: str) -> object:
-    """Return the label that a text of the shell means, in the type of the column."""
-    if values.dtype.kind == "b":  # as some readers take yes and no
-        meant = {word: k for k, words in enumerate(_WORDS) for word in words}
-        return bool(meant[text.lower()]) if text.lower() in meant else text
-    if values.dtype.kind in "iuf":
-        try:
-            return float(text)
-        except ValueError:
-            return text
-    return text
+def positive_value(values: NDArray[Any], text: str) -> object:
+    """Return the label that a text of the shell means, as the column has it."""
+    distinct = list(dict.fromkeys(values.tolist()))
+    if text in distinct:
+        return text
+    meant = cells.number(text)
+    same = [value for value in distinct if cells.number(value) == meant]
+    return same[0] if len(same) == 1 and meant != cells.BAD else text
 
 
 def groups_of(name: str, values: NDArray[Any]) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
@@ -98,19 +103,14 @@ def groups_of(name: str, values: NDArray[Any]) -> tuple[NDArray[np.object_], NDA
     return np.array(found, dtype=object), code.astype(np.int64)
 
 
-def refuse_missing(name: str, values: NDArray[Any]) -> None:
-    """Raise for a column with missing values."""
-    missing = np.array([value is None or value != value for value in values])  # noqa: PLR0124 -- NaN
-    if missing.any():
-        _validate.fail(f"column {name!r}", values, missing, "fill it, or leave those rows out.")
-
-
 def check_names(columns: Sequence[str], names: Sequence[str]) -> None:
     """Raise unless there are columns of these names."""
     for name in names:
         if name not in columns:
             near = get_close_matches(name, columns, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
+            if all(cells.number(column) != cells.BAD for column in columns):
+                hint = " The first line is taken for the header, and holds numbers: add one."
             message = f"there is no column {name!r}.{hint} Columns: {_listed(columns)}."
             raise ValueError(message)
 
@@ -122,8 +122,8 @@ def _guess(
     known = {label, *scores, *taken}
     likely = [name for name in source.columns if name not in known]
     # Most columns show in their first rows that they are something else: only the others are read.
-    likely = list(_within_unit(source.read(likely, _HEAD)))
-    found = _within_unit(source.read(likely))
+    likely = list(_within_unit(source.read(likely, rows=_HEAD).numbers))
+    found = _within_unit(source.read(likely).numbers)
     binary = {name: None for name, column in found.items() if np.isin(column, (0, 1)).all()}
     inside = [name for name in found if name not in binary]
     if label is None:
@@ -134,17 +134,13 @@ def _guess(
     return label, scores
 
 
-def _within_unit(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _within_unit(columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
     """Return the columns of numbers from 0 to 1, without their missing values.
 
     A missing value makes a column bad, not another one right: it is refused when it is read.
     """
-    numeric = {
-        name: column[column == column]  # noqa: PLR0124 -- NaN
-        for name, column in columns.items()
-        if column.dtype.kind in "biuf"
-    }
-    return {name: x for name, x in numeric.items() if ((x >= 0) & (x <= 1)).all()}
+    there = {name: column[~np.isnan(column)] for name, column in columns.items()}
+    return {name: x for name, x in there.items() if x.size and ((x >= 0) & (x <= 1)).all()}
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from caldist.cli._dropped import Dropped
 from caldist.cli._source import matches, on_disk
+from caldist.cli._streams import say
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from caldist.cli._classes import ClassModels
+    from caldist.cli._source import Source
     from caldist.data.joint import Joint
     from caldist.data.rows import Rows
 
@@ -33,7 +36,9 @@ _OF_TABLES = {
         "caldist.report([joint, …]) in Python."
     ),
     "positive": "the labels of a summary are 0 and 1 already: leave it out.",
+    "drop-missing": "its rows are not to be had: leave them out when it is made.",
 }
+_HEAD = ("label", "weight", "clusters", "by")  # what JSON says of tables
 
 
 @dataclass(frozen=True)
@@ -50,12 +55,24 @@ class Models:
         What was read, for JSON.
     groups
         The names of sub-groups, and the number of each row's.
+    dropped
+        What was left out of all models; None if nobody asked for it.
+    left_out
+        What was left out of each summary when it was made.
     """
 
     rows: dict[str, Rows]
     named_by: str
     head: dict[str, object]
     groups: tuple[NDArray[np.object_], NDArray[np.int64]] | None = None
+    dropped: Dropped | None = None
+    left_out: Mapping[str, Dropped] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said below a table of what was left out."""
+        own = [] if self.dropped is None else [self.dropped.note()]
+        return own + [found.note(name) for name, found in self.left_out.items()]
 
     @property
     def are_summaries(self) -> bool:
@@ -66,14 +83,26 @@ class Models:
         """Give the rows of each model or of each sub-group of it, and what a line says of them."""
         for name, rows in self.rows.items():
             if self.groups is None:
-                yield {self.named_by: name, "rows": rows.n_rows}, rows
+                yield self._line(name, rows), rows
                 continue
             names, code = self.groups
             for group, part in zip(names, rows.split(code, len(names)), strict=True):
                 if part.weight is not None and not part.weight.any():
                     message = f"--weight is 0 in all rows of group {group}: leave these rows out."
                     raise ValueError(message)
-                yield {self.named_by: name, "group": str(group), "rows": part.n_rows}, part
+                yield self._line(name, part, str(group)), part
+
+    def _line(self, name: str, rows: Rows, group: str | None = None) -> dict[str, object]:
+        line: dict[str, object] = {self.named_by: name}
+        if group is not None:
+            line["group"] = group
+        line["rows"] = rows.n_rows
+        if self.dropped is not None:
+            found = self.dropped
+            line["dropped"] = found.rows if group is None else found.groups.get(group, 0)
+        elif self.left_out:
+            line["dropped"] = self.left_out[name].rows if name in self.left_out else 0
+        return line
 
 
 @dataclass(frozen=True)
@@ -88,6 +117,7 @@ class Data:
     by: str | None = None
     classes: str | None = None
     positive: str | None = None
+    drop_missing: bool = False
 
     @property
     def may_have_classes(self) -> bool:
@@ -101,30 +131,70 @@ class Data:
         return found
 
     def read(self, *, several: bool = True) -> Models | ClassModels:
-        """Read columns, of one model or of several classes, or summaries; once, and check them."""
-        from caldist.cli._classes import read_classes, speaks_of_classes
-        from caldist.cli._columns import read_table
+        """Read columns, of one model or of several classes, or summaries; once, and check them.
+
+        What looks wrong about the scores is said on stderr.
+        """
+        found = self._read(several=several)
+        if isinstance(found, Models):
+            from caldist.data.doubts import doubts_of
+
+            for name, rows in found.rows.items():
+                for doubt in doubts_of(rows):
+                    say(f"warning: {name}: {doubt}", err=True)
+        return found
+
+    def _read(self, *, several: bool) -> Models | ClassModels:
         from caldist.cli._source import open_source
         from caldist.data.rows import Rows
 
         with working("reading"), self.opened() as found:
             if isinstance(found, list):
                 source = open_source(found)
-                if several and speaks_of_classes(self, source.columns):
-                    if self.positive is not None:
-                        message = (
-                            f"--positive is {self.positive!r}, but there are several classes: "
-                            "leave it out, or name one column of predictions with --score."
-                        )
-                        raise ValueError(message)
-                    return read_classes(self, source)
-                return read_table(self, source)
+                with _saying_notes(source):
+                    return self._table(source, several=several)
             empty = next((name for name, joint in found.items() if joint.total == 0), None)
             if empty is not None:
                 message = f"{empty} is a summary of no rows: leave it out."
                 raise ValueError(message)
             rows = {name: Rows.of(joint) for name, joint in found.items()}
-            return Models(rows, "file", {"files": list(self.files)})
+            left_out = {
+                name: Dropped(sum(joint.invalid.values()), None, joint.invalid)
+                for name, joint in found.items()
+                if joint.invalid
+            }
+            head: dict[str, object] = {"files": list(self.files)} | dict.fromkeys(_HEAD)
+            if left_out:
+                head["dropped"] = {name: part.to_dict() for name, part in left_out.items()}
+            return Models(rows, "file", head, left_out=left_out)
+
+    def check_columns(self, source: Source) -> None:
+        """Raise unless there are the columns that are named."""
+        from caldist.cli._columns import check_names
+
+        named = (self.label, *self.scores, self.weight, self.clusters, self.by)
+        check_names(source.columns, [name for name in named if name is not None])
+
+    def table(self, source: Source) -> Models:
+        """Read and check columns of labels 0 and 1."""
+        with _saying_notes(source):
+            found = self._table(source, several=False)
+        assert isinstance(found, Models)  # noqa: S101 -- several classes are not asked for
+        return found
+
+    def _table(self, source: Source, *, several: bool) -> Models | ClassModels:
+        from caldist.cli._classes import read_classes, speaks_of_classes
+        from caldist.cli._columns import read_table
+
+        if not (several and speaks_of_classes(self, source.columns)):
+            return read_table(self, source)
+        if self.positive is not None:
+            message = (
+                f"--positive is {self.positive!r}, but there are several classes: leave it out, or "
+                "name one column of predictions with --score."
+            )
+            raise ValueError(message)
+        return read_classes(self, source)
 
     @contextmanager
     def opened(self) -> Iterator[dict[str, Joint] | list[str]]:
@@ -152,12 +222,22 @@ class Data:
         """Raise if an option speaks of columns, which summaries have not."""
         given = (
             *(self.label, self.scores, self.weight, self.clusters, self.by, self.classes),
-            self.positive,
+            *(self.positive, self.drop_missing),
         )
         for (option, reason), value in zip(_OF_TABLES.items(), given, strict=True):
             if value:
                 message = f"--{option} was given with a summary (.npz), but {reason}"
                 raise ValueError(message)
+
+
+@contextmanager
+def _saying_notes(source: Source) -> Iterator[None]:
+    """Say how files were read, also where something is wrong with them."""
+    try:
+        yield
+    finally:
+        for note in source.notes:
+            say(note, err=True)
 
 
 def are_summaries(paths: Sequence[str]) -> bool:

@@ -6,23 +6,29 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
+from urllib.parse import unquote
+
+import numpy as np
 
 from caldist import _validate
-from caldist.cli._columns import check_names
+from caldist.cli._columns import check_names, positive_value
 from caldist.cli._data import Data
-from caldist.cli._source import matches
-from caldist.data.joint import Joint
+from caldist.cli._source import matches, open_source
+from caldist.data.joint import INVALID, Joint
 from caldist.engines import open_files, summarize
 from caldist.engines._collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
-from caldist.engines._files import reading
+from caldist.engines._files import connect, reading
+from caldist.engines._summarize import refuse_invalid
 from caldist.monitoring.labels import DATE, NUMBER, TEXT, Label, kind_of
+from caldist.reading import cells
 
 BITS = 14  # of the grid of a new monitor
 _MEMORY = 2**30  # bytes that the days of one query may take
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+_MISSING = ("missing label", "missing prediction")
 _TOLD = {TEXT: "texts", NUMBER: "numbers", DATE: "dates"}
 
 Groups = dict["str | None", Joint]  # the only key is None without sub-groups
@@ -88,7 +94,7 @@ class SummaryDays:
         wanted: Wanted,
         state: Path,
     ) -> None:
-        Data(data.files, data.label, data.scores, data.weight).refuse_columns()
+        replace(data, by=None).refuse_columns()  # sub-groups are folders
         if "-" in data.files:
             message = "a summary from standard input has no name that says its date: pass its file."
             raise ValueError(message)
@@ -101,6 +107,14 @@ class SummaryDays:
             raise ValueError(message)
         texts = [path.stem if date is None else _of_folder(path, date, "--date") for path in files]
         dates = [_date(text) for text in texts]
+        if date is None and None in dates:
+            nameless = files[dates.index(None)]
+            message = (
+                f"{nameless} is named {nameless.stem!r}, which is no date: name summaries by their "
+                "dates, as 2026-11-15.npz, or put them in folders as day=2026-11-15 and pass "
+                "--date day."
+            )
+            raise ValueError(message)
         labels: list[Any] = texts if None in dates else dates
         wanted.check(TEXT if None in dates else DATE, "the names of the summaries are")
         self._days: dict[Any, dict[str | None, Joint]] = {}
@@ -129,8 +143,8 @@ def _of_folder(path: Path, name: str, option: str) -> str:
     """Return the value of the folder ``name=value`` that a file lies in."""
     for folder in path.parent.parts:
         key, is_key, value = folder.partition("=")
-        if is_key and key == name:
-            return value
+        if is_key and unquote(key) == name:
+            return unquote(value)
     message = (
         f"{option} is {name!r}, but {path} does not lie in a folder {name}=…: a summary has no "
         "columns" + ("; without --date its name is its date." if option == "--date" else ".")
@@ -176,17 +190,20 @@ class TableDays:
                 "columns with --label, --score and --date."
             )
             raise ValueError(message)
-        self._paths, self._label, self._invalid = list(paths), data.label, invalid
+        self._paths, self._label = list(paths), data.label
+        self._allowed = INVALID if invalid == "count" else _MISSING if data.drop_missing else ()
         self._score, self._weight = data.scores[0], data.weight
         numbers = [name for name in (data.label, self._score, data.weight) if name is not None]
-        table = open_files(self._paths, numbers=numbers)
         others = [name for name in (date, data.by) if name is not None]
-        check_names(table.columns, [*numbers, *others])
+        table = self._opened(numbers, others, data.positive)
         types = dict(zip(table.columns, map(str, table.types), strict=True))
         with self._reading():
             self.kind, day = _day(table, date, types[date])
         wanted.check(self.kind, f"column {date!r} holds")
         columns = [*map(_quoted, dict.fromkeys(numbers)), f"{day} AS {_quoted(_DAY)}"]
+        if data.positive is not None:
+            with self._reading():
+                columns[0] = f"{_one_of_two(table, data.label, data.positive)} AS {columns[0]}"
         self._keys = [_DAY]
         if data.by is not None:
             _refuse_measurements(data.by, types[data.by])
@@ -211,6 +228,23 @@ class TableDays:
                     )
                     raise ValueError(message)
             self._sizes.setdefault(key, {})[name] = rows
+
+    def _opened(self, numbers: Sequence[str], others: Sequence[str], positive: str | None) -> Any:
+        """Return the files as a relation: as DuckDB reads them, or else as they are in memory."""
+        source = open_source(self._paths)
+        check_names(source.columns, [*numbers, *others])
+        labels = [] if positive is None else [self._label]
+        numbers = [name for name in numbers if name not in labels]
+        if source.is_plain:
+            return open_files(self._paths, numbers=numbers, names=labels)
+        found = source.read(numbers, [*labels, *others])
+        self._rows = found.numbers | {  # DuckDB reads them where they are
+            name: column if any(cell is None for cell in column) else cells.names(column)
+            for name, column in found.names.items()
+        }
+        connection = connect()
+        connection.register("rows_read", self._rows)
+        return connection.table("rows_read")
 
     def _reading(self) -> AbstractContextManager[None]:
         return reading(self._paths)
@@ -246,9 +280,10 @@ class TableDays:
                     sample_weight=self._weight,
                     by=self._keys,
                     bits=self.bits,
-                    invalid=self._invalid,
+                    invalid="count",
                     memory_limit=None,
                 )
+            refuse_invalid(joints, self._allowed)
             days: dict[Any, Groups] = {}
             for (label, *group), joint in joints.items():
                 days.setdefault(label, {})[group[0] if group else None] = joint
@@ -300,6 +335,24 @@ def _day(table: Any, name: str, kind: str) -> tuple[str, str]:
         "times, whole numbers or texts."
     )
     raise ValueError(message)
+
+
+def _one_of_two(table: Any, name: str, positive: str) -> str:
+    """Return the expression for a column of two labels: 1 where it is the positive one, else 0."""
+    text = f"trim(CAST({_quoted(name)} AS VARCHAR), ' \t')"
+    found = table.project(f"{text} AS label").distinct().limit(5).fetchall()
+    values = sorted(label for (label,) in found if label)
+    one = positive_value(np.array(values, dtype=object), positive)
+    if len(values) > 2 or (one not in values and len(values) > 1):
+        message = (
+            f"--positive is {positive!r}, and column {name!r} has the labels "
+            f"{', '.join(map(repr, values))}: it must be one of two."
+        )
+        raise ValueError(message)
+    return (
+        f"CASE WHEN {text} IS NULL OR {text} = '' THEN NULL "
+        f"WHEN {text} = {_literal(str(one))} THEN 1.0 ELSE 0.0 END"
+    )
 
 
 def _refuse_measurements(name: str, kind: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caldist.cli._data import Models
-from caldist.cli._output import noting
+from caldist.cli._output import COUNTS, noting
 from caldist.cli._working import working
 
 NAME = "medical"
@@ -32,6 +32,7 @@ def medical_lines(models: Models) -> tuple[list[dict[str, Any]], list[str]]:
 
     lines: list[dict[str, Any]] = []
     notes: list[str] = []
+    rated: list[str] = []
     every = list(models.lines())
     with working("measuring"), noting(notes):
         for line, rows in every:
@@ -44,6 +45,7 @@ def medical_lines(models: Models) -> tuple[list[dict[str, Any]], list[str]]:
                     raise
                 notes.append(f"left out: {_described(line)}: {error}")
                 continue
+            rated.append(f"{_described(line)} {found.rates}.")
             for name, part in found.estimates.items():
                 ends = {"value": part.value, "lower": part.lower, "upper": part.upper}
                 lines.append(line | {"measure": name} | ends)
@@ -57,6 +59,7 @@ def medical_lines(models: Models) -> tuple[list[dict[str, Any]], list[str]]:
     if not lines:
         message = f"no line could be computed. {' '.join(notes)}"
         raise ValueError(message)
+    notes += rated
     notes.append(
         "lower and upper: 95% intervals for the population, each by itself. cox_test_pvalue: "
         "intercept 0 and slope 1."
@@ -65,4 +68,4 @@ def medical_lines(models: Models) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _described(line: dict[str, Any]) -> str:
-    return " / ".join(str(value) for key, value in line.items() if key != "rows")
+    return " / ".join(str(value) for key, value in line.items() if key not in COUNTS)

@@ -41,13 +41,19 @@ _DATA = {
         help="Several classes: their names as the labels have them, with commas between, in the "
         "order of the columns; by default what the star of a pattern stands for.",
     ),
+    "drop_missing": click.option(
+        "--drop-missing",
+        is_flag=True,
+        help="Leave out rows in which a column that is needed has no value; every output says how "
+        "many. Otherwise they are an error.",
+    ),
     "by": click.option("--by", metavar="COL", help="Sub-groups: one for each value of a column."),
 }
 
 
 def data(*others: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add FILE, --label, --score, --weight and others, all in the one argument ``data``."""
-    names = ["files", "label", "scores", "weight", *others]
+    """Add FILE, --label, --score, --weight, others and --drop-missing, all in one argument."""
+    names = ["files", "label", "scores", "weight", *others, "drop_missing"]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)

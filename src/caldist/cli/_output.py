@@ -9,17 +9,32 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import click
 
 from caldist._util.escaping import for_csv
+from caldist._util.numbers import number, probability
 from caldist._util.text_tables import aligned, markdown
 from caldist.cli._streams import say
 
+NOTHING = "-"  # in tables, for a number that there is none of
+COUNTS = ("rows", "dropped")  # what a line counts, beside what it speaks of
 FORMATS = ("table", "json", "csv", "markdown")
 
 Row = Mapping[str, object]
+
+
+class PValue(float):
+    """A p-value, with the smallest one that as many draws can give: tables say "≤" of that."""
+
+    least: float
+
+    def __new__(cls, value: float, least: float) -> Self:
+        found = super().__new__(cls, value)
+        found.least = least
+        return found
+
 
 format_option = click.option(
     "--format", "style", type=click.Choice(FORMATS), default="table", show_default=True
@@ -43,10 +58,11 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
     """Print rows of equal columns.
 
     ``head`` says what was computed from what; JSON carries it and the notes. In the other formats
-    the notes go below a table, and to stderr where the output is for machines.
+    the notes go below a table, and to stderr where the output is for machines. Lines of JSON have
+    the same keys for columns and for summaries, ``score`` or ``file`` being null.
     """
     if style == "json":
-        results = [in_json(dict(row)) for row in rows]
+        results = [in_json(_with_both_names(row)) for row in rows]
         text = json.dumps({**head, "results": results, "notes": notes}, indent=2, allow_nan=False)
         say(text)
         return
@@ -71,6 +87,12 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
         say(("" if to_stderr else "\n") + "\n".join(notes), err=to_stderr)
 
 
+def _with_both_names(row: Row) -> dict[str, object]:
+    ends = [end for end in ("", "_a", "_b") if f"score{end}" in row or f"file{end}" in row]
+    names = [f"{name}{end}" for end in ends for name in ("score", "file")]
+    return {name: row.get(name) for name in names} | dict(row)
+
+
 def in_json(value: object) -> object:
     """Return infinite values, as of the log loss, as the text that JSON has no number for."""
     if isinstance(value, dict):
@@ -88,7 +110,9 @@ def _exact(value: object) -> object:
 
 def _rounded(value: object) -> str:
     if value is None:
-        return ""
+        return NOTHING
+    if isinstance(value, PValue):
+        return probability(value, value.least)
     if isinstance(value, float):
-        return f"{value:.6f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.3g}"
+        return number(value, 6)
     return f"{value:,}" if isinstance(value, int) else str(value)

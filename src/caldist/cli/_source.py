@@ -1,42 +1,208 @@
-"""Files to columns: CSV, Parquet and JSON lines, by DuckDB where it is installed.
+"""Files to columns: CSV, JSON lines and Parquet, the same whatever is installed.
 
-Without DuckDB the standard library reads CSV and JSON lines: the same columns, more slowly.
+Text is read by the standard library, which needs nothing; DuckDB does the same work faster where it
+is installed and sees the same in a file. Parquet is read by DuckDB, PyArrow or Polars.
 """
 
 from __future__ import annotations
 
-import csv
-import json
+import gzip
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob, has_magic
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import NamedTuple, Protocol
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.optional import how_to_install
+from caldist.reading import cells
+from caldist.reading.text import KINDS, TextFile, cell_of, suffix_of
 
-_JSON_LINES = (".jsonl", ".ndjson")
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_SEARCHED = 100  # columns that are looked for by name
+_PARQUET = (".parquet", ".pq")
+_KNOWN = (*KINDS, *_PARQUET)
+_GZIP = b"\x1f\x8b"
 
 
-class Source(Protocol):
-    """Columns that can be read by name."""
+class Columns(NamedTuple):
+    """What was read.
 
+    Attributes
+    ----------
+    numbers
+        Doubles by name, NaN where a value is missing and ``cells.BAD`` where it is no number.
+    names
+        Text or numbers by name, None where one is missing.
+    """
+
+    numbers: dict[str, NDArray[np.float64]]
+    names: dict[str, NDArray[np.object_]]
+
+
+class Cell(NamedTuple):
+    """Where a cell is, what stands there, and why it is no number, if it is none."""
+
+    where: str
+    text: str
+    why: str | None
+
+
+class _File(Protocol):
+    """A file whose columns can be read by name; those that it lacks are missing throughout."""
+
+    path: Path
     columns: list[str]
+    twice: set[str]
 
-    def read(self, names: Sequence[str], rows: int | None = None) -> dict[str, NDArray[Any]]:
-        """Return columns, numeric ones with NaN where a value is missing; or some rows of them."""
-        ...
+    def read(
+        self, numbers: Sequence[str], names: Sequence[str], limit: int | None
+    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.object_]]]: ...
+
+    def cell(self, row: int, name: str) -> Cell: ...
+
+
+class Source:
+    """One or more files of the same kind as one table.
+
+    A folder ``name=value`` around all of them gives a column, which they must not have themselves.
+    """
+
+    def __init__(self, files: Sequence[_File]) -> None:
+        self._files = files
+        self._folders = _columns_of_folders(files)
+        found = dict.fromkeys(name for file in files for name in file.columns)
+        for folders in self._folders:
+            found |= dict.fromkeys(folders)
+        self.columns = list(found)
+        self._sizes: list[int] = []
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether DuckDB sees the same columns in the files."""
+        return all(getattr(file, "is_plain", True) for file in self._files)
+
+    @property
+    def notes(self) -> list[str]:
+        """What there is to say about how files were read."""
+        return [note for file in self._files for note in getattr(file, "notes", [])]
+
+    def read(
+        self, numbers: Sequence[str], names: Sequence[str] = (), rows: int | None = None
+    ) -> Columns:
+        """Return columns, or some rows of them."""
+        for file in self._files:
+            for name in (*numbers, *names):
+                if name in file.twice:
+                    message = f"{file.path} has two columns called {name!r}: rename one."
+                    raise ValueError(message)
+        parts, sizes, left = [], [], rows
+        for file, folders in zip(self._files, self._folders, strict=True):
+            own = [[name for name in asked if name not in folders] for asked in (numbers, names)]
+            # A column may be read as both, and one at least tells how many rows there are.
+            found = file.read(own[0], own[1] or ([] if own[0] else file.columns[:1]), left)
+            size = next((column.size for part in found for column in part), 0)
+            parts.append(
+                Columns(
+                    dict(zip(own[0], found[0], strict=True))
+                    | {
+                        name: np.full(size, cells.number(folders[name]))
+                        for name in numbers
+                        if name in folders
+                    },
+                    dict(zip(own[1], found[1][: len(own[1])], strict=True))
+                    | {
+                        name: np.array([cells.name(folders[name])] * size, dtype=object)
+                        for name in names
+                        if name in folders
+                    },
+                )
+            )
+            sizes.append(size)
+            left = None if left is None else left - size
+            if left == 0:
+                break
+        self._sizes = sizes
+        if sum(sizes) == 0:
+            message = f"{self._files[0].path} has no rows."
+            raise ValueError(message)
+        return Columns(
+            {name: np.concatenate([part.numbers[name] for part in parts]) for name in numbers},
+            {name: np.concatenate([part.names[name] for part in parts]) for name in names},
+        )
+
+    def cell(self, row: int, name: str) -> Cell:
+        """Return where a cell of what was read last is, and what stands there."""
+        for file, folders, size in zip(self._files, self._folders, self._sizes, strict=False):
+            if row < size:
+                if name in folders:
+                    why = cells.why_not(folders[name])
+                    return Cell(f"the folder of {file.path}", folders[name], why)
+                return file.cell(row, name)
+            row -= size
+        message = f"there is no row {row}."
+        raise IndexError(message)
+
+
+def _columns_of_folders(files: Sequence[_File]) -> list[dict[str, str]]:
+    if not all("=" in file.path.parent.name for file in files):
+        return [{} for _ in files]
+    from caldist.engines._files import refuse_columns_twice
+
+    found = []
+    for file in files:
+        refuse_columns_twice(file.columns, [str(file.path)])
+        keys = (folder.partition("=") for folder in file.path.parent.parts)
+        found.append({key: unquote(value) for key, is_key, value in keys if is_key})
+    return found
+
+
+def open_source(files: Sequence[str]) -> Source:
+    """Open one or more files, folders or globs of the same kind as one table."""
+    paths = [path for name in files for path in matches(name)]
+    suffixes = {suffix_of(path.name) for path in paths}
+    for path in paths:
+        if suffix_of(path.name) not in _KNOWN:
+            message = (
+                f"{path} is of an unknown kind: its name must end in one of {', '.join(_KNOWN)}, "
+                "or in one of these and .gz, .bz2, .xz or .zst."
+            )
+            raise ValueError(message)
+    kinds = {"parquet" if suffix in _PARQUET else KINDS[suffix] for suffix in suffixes}
+    if len(kinds) > 1:
+        message = (
+            f"files of several kinds ({', '.join(sorted(suffixes))}): pass one kind at a time."
+        )
+        raise ValueError(message)
+    if "parquet" in kinds:
+        return Source(_parquet(paths))
+    return Source([_Text(path) for path in paths])
+
+
+def matches(name: str) -> list[Path]:
+    """Return the files that a name, a folder or a pattern stands for."""
+    path = Path(name)
+    if path.is_dir():
+        below = [file for file in sorted(path.rglob("*")) if suffix_of(file.name) in _KNOWN]
+        if below:
+            return below
+        message = f"{name}: there is no file in this folder that ends in {', '.join(_KNOWN)}."
+        raise FileNotFoundError(message)
+    if path.is_file():
+        return [path]
+    paths = [Path(found) for found in sorted(glob(name, recursive=True))]  # noqa: PTH207 -- a pattern may be absolute
+    if has_magic(name) and paths:
+        return paths
+    message = f"{name}: there is no such file."
+    raise FileNotFoundError(message)
+
+
+# -- standard input ------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -49,166 +215,101 @@ def on_disk(files: Sequence[str]) -> Iterator[list[str]]:
         message = "- (standard input) cannot be combined with files: pass one or the other."
         raise ValueError(message)
     with tempfile.TemporaryDirectory() as folder:
-        yield [str(_copy_of_stdin(Path(folder)))]
+        path = str(_copy_of_stdin(Path(folder)))
+        try:
+            yield [path]
+        except (ValueError, TypeError) as error:
+            raise ValueError(str(error).replace(path, "standard input")) from error
 
 
 def _copy_of_stdin(folder: Path) -> Path:
     """Keep standard input in a file whose name says what it holds."""
-    stream = sys.stdin.buffer
-    head = stream.read(4)
+    path = folder / "stdin"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    with path.open("rb") as file:
+        head = file.read(64)
     if not head:
         message = "standard input is empty: pipe a table or a summary into it."
         raise ValueError(message)
-    text = ".jsonl" if head.lstrip()[:1] == b"{" else ".csv"
-    suffix = {b"PAR1": ".parquet", b"PK\x03\x04": ".npz"}.get(head, text)
-    path = folder / f"stdin{suffix}"
-    with path.open("wb") as file:
-        file.write(head)
-        shutil.copyfileobj(stream, file)
-    return path
+    packed = ""
+    if head.startswith(_GZIP):
+        packed = ".gz"
+        with gzip.open(path) as file:
+            head = file.read(64)
+    text = ".jsonl" if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" else ".csv"
+    suffix = {b"PAR1": ".parquet", b"PK\x03\x04": ".npz"}.get(head[:4], text)
+    return path.rename(folder / f"stdin{suffix}{packed}")
 
 
-def open_source(files: Sequence[str]) -> Source:
-    """Open one or more files or globs of the same kind as one table."""
+# -- text ----------------------------------------------------------------------------------------
+
+
+class _Text:
+    """CSV or JSON lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._text = TextFile(path, KINDS[suffix_of(path.name)])
+        self.path, self.columns, self.twice = path, self._text.columns, self._text.twice
+        self.is_plain = self._text.is_plain
+        self.notes: list[str] = []
+
+    def read(
+        self, numbers: Sequence[str], names: Sequence[str], limit: int | None
+    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.object_]]]:
+        if self._text.kind == "csv" and self._text.is_plain and find_spec("duckdb") is not None:
+            from caldist.engines._text import read_by_duckdb
+
+            found = read_by_duckdb(self._text, numbers, names, limit)
+            if found is not None:
+                return found
+        content = self._text.cells([*numbers, *names], limit)
+        if self._text.encoding == "cp1252":
+            note = f"{self.path} is not UTF-8: its names are read as Windows-1252."
+            self.notes = [note]
+        decimal = self._text.decimal
+        return (
+            [cells.numbers(column, decimal) for column in content[: len(numbers)]],
+            [as_names(column) for column in content[len(numbers) :]],
+        )
+
+    def cell(self, row: int, name: str) -> Cell:
+        place = self._text.position(name)
+        for at, (line, values) in enumerate(self._text.rows()):
+            if at == row:
+                found = cell_of(values, place)
+                text = "" if found is None else str(found)
+                return Cell(
+                    f"{self.path}, line {line}", text, cells.why_not(text, self._text.decimal)
+                )
+        message = f"{self.path} has changed while it was read."
+        raise ValueError(message)
+
+
+def as_names(column: Sequence[object] | NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return a column of names, None where one is missing."""
+    found = np.empty(len(column), dtype=object)
+    found[:] = [cells.name(cell) for cell in column]
+    return found
+
+
+# -- Parquet -------------------------------------------------------------------------------------
+
+
+def _parquet(paths: Sequence[Path]) -> Sequence[_File]:
     if find_spec("duckdb") is not None:
-        return _DuckTables(files)
-    return _TextTables(files)
+        from caldist.cli._parquet import DuckParquet
+        from caldist.engines._files import connect
 
+        connection = connect()
+        return [DuckParquet(path, connection) for path in paths]
+    for package in ("pyarrow", "polars"):
+        if find_spec(package) is not None:
+            from caldist.cli._parquet import FrameParquet
 
-class _DuckTables:
-    """Files read by DuckDB."""
-
-    def __init__(self, files: Sequence[str]) -> None:
-        from caldist.engines import open_files
-
-        self._relation = open_files(files)
-        self.columns = list(self._relation.columns)
-
-    def read(self, names: Sequence[str], rows: int | None = None) -> dict[str, NDArray[Any]]:
-        import duckdb
-
-        table = self._relation if rows is None else self._relation.limit(rows)
-        try:
-            if 0 < len(names) <= _SEARCHED:  # DuckDB looks for each of them among all columns
-                table = table.select(*map(duckdb.ColumnExpression, dict.fromkeys(names)))
-            found = table.fetchnumpy()
-        except duckdb.OutOfMemoryException as error:
-            raise MemoryError(str(error)) from error
-        except duckdb.Error as error:
-            message = f"the file cannot be read: {error}"
-            raise ValueError(message) from error
-        return {name: _filled(found[name]) for name in names}
-
-
-def _filled(column: Any) -> NDArray[Any]:
-    """Return a column with NaN, or None in text, for its missing values."""
-    if not np.ma.is_masked(column):
-        return np.asarray(column)
-    if column.dtype.kind in "biuf":
-        return np.asarray(column.astype(np.float64).filled(np.nan))
-    filled: NDArray[Any] = column.data.astype(object)
-    filled[np.ma.getmaskarray(column)] = None  # filled(None) would write "?"
-    return filled
-
-
-class _TextTables:
-    """CSV and JSON lines, read by the standard library."""
-
-    def __init__(self, files: Sequence[str]) -> None:
-        self._paths = [path for name in files for path in matches(name)]
-        self._suffix = _suffix_of_all(self._paths)
-        self.columns = list(next(self._rows(), {}))
-        if not self.columns:
-            message = f"{self._paths[0]} has no rows."
-            raise ValueError(message)
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for path in self._paths:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                if self._suffix in _JSON_LINES:
-                    yield from map(json.loads, filter(str.strip, file))
-                else:
-                    yield from _csv_rows(path, file, _DELIMITERS[self._suffix])
-
-    def read(self, names: Sequence[str], rows: int | None = None) -> dict[str, NDArray[Any]]:
-        try:
-            lines = ([row.get(name) for name in names] for row in islice(self._rows(), rows))
-            columns = zip(*lines, strict=True)
-            return {name: _parsed(column) for name, column in zip(names, columns, strict=True)}
-        except (csv.Error, UnicodeDecodeError, json.JSONDecodeError) as error:
-            message = f"the file cannot be read: {error}"
-            raise ValueError(message) from error
-
-
-def _csv_rows(path: Path, file: IO[str], delimiter: str) -> Iterator[dict[str, Any]]:
-    """Give rows by the names of the header, with semicolons where it has no other delimiter."""
-    head = file.readline()
-    if delimiter not in head and ";" in head:
-        delimiter = ";"
-    file.seek(0)
-    lines = csv.DictReader(file, delimiter=delimiter)
-    times = Counter(lines.fieldnames or ())
-    twice = next((name for name, number in times.items() if number > 1), None)
-    if twice is not None:
-        message = f"{path} has two columns called {twice!r}: rename one."
-        raise ValueError(message)
-    for row in lines:
-        if None in row:
-            message = f"{path}, line {lines.line_num}, has more values than the header has names."
-            raise ValueError(message)
-        yield row
-
-
-def matches(name: str) -> list[Path]:
-    """Return the files that a name or a pattern stands for."""
-    paths = [Path(found) for found in sorted(glob(name, recursive=True))]  # noqa: PTH207 -- a pattern may be absolute
-    if has_magic(name) and paths:
-        return paths
-    if not Path(name).is_file():
-        message = f"{name}: there is no such file."
-        raise FileNotFoundError(message)
-    return [Path(name)]
-
-
-def _suffix_of_all(paths: Sequence[Path]) -> str:
-    suffixes = {path.suffix.lower() for path in paths}
-    known = (*_DELIMITERS, *_JSON_LINES)
-    if len(suffixes) > 1:
-        message = (
-            f"files of several kinds ({', '.join(sorted(suffixes))}): pass one kind at a time."
-        )
-        raise ValueError(message)
-    suffix = suffixes.pop()
-    if suffix not in known:
-        message = (
-            f"{paths[0]} does not end in {', '.join(known)}. To read Parquet and others, install "
-            f"DuckDB: {how_to_install('engines')}"
-        )
-        raise ValueError(message)
-    return suffix
-
-
-def _parsed(column: Sequence[Any]) -> NDArray[Any]:
-    """Return text as numbers if all of it is numbers; empty text is missing."""
-    if all(isinstance(value, str | int) for value in column):
-        try:
-            whole = np.array([int(value) for value in column])
-        except ValueError:
-            pass
-        else:
-            if whole.dtype.kind == "i":
-                return whole
-    booleans = {"true": 1.0, "false": 0.0, "": np.nan, None: np.nan}
-    try:
-        return np.array(
-            [
-                booleans[text] if (text := _lower(value)) in booleans else float(value)
-                for value in column
-            ]
-        )
-    except (TypeError, ValueError):
-        return np.array([None if value == "" else value for value in column], dtype=object)
-
-
-def _lower(value: Any) -> Any:
-    return value.strip().lower() if isinstance(value, str) else value
+            return [FrameParquet(path, package) for path in paths]
+    message = (
+        f"{paths[0]} is Parquet, which DuckDB, PyArrow or Polars read, and none of them is "
+        f"installed: {how_to_install('engines')}"
+    )
+    raise ImportError(message)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from caldist._util.numbers import least_of
 from caldist.cli import _options
 from caldist.cli._data import Data, Models
-from caldist.cli._output import format_option, noting, show
+from caldist.cli._output import PValue, format_option, noting, show
+from caldist.cli._streams import say
 
 if TYPE_CHECKING:
     from caldist.cli._classes import ClassModels
@@ -28,14 +31,23 @@ if TYPE_CHECKING:
     metavar="DISTANCE",
     help="Test whether the distance to calibration is at most this, instead of 0.",
 )
+@click.option(
+    "--fail-below",
+    type=float,
+    metavar="P",
+    help="End with exit code 1 if the p-value of any line is below this.",
+)
 @format_option
+@click.pass_context
 def test(
+    context: click.Context,
     *,
     data: Data,
     resamples: int,
     seed: int,
     measure: str,
     tolerance: float | None,
+    fail_below: float | None,
     style: str,
 ) -> None:
     """Test whether predictions are calibrated.
@@ -45,8 +57,11 @@ def test(
     FILE may be summaries (.npz), each of which is tested; rounding makes their p-values larger.
     Of several classes --measure is auto, classwise_smooth_ce, kernel_ce, brier_score or top_label.
     """
+    from caldist import _validate
     from caldist.inference import calibration_test
 
+    if fail_below is not None:
+        fail_below = _validate.check_fraction("--fail-below", fail_below)
     models = data.read()
     if not isinstance(models, Models):
         if tolerance is not None:
@@ -55,12 +70,14 @@ def test(
                 "caldist measure --require-below decides about the classwise distance."
             )
             raise ValueError(message)
-        _test_classes(models, measure, resamples, seed, style)
-        return
-    shown, notes = ["measure", "statistic", "pvalue"], []
-    if models.are_summaries:
+        tested = _test_classes(models, measure, resamples, seed, style)
+        context.exit(_judged(tested, fail_below))
+    shown, notes = ["measure", "statistic", "pvalue"], list(models.notes)
+    if models.are_summaries or style == "json":
         shown.append("rounding")
-        notes.append("rounding was added to pvalue because the predictions are rounded to cells.")
+    if models.are_summaries:
+        was = "added to pvalue" if tolerance is None else "taken off the statistic for pvalue"
+        notes.append(f"rounding was {was} because the predictions are rounded to cells.")
     lines = []
     for line, rows in models.lines():
         with noting(notes):
@@ -72,16 +89,34 @@ def test(
                 rng=seed,
                 progress=sys.stderr.isatty(),
             )
-        lines.append(line | {key: getattr(found, key) for key in shown})
+        pvalue = {"pvalue": PValue(found.pvalue, least_of(resamples))}
+        lines.append(line | {key: getattr(found, key) for key in shown} | pvalue)
     head = models.head | {"n_resamples": resamples, "seed": seed, "tolerance": tolerance}
     show(lines, style, head=head, notes=notes)
+    context.exit(_judged(lines, fail_below))
 
 
-def _test_classes(models: ClassModels, measure: str, resamples: int, seed: int, style: str) -> None:
+def _judged(lines: Sequence[Mapping[str, Any]], limit: float | None) -> int:
+    """Say on stderr which lines have a p-value below the limit, and return the exit code."""
+    if limit is None:
+        return 0
+    below = [line for line in lines if line["pvalue"] < limit]
+    if below:
+        what = ", ".join(
+            f"{line.get('score') or line.get('file')} ({line['pvalue']:.3g})" for line in below
+        )
+        say(f"failed: the p-value is below {limit:g}: {what}", err=True)
+    return 1 if below else 0
+
+
+def _test_classes(
+    models: ClassModels, measure: str, resamples: int, seed: int, style: str
+) -> list[dict[str, object]]:
+    """Print the test of several classes, and return the line of each model that is the answer."""
     from caldist.multiclass import calibration_test
 
     notes = list(models.notes)
-    lines = []
+    lines, answers = [], []
     for line, rows in models.lines():
         found = calibration_test(
             cast("Any", rows),  # checked, which the public types do not speak of
@@ -92,14 +127,17 @@ def _test_classes(models: ClassModels, measure: str, resamples: int, seed: int, 
             progress=sys.stderr.isatty(),
         )
         for part in (found, *found.components):
-            shown = {"measure": part.measure, "statistic": part.statistic, "pvalue": part.pvalue}
+            pvalue = PValue(part.pvalue, least_of(resamples))
+            shown = {"measure": part.measure, "statistic": part.statistic, "pvalue": pvalue}
             lines.append(line | shown)
+        answers.append(line | {"pvalue": found.pvalue})
     if measure == "auto":
         notes.append(
             "auto is the answer: it combines the others, whose p-values hold one by one only."
         )
     head = models.head | {"n_resamples": resamples, "seed": seed}
     show(lines, style, head=head, notes=notes)
+    return answers
 
 
 @click.command()
@@ -142,7 +180,7 @@ def compare(
             raise ValueError(message)
         _compare_classes(models, level, resampler, head, style)
         return
-    notes: list[str] = []
+    notes = list(models.notes)
     with noting(notes):
         found = _pairs(models, chosen, level, resampler)
     if models.are_summaries:
@@ -160,9 +198,10 @@ def compare(
             "difference": pair.difference,
             "lower": pair.lower,
             "upper": pair.upper,
-            "pvalue": pair.pvalue,
+            "pvalue": PValue(pair.pvalue, pair.least_pvalue),
         }
-        | ({"rounding": pair.rounding} if models.are_summaries else {})
+        | ({} if models.dropped is None else {"dropped": models.dropped.rows})
+        | ({"rounding": pair.rounding} if models.are_summaries or style == "json" else {})
         for (first, second), pair in found.items()
     ]
     head |= {"measure": str(chosen), "confidence_level": level}
@@ -198,8 +237,9 @@ def _compare_classes(
             "difference": pair.difference,
             "lower": pair.lower,
             "upper": pair.upper,
-            "pvalue": pair.pvalue,
+            "pvalue": PValue(pair.pvalue, pair.least_pvalue),
         }
+        | ({} if models.dropped is None else {"dropped": models.dropped.rows})
         for (first, second), pair in found.items()
     ]
     show(lines, style, head=head | {"measure": name, "confidence_level": level}, notes=notes)

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from caldist._util.numbers import number
 from caldist.cli import _medical, _options
 from caldist.cli._data import Data, Models
-from caldist.cli._output import format_option, noting, show
+from caldist.cli._output import COUNTS, NOTHING, format_option, noting, show
 from caldist.cli._streams import say
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
     from caldist.inference import Gate, Interval
     from caldist.measures._measure import Measure
+    from caldist.measures.evaluation import Evaluation
 
 _ERROR = 0.05  # of each one-sided limit
 _FAILED, _UNDECIDED = 1, 3
@@ -61,7 +63,7 @@ def measure(
     """Measure calibration of the predictions in a file.
 
     FILE is CSV, Parquet or JSON lines, a glob in quotes, - for standard input, or a summary (.npz)
-    that `caldist summarize` wrote. Bad rows are an error, never left out.
+    that `caldist summarize` wrote. Bad rows are an error; those without a value can be left out.
 
     With --fail-above or --require-below lower_limit and upper_limit are shown as well: one-sided
     limits of the population's value, each wrong with probability 5%. They need no random draws.
@@ -69,6 +71,7 @@ def measure(
     Several classes, by a pattern or --classes, have the measures classwise_distance, smooth_ce and
     kernel_ce; noise is what classwise_distance would be on average if they were calibrated.
     """
+    from caldist.data.doubts import doubts_said
     from caldist.measures.evaluation import evaluate
     from caldist.measures.registry import shown_in
 
@@ -93,17 +96,18 @@ def measure(
         raise ValueError(message)
     if medical:
         shown, notes = _medical.medical_lines(models)
-        show(shown, style, head=models.head, notes=notes)
+        show(shown, style, head=models.head, notes=[*models.notes, *notes])
         return
     chosen = _chosen(measures)
     limits = _limits(chosen[0], given)
-    notes = []
+    notes = list(models.notes)
     if measures is None:
         others = [str(other) for other in shown_in("evaluate") if other not in chosen]
         notes.append(f"Left out: {', '.join(others)}. All of them: --measures all")
     with working("measuring"):
         lines = list(models.lines())
-        found = [(line, evaluate(rows.joint, measures=chosen)) for line, rows in lines]
+        with doubts_said():
+            found = [(line, evaluate(rows.joint, measures=chosen)) for line, rows in lines]
         gates = []
         if limits:
             with noting(notes):
@@ -115,19 +119,35 @@ def measure(
     shown = []
     for at, (line, values) in enumerate(found):
         ends = [gates[at].lower, gates[at].upper] if gates else []
-        if models.are_summaries:
+        if style == "json":
+            shown.append(line | _in_one_line(values) | _named(ends))
+        elif models.are_summaries:
             for name, value in values.items():
                 own = ends if name == str(chosen[0]) else [None] * len(ends)
-                shown.append(line | {"measure": name} | value.to_dict() | _named(own))
+                known = value.to_dict() | {"value": _known(value)}
+                shown.append(line | {"measure": name} | known | _named(own))
         else:
             shown.append(line | {name: v.value for name, v in values.items()} | _named(ends))
     if any(rows.joint.radius > 0 for _, rows in lines):
         notes.append(
             "lower and upper contain the value on the rows themselves, before they were rounded to "
-            "cells; without them, cells tell nothing about it."
+            f"cells; {NOTHING} where cells tell nothing about it."
         )
     show(shown, style, head=models.head, notes=notes)
     context.exit(_judged(str(chosen[0]), [line for line, _ in lines], gates, limits))
+
+
+def _known(found: Evaluation) -> float | None:
+    """Return a value, or None where that of the cells may be far from that of the rows."""
+    return None if found.lower is None and found.upper is None else found.value
+
+
+def _in_one_line(values: dict[str, Evaluation]) -> dict[str, object]:
+    """Return measures as JSON has them, from rows and from summaries alike."""
+    return {name: _known(found) for name, found in values.items()} | {
+        end: {name: getattr(found, end) for name, found in values.items()}
+        for end in ("lower", "upper")
+    }
 
 
 def _named(ends: Sequence[float | None]) -> dict[str, float | None]:
@@ -180,12 +200,12 @@ def _judged(
     for option, limit in limits.items():
         above = [(line, gate) for line, gate in described if gate.lower > limit]
         if above:
-            what = ", ".join(f"{line} (at least {gate.lower:.6f})" for line, gate in above)
+            what = ", ".join(f"{line} (at least {number(gate.lower, 6)})" for line, gate in above)
             say(f"failed: {name} is above {limit:g}, with 95% confidence: {what}", err=True)
             code = _FAILED
         unsure = [(line, gate) for line, gate in described if gate.lower <= limit <= gate.upper]
         if unsure and option == "--require-below":
-            what = ", ".join(f"{line} (at most {gate.upper:.6f})" for line, gate in unsure)
+            what = ", ".join(f"{line} (at most {number(gate.upper, 6)})" for line, gate in unsure)
             say(
                 f"undecided: not enough rows to tell that {name} is below {limit:g}: {what}",
                 err=True,
@@ -207,4 +227,4 @@ def _chosen(measures: str | None) -> list[Measure[Any]]:
 
 
 def _described(line: dict[str, object]) -> str:
-    return " / ".join(str(value) for key, value in line.items() if key != "rows")
+    return " / ".join(str(value) for key, value in line.items() if key not in COUNTS)

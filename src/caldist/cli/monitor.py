@@ -35,7 +35,7 @@ _OPTIONS = {
 
 
 @click.command()
-@_options.data("by")
+@_options.data("positive", "by")
 @click.option(
     "--date", metavar="COL", help="The column of dates; of summaries, the folders COL=date."
 )

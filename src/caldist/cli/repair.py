@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from caldist._util.numbers import number
 from caldist.cli import _options
 from caldist.cli._data import Data
 from caldist.cli._output import noting
@@ -74,7 +75,7 @@ def repair(
         raise ValueError(message)
     from caldist.repairing import repair as fit  # not needed to refuse
 
-    notes: list[str] = []
+    notes = list(models.notes)
     with noting(notes), working("repairing"):
         found = fit(
             cast("Any", next(iter(models.rows.values()))),  # checked already
@@ -101,8 +102,8 @@ def _judged(found: Repair, limit: float | None) -> int:
     upper = found.after["smooth_ce"].upper
     if upper > limit:
         say(
-            f"failed: the smooth calibration error after is only shown to be at most {upper:.6f}, "
-            f"not {limit:g}",
+            "failed: the smooth calibration error after is only shown to be at most "
+            f"{number(upper, 6)}, not {limit:g}",
             err=True,
         )
         return _FAILED

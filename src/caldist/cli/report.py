@@ -27,9 +27,28 @@ _SUFFIXES = (".html", ".json", ".md")
 @_options.confidence
 @_options.resampling
 @_options.out(
-    default="report.html", show_default=True, help="The file to write: .html, .json or .md."
+    default="report.html",
+    show_default=True,
+    help="The file to write: .html, .json or .md; - for HTML on standard output.",
 )
-def report(*, data: Data, confidence_level: float, resamples: int, seed: int, out: str) -> None:
+@click.option(
+    "--group-order",
+    type=click.Choice(["evidence", "label"]),
+    help="Sort sub-groups by evidence, or by label; by default dates by time, others by evidence.",
+)
+@click.option("--data-date", "date", metavar="TEXT", help="The date of the data, to be said.")
+@click.option("--data-version", "version", metavar="TEXT", help="Their version, to be said.")
+def report(
+    *,
+    data: Data,
+    confidence_level: float,
+    resamples: int,
+    seed: int,
+    out: str,
+    group_order: str | None,
+    date: str | None,
+    version: str | None,
+) -> None:
     """Write a report: a verdict in words, figures, intervals, tests and sub-groups.
 
     FILE may be summaries (.npz), each a model of its own. With a pattern or --classes the report is
@@ -37,9 +56,11 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
     """
     from caldist._util.optional import require
 
-    _options.check_out(out, _SUFFIXES)
+    to_stdout = out == "-"
+    if not to_stdout:
+        _options.check_out(out, _SUFFIXES)
     path = Path(out)
-    if path.suffix == ".html":  # said now, not after the work
+    if to_stdout or path.suffix == ".html":  # said now, not after the work
         require("jinja2", extra="report")
         require("matplotlib", extra="report")
     models = data.read()
@@ -47,20 +68,51 @@ def report(*, data: Data, confidence_level: float, resamples: int, seed: int, ou
 
     found = make_report(
         cast("Any", _named(models)),  # checked, which the public types do not speak of
-        by=None if models.groups is None else models.groups[0][models.groups[1]],
+        by=_by(models, data),
         confidence_level=confidence_level,
         n_resamples=resamples,
         rng=seed,
+        group_order=cast("Any", group_order),
+        source=_source(models, data, date, version),
         progress=sys.stderr.isatty(),
     )
+    said = "\n\n".join([str(found), *models.notes])
+    if to_stdout:
+        click.echo(found.to_html().encode(), nl=False)
+        say(said, err=True)
+        return
     if path.suffix == ".html":
         found.to_html(path)
     elif path.suffix == ".json":
         found.to_json(path)
     else:
         found.to_markdown(path)
-    said = "".join(f"{note}\n\n" for note in getattr(models, "notes", ()))
-    say(f"{found}\n\n{said}written to {out}")
+    say(f"{said}\n\nwritten to {out}")
+
+
+def _by(models: Models | ClassModels, data: Data) -> Any:
+    """Return the sub-group of each row, under the name of the column; numbers if there are many."""
+    if models.groups is None:
+        return None
+    from caldist.data.categories import is_measured
+
+    names, code = models.groups
+    values = names[code]
+    try:
+        numbers = names.astype(float)[code]
+    except ValueError:
+        return {data.by: values}
+    return {data.by: numbers if is_measured(numbers) else values}
+
+
+def _source(
+    models: Models | ClassModels, data: Data, date: str | None, version: str | None
+) -> dict[str, object]:
+    """Return where the rows come from, as a report says it; summaries say what they left out."""
+    files = ", ".join("standard input" if name == "-" else name for name in data.files)
+    summaries = isinstance(models, Models) and models.are_summaries
+    dropped = None if models.dropped is None or summaries else models.dropped.rows
+    return {"file": files, "date": date, "version": version, "rows_dropped": dropped}
 
 
 def _named(models: Models | ClassModels) -> Mapping[str, Rows | ClassRows]:

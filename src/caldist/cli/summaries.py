@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
 
 import click
 
@@ -16,10 +18,11 @@ if TYPE_CHECKING:
     from caldist.data.joint import Joint
 
 _BITS = 16
+_SPECIAL = '/\\%=:*?"<>|'  # what names of folders have not, on some system
 
 
 @click.command()
-@_options.data()
+@_options.data("positive", "by")
 @click.option(
     "--bits",
     type=int,
@@ -33,38 +36,35 @@ _BITS = 16
     show_default=True,
     help="What to do with rows of a table without a valid label or prediction.",
 )
-@_options.out(required=True, help="The summary to write, .npz.")
+@_options.out(
+    required=True, help="The summary to write, .npz; with --by one in a folder COL=group."
+)
 def summarize(
     *, data: Data, bits: int | None, invalid: Literal["raise", "count"], out: str
 ) -> None:
     """Summarise a file of any size on a grid.
 
     The summary is small, merges with others of the same grid to the bit, and every command reads
-    it. DuckDB does the work. Summaries (.npz) in place of FILE are brought to one grid and merged.
+    it. DuckDB does the work where it is installed. Summaries (.npz) in place of FILE are brought to
+    one grid and merged. With --by there is a summary of each sub-group: -o day.npz --by site writes
+    site=north/day.npz and so on, which `caldist monitor --by site` reads.
     """
-    from caldist.engines import summarize as summarize_files
+    from caldist.cli._summarizing import summarized
 
     _options.check_out(out, [".npz"])
+    joints: Mapping[str | None, Joint]
     with working("summarising"), data.opened() as found:
         if isinstance(found, dict):
-            joint = _merged(_on_one_grid(found, bits))
+            joints = {None: _merged(_on_one_grid(found, bits))}
         else:
-            if data.label is None or len(data.scores) != 1:
-                message = (
-                    "a summary has one label and one prediction: name them with --label and "
-                    "--score."
-                )
-                raise ValueError(message)
-            joint = summarize_files(
-                found,
-                y_true=data.label,
-                y_prob=data.scores[0],
-                sample_weight=data.weight,
-                bits=_BITS if bits is None else bits,
-                invalid=invalid,
-            )
-    joint.save(out)
-    say(f"{out}: {joint!r}")
+            joints = summarized(data, found, _BITS if bits is None else bits, invalid)
+    for group, joint in joints.items():
+        path = Path(out)
+        if group is not None:
+            path = path.parent / f"{_in_path(str(data.by))}={_in_path(group)}" / path.name
+            path.parent.mkdir(exist_ok=True)
+        joint.save(path)
+        say(f"{path}: {joint!r}")
 
 
 @click.command()
@@ -80,6 +80,11 @@ def merge(*, files: tuple[str, ...], out: str) -> None:
         joint = _merged(found)
     joint.save(out)
     say(f"{out}: {joint!r}")
+
+
+def _in_path(name: str) -> str:
+    """Return a name as it may be a folder's, with what may not as in addresses."""
+    return "".join(quote(c, safe="") if c in _SPECIAL or c < " " else c for c in name)
 
 
 def _bits(joint: Joint) -> int | None:

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
-from caldist._util.types import Integers
+from caldist._util.numbers import short
+from caldist._util.types import Integers, Vector
 
+_BINS = 4  # of numbers, with about as many rows in each
 _MEASURED = 20  # different numbers with fractions, from which on they are no labels
 
 
@@ -57,13 +59,8 @@ def refuse_measurements(values: object, name: str) -> None:
 
     ``name`` is the argument that they came as.
     """
-    array = np.array(values, object) if isinstance(values, list | tuple) else np.asarray(values)
-    if array.dtype.kind == "O" and not all(isinstance(item, float) for item in array.ravel()):
-        return
-    numbers = array.astype(np.float64) if array.dtype.kind in "fO" else np.zeros(0)
-    broken = np.isfinite(numbers) & (numbers != np.floor(numbers))
-    distinct = np.unique(numbers).size if broken.any() else 0
-    if distinct > _MEASURED or 1 < distinct == numbers.size:
+    numbers, broken, distinct = _numbers(values)
+    if broken.any() and (distinct > _MEASURED or 1 < distinct == numbers.size):
         at = _validate.first(broken)
         message = (
             f"{name}[{at}] is {numbers[at]}, one of {distinct} different measurements, each of "
@@ -71,6 +68,49 @@ def refuse_measurements(values: object, name: str) -> None:
             "numpy.digitize(…), or turn them into text."
         )
         raise ValueError(message)
+
+
+def is_measured(values: object) -> bool:
+    """Whether values are numbers of which there are too many to be a sub-group each."""
+    numbers, broken, distinct = _numbers(values)
+    return distinct > _MEASURED or bool(broken.any() and 1 < distinct == numbers.size)
+
+
+def bin_numbers(values: object, size: int, name: str) -> tuple[list[str], Integers]:
+    """Put numbers into bins of about equally many rows; return the bins' labels and each row's.
+
+    A label says what lies in the bin, from the least number to the largest.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.ndim != 1:
+        message = f"{name} has shape {numbers.shape}; it must be one-dimensional, a label per row."
+        raise ValueError(message)
+    _validate.check_size(name, numbers.size, "y_prob", size)
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        _fail_missing(name, _validate.first(bad), str(numbers[_validate.first(bad)]))
+    level = np.arange(1, _BINS) / _BINS
+    edges = np.unique(np.quantile(numbers, level, method="inverted_cdf"))
+    _, code = np.unique(np.searchsorted(edges, numbers, side="left"), return_inverse=True)
+    labels = []
+    for at in range(int(code.max()) + 1):
+        part = numbers[code == at]
+        low, high = short(float(part.min()), 4), short(float(part.max()), 4)
+        labels.append(low if low == high else f"{low} to {high}")
+    if len(set(labels)) < len(labels):  # four digits do not tell them apart
+        labels = [f"{label} (bin {at + 1})" for at, label in enumerate(labels)]
+    return labels, code.astype(np.int64)
+
+
+def _numbers(values: object) -> tuple[Vector, NDArray[np.bool_], int]:
+    """Return values as numbers, which of them have fractions, and how many differ; none if text."""
+    array = np.array(values, object) if isinstance(values, list | tuple) else np.asarray(values)
+    if array.dtype.kind == "O":
+        whole = all(isinstance(x, int | float) and not isinstance(x, bool) for x in array.ravel())
+        array = array if whole else np.zeros(0)
+    numbers = array.astype(np.float64) if array.dtype.kind in "iufO" else np.zeros(0)
+    broken = np.isfinite(numbers) & (numbers != np.floor(numbers))
+    return numbers, broken, np.unique(numbers).size
 
 
 def _number_objects(array: NDArray[Any], name: str) -> tuple[list[Any], Integers]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import is_list_of_models, refuse_several
 from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
 from caldist.data.categories import number_labels
@@ -83,7 +84,8 @@ class ClassRows:
         if _are_summaries(y_true):
             message = (
                 "y_true holds a Joint for each class, which say nothing of single rows: this needs "
-                "labels and a matrix. multiclass.classwise_distance and classwise_table take them."
+                "labels and a matrix. multiclass.classwise_distance and classwise_table take them, "
+                "and caldist.report."
             )
             raise TypeError(message)
         if y_prob is None:
@@ -374,6 +376,8 @@ def matrix_beside(y_true: object, y_prob: object) -> NDArray[Any]:
         return probability_matrix(y_prob)
     except (TypeError, ValueError):
         fail_if_swapped(y_true, y_prob)
+        if is_list_of_models(y_prob):
+            refuse_several(y_prob, "y_prob")
         raise
 
 
@@ -440,7 +444,8 @@ def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
         row = _validate.first(off)
         message = (
             f"{name}[{row}] sums to {total[row]:.6g}: the probabilities of the classes sum to 1 in "
-            "each row. For independent labels use one binary measure per column."
+            "each row. For independent labels use one binary measure per column; columns that are "
+            "models go by their names, {name: column}, to caldist.compare_all and caldist.report."
         )
         raise ValueError(message)
     return array

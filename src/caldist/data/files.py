@@ -63,7 +63,7 @@ def read(
     ``what`` is what messages call a file of these formats.
     """
     name = os.fspath(path)
-    with _open(path, what) as file:
+    with open_to_read(path, what) as file:
         try:
             found, content = _read_members(file, formats)
         except MemoryError:
@@ -78,7 +78,8 @@ def read(
     return content
 
 
-def _open(path: str | os.PathLike[str], what: str) -> IO[bytes]:
+def open_to_read(path: str | os.PathLike[str], what: str) -> IO[bytes]:
+    """Open a file; a folder, or a file that may not be read, is an error that says so."""
     name = os.fspath(path)
     try:
         return Path(path).open("rb")

@@ -162,9 +162,9 @@ class Grid:
 
     @cached_property
     def moves(self) -> tuple[Vector, Vector]:
-        """Bound, per cell and for labels 0 and 1, the sum of |v - centre| over the rows.
+        """Bound, per cell and for labels 0 and 1, the sum of ``|v - centre|`` over the rows.
 
-        |v - centre| is convex in v, so within the cell it lies below its chord, and the mean of
+        ``|v - centre|`` is convex in v, so within the cell it lies below its chord, and the mean of
         the chord is its value at the label's mean.
         """
         centre = self.centres() / self.width - self.cell

@@ -63,6 +63,11 @@ def sorting_order(prediction: Vector) -> NDArray[np.int64]:
     return np.argsort(prediction, kind="stable")
 
 
+def merging_order(values: Vector) -> NDArray[np.int64]:
+    """Return the sorting order of two runs, one after the other, that increase each. O(n)."""
+    return np.argsort(values, kind="stable")  # which finds the runs, and merges them
+
+
 _NAMES = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
 
 

@@ -66,6 +66,39 @@ class Columns:
         column = nw.col(str(name))
         return self._choose(column.cast(nw.String) if _is_category(dtype) else column)
 
+    def one_of_two(self, argument: str, name: object, pos_label: object) -> nw.Expr:
+        """Choose a column of two labels, as 1.0 where it is ``pos_label`` and else 0.0."""
+        dtype = self.dtype(argument, name)
+        found = self._frame.select(label=nw.col(str(name))).unique().head(4)
+        is_polars = found.implementation.is_polars()
+        table = found.collect(engine="streaming") if is_polars else found.collect()
+        values = sorted(
+            {value for value in table["label"].drop_nulls().to_list() if value == value},  # noqa: PLR0124 -- NaN
+            key=str,
+        )
+        shown = ", ".join(map(_validate.show, values))
+        if pos_label not in values and (len(values) > 1 or not _alike(pos_label, values)):
+            message = (
+                f"pos_label is {_validate.show(pos_label)}, which is none of the labels in column "
+                f"{name!r}: {shown}."
+            )
+            raise ValueError(message)
+        if len(values) > 2:
+            message = (
+                f"{argument}: column {name!r} has more than two labels, among them {shown}: with "
+                "pos_label there are two. For several classes use summarize_one_vs_rest."
+            )
+            raise ValueError(message)
+        column = nw.col(str(name))
+        there = ~(column.is_null() | column.is_nan()) if dtype.is_float() else ~column.is_null()
+        ones = column == pos_label
+        if dtype == nw.Boolean:
+            ones = column if pos_label else ~column
+        elif _is_category(dtype):
+            ones = column.cast(nw.String) == pos_label
+        is_one = nw.when(ones).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+        return self._choose(nw.when(there).then(is_one))
+
     def keys(self, by: object) -> tuple[str, ...]:
         """Choose columns to group by, and return their new names."""
         if by is None:
@@ -101,6 +134,11 @@ class Columns:
     def select(self) -> nw.LazyFrame[Any]:
         """Return the columns that were chosen."""
         return self._frame.select(**self._chosen)
+
+
+def _alike(pos_label: object, values: Sequence[object]) -> bool:
+    """Whether a label that does not occur could: all labels are the other one."""
+    return not values or isinstance(pos_label, str) == isinstance(values[0], str)
 
 
 def _is_category(dtype: Any) -> bool:

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 
 from caldist._util.optional import require
 from caldist._validate import check_flag
+from caldist.reading.cells import numbers_in_sql, why_not
+from caldist.reading.text import TextFile, cell_of
 
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
@@ -22,6 +24,7 @@ _READERS = {
     ".pq": "parquet",
     ".csv": "csv",
     ".tsv": "csv",
+    ".txt": "csv",
     ".jsonl": "json",
     ".ndjson": "json",
 }
@@ -40,6 +43,7 @@ def open_files(
     files: Paths,
     *,
     numbers: Sequence[str] = (),
+    names: Sequence[str] = (),
     remote: bool = False,
     verbatim: bool = False,
 ) -> Any:
@@ -53,8 +57,10 @@ def open_files(
         ``name=value`` become columns, which the files must not have themselves. Columns are
         matched by name.
     numbers : list of str
-        Columns of CSV files that hold numbers: whole ones in the first rows do not make a column
-        of integers.
+        Columns of CSV files that hold numbers, as doubles: a cell means the same to every reader
+        of caldist, as ``yes`` means 1 and ``NA`` nothing. What is no number becomes -inf.
+    names : list of str
+        Columns of CSV files that stay text, whatever it looks like.
     remote : bool
         Whether files may be elsewhere, as in ``"https://…"`` or ``"s3://…"``. DuckDB then opens
         connections, and installs and loads the extensions that it needs for them. Otherwise
@@ -77,15 +83,10 @@ def open_files(
         If a file is damaged, of an unknown kind, or not a local one; if a folder gives a column
         that a file has itself.
     """
-    duckdb = require("duckdb", extra="engines")
     paths = [files] if isinstance(files, str | os.PathLike) else list(files)
-    spill = Path(tempfile.gettempdir()) / f"caldist-{uuid.uuid4().hex}"
-    config: dict[str, Any] = {"temp_directory": str(spill)}
     if not check_flag("remote", remote):
         _refuse_remote(paths)
-        config |= {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    connection = duckdb.connect(config=config)
-    connection.execute("SET enable_progress_bar = false")  # it goes to standard output
+    connection = connect(remote=remote)
     with reading(files):
         found = [name for path in paths for name in _matches(connection, os.fspath(path))]
         kind = _kind(found)
@@ -94,19 +95,89 @@ def open_files(
             options["format"] = "newline_delimited"
         if check_flag("verbatim", verbatim) and kind != "parquet":
             options |= {"all_varchar": True} if kind == "csv" else {"maximum_depth": 1}
+        decimal = "."
+        if kind == "csv" and not remote:
+            options |= {"sep": _delimiter(found), "quotechar": '"', "header": True}
+            decimal = "." if options["sep"] == "," else ","
         read = getattr(connection, f"read_{kind}")
-        names = [glob.escape(name) for name in found]
-        relation = read(names, **options)
+        paths_found = [glob.escape(name) for name in found]
+        relation = read(paths_found, **options)
         if all("=" in Path(name).parent.name for name in found):
-            _refuse_columns_twice(relation.columns, found)
+            refuse_columns_twice(relation.columns, found)
             options["hive_partitioning"] = True
-            relation = read(names, **options)
-        if kind == "csv" and numbers and not verbatim:
-            # DuckDB guesses types from the first rows.
-            guessed = dict(zip(relation.columns, map(str, relation.types), strict=True))
-            doubles = {name: "DOUBLE" for name in numbers if "INT" in guessed.get(name, "")}
-            relation = read(names, dtype=doubles, **options) if doubles else relation
+            relation = read(paths_found, **options)
+        if kind == "csv" and not verbatim:
+            texts = {name: "VARCHAR" for name in (*numbers, *names) if name in relation.columns}
+            relation = read(paths_found, dtype=texts, **options) if texts else relation
+            # DuckDB guesses types from the first rows, and has words of its own for labels.
+            replaced = [
+                f"{numbers_in_sql(quoted(name), decimal)} AS {quoted(name)}"
+                for name in texts
+                if name in numbers
+            ]
+            if replaced:
+                relation = relation.project(f"* REPLACE ({', '.join(replaced)})")
     return relation
+
+
+def connect(*, remote: bool = False) -> Any:
+    """Return a connection of its own to DuckDB, which stays here unless it is told otherwise."""
+    duckdb = require("duckdb", extra="engines")
+    spill = Path(tempfile.gettempdir()) / f"caldist-{uuid.uuid4().hex}"
+    config: dict[str, Any] = {"temp_directory": str(spill)}
+    if not remote:
+        config |= {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    connection = duckdb.connect(config=config)
+    connection.execute("SET enable_progress_bar = false")  # it goes to standard output
+    return connection
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def refuse_what_is_no_number(files: Paths, numbers: Sequence[str]) -> None:
+    """Raise for the first cell of CSV files that is no number, with its place, if there is one."""
+    paths = [files] if isinstance(files, str | os.PathLike) else list(files)
+    connection = connect()
+    found = [name for path in paths for name in _matches(connection, os.fspath(path))]
+    for name in found if _kind(found) == "csv" else ():
+        file = TextFile(Path(name), "csv")
+        places = [(column, file.position(column)) for column in numbers]
+        for line, row in file.rows():
+            for column, place in places:
+                text = str(cell_of(row, place) or "")
+                if (why := why_not(text, file.decimal)) is not None:
+                    message = f"{name}, line {line}: column {column!r} is {text!r}: {why}"
+                    raise ValueError(message)
+
+
+def decimal_of(files: Paths) -> str:
+    """Return the decimal mark of CSV files: a comma where commas do not separate cells."""
+    paths = [files] if isinstance(files, str | os.PathLike) else list(files)
+    connection = connect()
+    found = [name for path in paths for name in _matches(connection, os.fspath(path))]
+    return "." if _delimiter(found) == "," else ","
+
+
+def _delimiter(names: Sequence[str]) -> str:
+    """Return what separates the cells of CSV files, which must be the same in all."""
+    files = [TextFile(Path(name), "csv") for name in names]
+    for file in files:
+        if not file.is_utf8:
+            message = (
+                f"{file.path} is not UTF-8: convert it first, for example with iconv -f "
+                "WINDOWS-1252 -t UTF-8."
+            )
+            raise ValueError(message)
+        if file.delimiter != files[0].delimiter:
+            message = (
+                f"{files[0].path} has {files[0].delimiter!r} between cells and {file.path} has "
+                f"{file.delimiter!r}: read one kind at a time."
+            )
+            raise ValueError(message)
+    return files[0].delimiter
 
 
 @contextmanager
@@ -137,7 +208,7 @@ def _refuse_remote(paths: Sequence[str | os.PathLike[str]]) -> None:
             raise ValueError(message)
 
 
-def _refuse_columns_twice(columns: Sequence[str], names: Sequence[str]) -> None:
+def refuse_columns_twice(columns: Sequence[str], names: Sequence[str]) -> None:
     """Refuse folders that give a column of the files: DuckDB would let the folder win."""
     own = {column.casefold(): column for column in columns}  # as DuckDB compares names
     for name in names:

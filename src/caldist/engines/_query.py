@@ -47,10 +47,18 @@ class Rows:
 
 
 def binary_rows(
-    columns: Columns, y_true: object, y_prob: object, sample_weight: object, by: object
+    columns: Columns,
+    y_true: object,
+    y_prob: object,
+    sample_weight: object,
+    by: object,
+    pos_label: object = None,
 ) -> Rows:
-    """Read a label of 0 or 1 and its predicted probability."""
-    label = columns.number("y_true", y_true)
+    """Read a label of 0 or 1, or one of two others, and its predicted probability."""
+    if pos_label is None:
+        label = columns.number("y_true", y_true)
+    else:
+        label = columns.one_of_two("y_true", y_true, pos_label)
     prediction = columns.number("y_prob", y_prob)
     weight = columns.weight(sample_weight)
     keys = columns.keys(by)

@@ -9,7 +9,8 @@ from pathlib import Path
 from caldist._util.atomic_files import whole_file
 from caldist._util.optional import require
 from caldist.engines._columns import Columns
-from caldist.engines._files import Paths, kind_of, open_files, reading
+from caldist.engines._files import Paths, decimal_of, kind_of, open_files, quoted, reading
+from caldist.reading.cells import numbers_in_sql
 
 FORMATS = {
     ".csv": "FORMAT csv, HEADER",
@@ -48,16 +49,19 @@ def write_with_column(
     if column.casefold() in {name.casefold() for name in names}:  # as DuckDB compares them
         message = f"--column is {column!r}, but there is such a column: name another."
         raise ValueError(message)
+    number = f"TRY_CAST({quoted(source)} AS DOUBLE)"
+    if same and kind_of(files) == "csv":  # all of it is text
+        number = numbers_in_sql(quoted(source), decimal_of(files))
     score = f"caldist_{uuid.uuid4().hex}"
-    shown = f"coalesce(CAST({_quoted(source)} AS VARCHAR), 'missing')"
+    shown = f"coalesce(CAST({quoted(source)} AS VARCHAR), 'missing')"
     why = (
         f"concat('column ', {_text(repr(source))}, ' is ', {shown}, ', which {_REFUSED} mend it.')"
     )
     copied = (
         f"COPY (SELECT * EXCLUDE ({score}), "  # noqa: S608 -- names and texts are quoted
         f"CASE WHEN {score} >= 0 AND {score} <= 1 THEN {expression(score)} "
-        f"ELSE CAST(error({why}) AS DOUBLE) END AS {_quoted(column)} "
-        f"FROM (SELECT *, TRY_CAST({_quoted(source)} AS DOUBLE) AS {score} FROM rows_read)) "
+        f"ELSE CAST(error({why}) AS DOUBLE) END AS {quoted(column)} "
+        f"FROM (SELECT *, {number} AS {score} FROM rows_read)) "
         "TO {out} ({how})"
     )
     with reading(files), whole_file(out) as path:
@@ -67,10 +71,6 @@ def write_with_column(
             if _REFUSED not in str(error):
                 raise
             raise ValueError(str(error).partition("Error: ")[2]) from error
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _text(value: str) -> str:

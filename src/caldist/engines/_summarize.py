@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from caldist import _validate
 from caldist.data.grid import MAX_BITS
 from caldist.data.joint import INVALID, Joint
-from caldist.engines._files import are_paths, open_files, reading
+from caldist.engines._files import are_paths, open_files, reading, refuse_what_is_no_number
 
 if TYPE_CHECKING:  # narwhals is loaded when a table comes
     from caldist.engines._columns import Columns
@@ -42,6 +42,7 @@ def summarize(
     y_true: str,
     y_prob: str,
     sample_weight: str | None = None,
+    pos_label: object = None,
     by: None = None,
     bits: int = 16,
     invalid: Invalid = "raise",
@@ -57,6 +58,7 @@ def summarize(
     y_true: str,
     y_prob: str,
     sample_weight: str | None = None,
+    pos_label: object = None,
     by: str | Sequence[str],
     bits: int = 16,
     invalid: Invalid = "raise",
@@ -71,6 +73,7 @@ def summarize(
     y_true: str,
     y_prob: str,
     sample_weight: str | None = None,
+    pos_label: object = None,
     by: str | Sequence[str] | None = None,
     bits: int = 16,
     invalid: Invalid = "raise",
@@ -107,6 +110,9 @@ def summarize(
     sample_weight : str, optional
         The column of weights, finite and not negative. Rows of weight 0 count in
         :attr:`Joint.n_rows` and nowhere else.
+    pos_label : optional
+        The label that counts as 1, where the column has two others than 0 and 1; one more pass over
+        it finds them.
     by : str or list of str, optional
         The columns that define groups. Null and NaN are one group, of key None.
     bits : int
@@ -155,10 +161,13 @@ def summarize(
     def rows(columns: Columns) -> list[Rows]:
         from caldist.engines._query import binary_rows  # loads narwhals
 
-        return [binary_rows(columns, y_true, y_prob, sample_weight, by)]
+        return [binary_rows(columns, y_true, y_prob, sample_weight, by, pos_label)]
 
-    numbers = [y_true, y_prob, sample_weight]
-    (result,) = _run(table, rows, numbers, by, bits, invalid, second_order, memory_limit)
+    numbers: list[object] = [y_prob, sample_weight]
+    if pos_label is None:
+        numbers.insert(0, y_true)
+    texts = [y_true] if isinstance(pos_label, str) else []
+    (result,) = _run(table, rows, numbers, by, bits, invalid, second_order, memory_limit, texts)
     return result
 
 
@@ -290,8 +299,9 @@ def _run(
     invalid: str,
     second_order: bool,  # noqa: FBT001 -- passed on
     memory_limit: int | None,
+    names: Sequence[str] = (),
 ) -> list[Summary]:
-    """Run a query for each kind of rows; the columns ``numbers`` hold numbers."""
+    """Run a query for each kind of rows; the columns ``numbers`` hold numbers, ``names`` text."""
     from caldist.engines import _collect  # loads narwhals
     from caldist.engines._columns import Columns  # loads narwhals
     from caldist.engines._query import Query  # loads narwhals
@@ -301,18 +311,21 @@ def _run(
     second_order = _validate.check_flag("second_order", second_order)
     if memory_limit is not None:
         memory_limit = _validate.check_count("memory_limit", memory_limit)
-    files = are_paths(table)
+    files = table if are_paths(table) else None
+    texts = [name for name in numbers if isinstance(name, str)]
     results: list[Summary] = []
-    with _collect.engine_errors(), reading(table) if files else nullcontext():
+    with _collect.engine_errors(), reading(files) if files else nullcontext():
         if files:
-            table = open_files(table, numbers=[name for name in numbers if isinstance(name, str)])
+            table = open_files(files, numbers=texts, names=names)
         for kind in rows(Columns(table)):
             query = Query.of(kind, bits, second_order=second_order)
             if memory_limit is not None:
                 _collect.check_memory(query, bits, memory_limit)
             joints = _collect.joints(query, bits)
             if invalid == "raise":
-                _check_valid(joints)
+                if files and any(joint.invalid for joint in joints.values()):
+                    refuse_what_is_no_number(files, texts)
+                refuse_invalid(joints)
             results.append(_keyed(joints, by))
     return results
 
@@ -324,9 +337,12 @@ def _keyed(joints: dict[tuple[Any, ...], Joint], by: object) -> Summary:
     return {key[0]: joint for key, joint in joints.items()} if isinstance(by, str) else joints
 
 
-def _check_valid(joints: dict[tuple[Any, ...], Joint]) -> None:
+def refuse_invalid(joints: Mapping[Any, Joint], allowed: Collection[str] = ()) -> None:
+    """Raise if rows were left out, but for reasons that are allowed."""
     counts = {
-        reason: sum(joint.invalid.get(reason, 0) for joint in joints.values()) for reason in INVALID
+        reason: sum(joint.invalid.get(reason, 0) for joint in joints.values())
+        for reason in INVALID
+        if reason not in allowed
     }
     if not any(counts.values()):
         if () in joints and joints[()].total == 0:

@@ -13,7 +13,7 @@ from caldist.inference.gates import Gate, gate
 from caldist.inference.groups import Group, GroupEvaluation, evaluate_groups
 from caldist.inference.intervals import Interval, confidence_interval
 from caldist.inference.net_benefit import NetBenefit, net_benefit
-from caldist.inference.planning import interval_width, sample_size
+from caldist.inference.planning import SampleSize, interval_width, sample_size
 from caldist.inference.regions import Region, miscalibrated_regions
 from caldist.inference.testing import TestResult, calibration_test
 
@@ -31,6 +31,7 @@ __all__ = [
     "NetBenefit",
     "PopulationBracket",
     "Region",
+    "SampleSize",
     "TestResult",
     "calibration_curve",
     "calibration_summary",

@@ -28,7 +28,6 @@ from __future__ import annotations
 import heapq
 import math
 import threading
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -37,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from caldist._util.types import Vector
+from caldist._util.warning import warn
 from caldist.data.joint import Joint
 from caldist.data.units import FLIPS, LABELS, Units
 from caldist.inference._cells import Cells, cells_of
@@ -355,7 +355,7 @@ def label_parts(units: Units) -> tuple[int, list[int]]:
     return np.unique(cluster).size, counts
 
 
-def warn_if_few(units: Units, stacklevel: int = 3) -> None:
-    """Warn, by default as of the caller's caller, when limits may hold less often than they say."""
+def warn_if_few(units: Units) -> None:
+    """Warn when limits may hold less often than they say."""
     if words := few_in_words(units):
-        warnings.warn(words, UserWarning, stacklevel=stacklevel)
+        warn(words)

@@ -76,7 +76,9 @@ class _Splits(Norms):
         """Return what the population's witness may be, at each unit; None for any function."""
         units, norm = self._units[b], self._norms[b]
         noise = (norm.noise + _CLEAR * norm.bound) * self._sigma(b)
-        functions = norm.candidates(units.residual, noise) if units.residual.any() else None
+        if self.values[b] < noise:  # even its sign may be chance
+            return None
+        functions = norm.candidates(units.residual, noise)
         if functions is None:
             return None
         # Of a function and its negative the one that shows the residuals.

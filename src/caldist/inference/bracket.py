@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.inference._dealing import ordered_units
@@ -33,6 +34,7 @@ class PopulationBracket(DistanceBracket):
         )
 
 
+@answering
 def distance_bracket(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.types import Integers, Vector
@@ -71,6 +72,7 @@ class CalibrationCurve(Result):
         return "\n".join(aligned(rows, left={0}))
 
 
+@answering
 def calibration_curve(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

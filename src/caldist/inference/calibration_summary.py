@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.types import Vector
@@ -28,10 +29,11 @@ from caldist.inference._logistic import (
     slope_rounding,
 )
 from caldist.inference._null import drawing_error
+from caldist.inference._rates import ROUNDED_AWAY, Rates, factors, means, rates_of, ratio_ends
 from caldist.inference._resampling import Resampler, order_statistic
 from caldist.inference._smoothers import Smoother, SmootherName, smoother_of
 
-_NAMES = {
+NAMES = {
     "intercept": "intercept (in the large)",
     "slope": "slope",
     "observed_over_expected": "observed / expected",
@@ -116,6 +118,9 @@ class CalibrationSummary(Result):
         Of each interval by itself.
     smoother
         "loess" or "lowess", which the curve behind ``ici``, ``e50``, ``e90`` and ``emax`` is.
+    rates
+        ``mean_prediction`` and ``observed_rate`` with the factor between them, which ``str`` says
+        in words. Of label 0 where that is the rare one.
     """
 
     intercept: Estimate
@@ -132,12 +137,13 @@ class CalibrationSummary(Result):
     n_positives: int | None
     confidence_level: float
     smoother: str
+    rates: Rates = field(compare=False, repr=False)
     library: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def estimates(self) -> dict[str, Estimate]:
         """The seven estimates, by name."""
-        return {name: getattr(self, name) for name in _NAMES}
+        return {name: getattr(self, name) for name in NAMES}
 
     def _lines(self) -> list[dict[str, Any]]:
         return [
@@ -150,17 +156,17 @@ class CalibrationSummary(Result):
         rows = [["", "value", level]]
         without: dict[str, list[str]] = {}
         for name, part in self.estimates.items():
-            ends = f"{_digits(part.lower)} to {_digits(part.upper)}"
-            rows.append([_NAMES[name], _digits(part.value), "–" if part.note else ends])
+            numbers = [_digits(x) for x in (part.value, part.lower, part.upper)]
+            if name == "observed_over_expected" and part.lower is not None:
+                numbers = factors(part.value, part.lower, part.upper or 0.0)
+            value, low, high = numbers
+            rows.append([NAMES[name], value, "–" if part.note else f"{low} to {high}"])
             if part.note:
-                without.setdefault(part.note, []).append(_NAMES[name])
-        size = "" if self.n_rows is None else f" in {self.n_rows:,} rows"
+                without.setdefault(part.note, []).append(NAMES[name])
+        size = "" if self.n_rows is None else f"; {self.n_rows:,} rows"
         if self.n_positives is not None:
             size += f", {self.n_positives:,} of label 1"
-        head = (
-            f"predicted {100 * self.mean_prediction:.3g}%, observed {100 * self.observed_rate:.3g}%"
-            f"{size}"
-        )
+        head = f"{self.rates}{size}"
         notes = [f"No interval of {', '.join(names)}: {why}." for why, names in without.items()]
         return "\n".join([head, *aligned(rows, left={0}), str(self.test), *notes])
 
@@ -169,6 +175,7 @@ def _digits(number: float | None) -> str:
     return "–" if number is None else f"{number:.3g}"
 
 
+@answering
 def calibration_summary(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -210,11 +217,11 @@ def calibration_summary(
     whatever the true curve is and respects weights and clusters; R's come from the model or the
     profile of its likelihood, which suppose that the line is true. That of O/E is made on the log
     scale, predictions random too. Those of ICI, E50, E90 and Emax speak of the smoother's curve of
-    the population at these predictions. The curve's error is a random curve with a covariance that
-    is known, drawn ``n_resamples`` times: the lower end of the ICI takes off its quantile, the
-    upper end adds the error of one mean; the others come from a band that holds for the whole curve
-    at once. They hold at perfect calibration too, where those of a bootstrap do not, since noise
-    alone makes an ICI above 0.
+    the population at these predictions, cut to [0, 1] where it leaves it. The curve's error is a
+    random curve with a covariance that is known, drawn ``n_resamples`` times: the lower end of the
+    ICI takes off its quantile, the upper end adds the error of one mean; the others come from a
+    band that holds for the whole curve at once. They hold at perfect calibration too, where those
+    of a bootstrap do not, since noise alone makes an ICI above 0.
 
     **The test** is the likelihood ratio for independent rows of equal weight, as in R; otherwise
     the score test, whose covariance respects weights and clusters.
@@ -298,8 +305,7 @@ def summary_of(
     z = -normal_quantile(risk / 2)
     counts = Counts.of(joint)
     line = counts.line()
-    mean = float((joint.mass0 + joint.mass1) @ joint.prediction) / joint.total
-    rate = float(joint.mass1.sum()) / joint.total
+    mean, rate = means(joint)
     curve = _Curve(units, smoother_of(smoother, *_support(joint), _row_number(joint, units)))
     return CalibrationSummary(
         intercept=_intercept(joint, units, counts, z),
@@ -313,6 +319,7 @@ def summary_of(
         n_positives=rows.n_positives,
         confidence_level=confidence_level,
         smoother=smoother,
+        rates=rates_of(rows, confidence_level),
         library=rows.library,
     )
 
@@ -386,14 +393,9 @@ def _slope(
 
 
 def _ratio(joint: Joint, units: Units, rate: float, mean: float, z: float) -> Estimate:
-    value = rate / mean
-    influence = units.label / rate - units.prediction[units.place] / mean
-    factor = math.exp(z * units.standard_error(influence))
-    least = rate / (mean + joint.radius)
-    most = rate / (mean - joint.radius) if mean > joint.radius else math.inf
-    if math.isinf(most):
-        return Estimate(value, None, None, "rounding may have changed the mean to 0")
-    return Estimate(value, least / factor, most * factor)
+    lower, upper = ratio_ends(joint, units, 1, z)
+    note = ROUNDED_AWAY if lower is None else ""
+    return Estimate(rate / mean, lower, upper, note)
 
 
 def _test(joint: Joint, units: Units, counts: Counts, line: tuple[float, float]) -> CoxTest:
@@ -432,12 +434,15 @@ class _Curve:
         points, at = _points(x, share)
         basis = self.smoother.curve(np.eye(coefficient.size), points)
         noise = self._noise(risk, resampler, basis, at)
-        here = np.abs(basis @ coefficient)
-        lower = _summaries(np.maximum(0.0, here - noise.band), at, n_rows)
-        upper = _summaries(here + noise.band, at, n_rows)
-        signs = np.sign(basis @ coefficient) * at
-        lower[0] = max(0.0, values[0] - noise.mean)
-        upper[0] = values[0] + noise.error(signs @ basis)
+        here = basis @ coefficient
+        # Frequencies are at least 0 and at most 1: the whole band is cut, and so is the curve.
+        below, above = (np.clip(here + way * noise.band, -points, 1 - points) for way in (-1, 1))
+        lower = _summaries(np.maximum(np.maximum(below, -above), 0.0), at, n_rows)
+        upper = _summaries(np.maximum(-below, above), at, n_rows)
+        cut_off = float(at @ np.abs(here - np.clip(here, -points, 1 - points)))
+        lower[0] = max(0.0, values[0] - cut_off - noise.mean)
+        most = float(share @ np.maximum(x, 1 - x))
+        upper[0] = min(most, values[0] + noise.error((np.sign(here) * at) @ basis))
         return {
             name: Estimate(value, float(min(low, value)), float(max(high, value)))
             for name, value, low, high in zip(_CURVE, values, lower, upper, strict=True)

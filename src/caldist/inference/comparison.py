@@ -11,6 +11,8 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering, refuse_one_of_a_pair, refuse_unnamed
+from caldist._util.numbers import chance, least_of, number, probability, signed
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist.data.joint import Joint
@@ -53,6 +55,9 @@ class Comparison(Result):
         The resamples that were made; 0 for the Brier score and for many rows, which are split.
     rounding
         How far rounded predictions may have moved the difference, which the ends allow for.
+    least_pvalue
+        The smallest p-value that so many resamples can give, for so many pairs; 0 without
+        resamples.
     """
 
     difference: float
@@ -65,13 +70,14 @@ class Comparison(Result):
     confidence_level: float
     n_resamples: int
     rounding: float = 0.0
+    least_pvalue: float = 0.0
     library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         text = (
             f"{self.measure} differs by {self.difference:+.4g} ({self.value_a:.4g} less "
             f"{self.value_b:.4g}), {100 * self.confidence_level:g}% confidence interval "
-            f"{self.lower:+.4g} to {self.upper:+.4g}, p = {self.pvalue:.3g}"
+            f"{self.lower:+.4g} to {self.upper:+.4g}, {chance(self.pvalue, self.least_pvalue)}"
         )
         if self.rounding == 0:
             return text
@@ -116,15 +122,17 @@ class Comparisons(Result):
         """Return an aligned table."""
         level = f"{100 * self.confidence_level:g}%"
         lines: list[tuple[str, ...]] = [("", "", self.measure, "difference", "lower", "upper", "p")]
-        lines += [(name, "", f"{value:.4f}", "", "", "", "") for name, value in self.values.items()]
+        lines += [(name, "", number(value), "", "", "", "") for name, value in self.values.items()]
         for (a, b), pair in self.pairs.items():
-            numbers = (f"{x:+.4f}" for x in (pair.difference, pair.lower, pair.upper))
-            lines.append((a, f"- {b}", "", *numbers, f"{pair.pvalue:.3g}"))
+            numbers = map(signed, (pair.difference, pair.lower, pair.upper))
+            p = probability(pair.pvalue, pair.least_pvalue)
+            lines.append((a, f"- {b}", "", *numbers, p))
         return "\n".join(
             [*aligned(lines, left={0, 1}), f"All intervals hold together with {level} confidence."]
         )
 
 
+@answering
 def compare(
     y_true: ArrayLike | Joint,
     y_prob_a: ArrayLike | Joint | None = None,
@@ -230,6 +238,7 @@ def compare(
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
         pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters, pos_label)
         return independent_comparison(pair, chosen, confidence_level, resampler, method, grid)
+    refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.compare_all(y_true, models)")
     called = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     rows = paired_rows(
         y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
@@ -240,6 +249,7 @@ def compare(
     )["a", "b"]
 
 
+@answering
 def compare_all(
     y_true: ArrayLike,
     y_prob: Mapping[str, ArrayLike] | None = None,
@@ -307,13 +317,13 @@ def compare_all(
     ...     "tree": demo.y_prob["decision_tree"],
     ... }
     >>> print(caldist.compare_all(demo.y_true, models, measure="brier_score"))
-                          brier_score  difference    lower    upper         p
+                          brier_score  difference     lower     upper        p
     forest                     0.0352
     boosting                   0.0334
     tree                       0.1018
-    forest    - boosting                  +0.0019  -0.0023  +0.0060     0.828
-    forest    - tree                      -0.0666  -0.0835  -0.0498  3.47e-18
-    boosting  - tree                      -0.0685  -0.0855  -0.0515  7.69e-19
+    forest    - boosting                 +0.00187  -0.00228  +0.00602    0.828
+    forest    - tree                      -0.0666   -0.0835   -0.0498  3.5e-18
+    boosting  - tree                      -0.0685   -0.0855   -0.0515  7.7e-19
     All intervals hold together with 95% confidence.
     """
     inside = [
@@ -327,11 +337,7 @@ def compare_all(
         )
         raise TypeError(message)
     if not isinstance(y_prob, Mapping):
-        message = (
-            f"y_prob is of type {type(y_prob).__name__}; pass a dict from the name of each model "
-            "to its predictions."
-        )
-        raise TypeError(message)
+        refuse_unnamed(y_prob)
     chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     _check_method(method, grid)
@@ -361,13 +367,13 @@ def paired_comparisons(
 ) -> dict[tuple[str, str], Comparison]:
     """Compare all pairs of models on the same rows, in one statement for all of them."""
     paired = PairedRows(list(models.values()))
-    joints = [model.joint for model in models.values()]
     made = 0
     differences: Differences
     found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, paired)
-    elif _splits(method, paired.label.size):
+    elif is_split(method, paired.label.size):
+        joints = [model.joint for model in models.values()]
         if grid is not None and all(joint.prediction.size >= MANY for joint in joints):
             cells = [model.coarse.joint for model in models.values()]
             differences = PairedSplits(paired, measure, resampler, cells)
@@ -381,10 +387,15 @@ def paired_comparisons(
         # Too few are refused before they are made.
         _refuse_few(made, confidence_level, len(models))
         differences = PairedNorms(paired, measure, resampler)
-    warn_if_few(paired.models[0].units, stacklevel=4)  # now, as the order of rows is known
+    warn_if_few(paired.models[0].units)  # now, as the order of rows is known
+    joints = [model.joint for model in models.values()]
     found = found or _compared(differences, measure, joints, confidence_level, made)
     names = list(models)
     return {(names[a], names[b]): replace(one, library=library) for (a, b), one in found.items()}
+
+
+def _least_pvalue(draws: int, pairs: int) -> float:
+    return min(1.0, pairs * PARTS * least_of(draws)) if draws else 0.0
 
 
 def independent_comparison(
@@ -397,14 +408,14 @@ def independent_comparison(
 ) -> Comparison:
     """Compare two samples that are independent of each other."""
     for rows in pair:
-        warn_if_few(rows.units, stacklevel=4)
+        warn_if_few(rows.units)
     units, joints = [rows.units for rows in pair], [rows.joint for rows in pair]
     made = 0
     differences: Differences
     found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, units)
-    elif _splits(method, min(part.n_rows for part in units)):
+    elif is_split(method, min(part.n_rows for part in units)):
         coarse = [rows if grid is None else on_grid(rows) or rows for rows in pair]
         if any(rows is not other for rows, other in zip(pair, coarse, strict=True)):
             differences = IndependentSplits([rows.units for rows in coarse], measure, resampler)
@@ -427,7 +438,7 @@ def _check_method(method: object, grid: object) -> None:
     check_grid(grid)
 
 
-def _splits(method: Method, rows: int) -> bool:
+def is_split(method: Method, rows: int) -> bool:
     """Return whether rows are split, instead of drawing signs."""
     return method == "split" or (method == "auto" and rows >= MANY)
 
@@ -478,6 +489,7 @@ def _compared(
             confidence_level=confidence_level,
             n_resamples=n_resamples,
             rounding=rounding,
+            least_pvalue=_least_pvalue(n_resamples, len(pairs)),
         )
     return found
 

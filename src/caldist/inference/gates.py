@@ -8,6 +8,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -72,6 +73,7 @@ class Gate(Result):
         )
 
 
+@answering
 def gate(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

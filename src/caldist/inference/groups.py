@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
+from caldist._util.escaping import for_line
+from caldist._util.numbers import least_of, number, probability
 from caldist._util.progress import counted
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
@@ -58,6 +61,15 @@ class Group(Result):
     pvalue: float
     note: str = ""
 
+    def _lines(self) -> list[dict[str, Any]]:
+        return [_line(self.name, self)]
+
+    def __str__(self) -> str:
+        rows = "" if self.n_rows is None else f"{self.n_rows:,} rows, "
+        measured = ", ".join(f"{name} {_short(one)}" for name, one in self.intervals.items())
+        note = f" ({self.note})" if self.note else ""
+        return for_line(f"{self.name}: {rows}{measured}, adjusted p = {self.pvalue:.3g}{note}")
+
 
 @dataclass(frozen=True)
 class GroupEvaluation(Result):
@@ -85,14 +97,7 @@ class GroupEvaluation(Result):
         kinds = {type(name) for name in names}
         if len(kinds) > 1 or not kinds <= {str, int, float, bool}:
             names = [str(name) for name in names]  # tables want one plain type to a column
-        lines = []
-        for name, group in zip(names, self.groups, strict=True):
-            line = {"group": name, "n_rows": group.n_rows, "n_positives": group.n_positives}
-            for measure, interval in group.intervals.items():
-                line[measure] = interval.value
-                line |= {f"{measure}_{end}": getattr(interval, end) for end in ("lower", "upper")}
-            lines.append(line | {key: getattr(group, key) for key in ("score", "pvalue", "note")})
-        return lines
+        return list(map(_line, names, self.groups))
 
     def __str__(self) -> str:
         measures = list(self.groups[0].intervals)
@@ -102,7 +107,7 @@ class GroupEvaluation(Result):
                 str(group.name),
                 *(f"{n:,}" if n is not None else "" for n in (group.n_rows, group.n_positives)),
                 *(_short(group.intervals[measure]) for measure in measures),
-                f"{group.pvalue:.3f}",
+                probability(group.pvalue, least_of(self.n_resamples)),
                 group.note,
             ]
             for group in self.groups
@@ -117,10 +122,20 @@ class GroupEvaluation(Result):
         return "\n".join(lines)
 
 
+def _line(name: Any, group: Group) -> dict[str, Any]:
+    """Return a group as a line of a frame."""
+    line = {"group": name, "n_rows": group.n_rows, "n_positives": group.n_positives}
+    for measure, interval in group.intervals.items():
+        line[measure] = interval.value
+        line |= {f"{measure}_{end}": getattr(interval, end) for end in ("lower", "upper")}
+    return line | {key: getattr(group, key) for key in ("score", "pvalue", "note")}
+
+
 def _short(interval: Interval) -> str:
-    return f"{interval.value:.4f} [{interval.lower:.4f}, {interval.upper:.4f}]"
+    return f"{number(interval.value)} [{number(interval.lower)}, {number(interval.upper)}]"
 
 
+@answering
 def evaluate_groups(
     y_true: ArrayLike | Mapping[Any, Joint],
     y_prob: ArrayLike | None = None,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -70,6 +71,7 @@ class Interval(Result):
         return f"{text}, moved outwards for the rounding of the predictions{by}"
 
 
+@answering
 def confidence_interval(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.types import Vector
@@ -67,6 +68,7 @@ class NetBenefit(Result):
         return "\n".join([*aligned([head, *lines[:_SHOWN]], left=()), *rest])
 
 
+@answering
 def net_benefit(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
@@ -55,6 +56,7 @@ class Region(Result):
         return self.gap < 0
 
 
+@answering
 def miscalibrated_regions(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

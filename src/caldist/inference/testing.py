@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,7 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
+from caldist._util.numbers import chance, least_of
 from caldist._util.results import Result
+from caldist._util.warning import warn
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
@@ -54,7 +56,8 @@ class TestResult(Result):
         The distance allowed by the hypothesis; None for perfect calibration.
     rounding
         What the p-value was raised by because labels were drawn from rounded predictions, so that
-        the test keeps its level; 0 for exact ones.
+        the test keeps its level; with a tolerance, by how much the statistic was taken to be less,
+        because rounding may have raised it. 0 for exact predictions.
     """
 
     __test__: ClassVar[bool] = False  # not a test case, whatever its name makes pytest think
@@ -71,13 +74,17 @@ class TestResult(Result):
 
     def __str__(self) -> str:
         near = "" if self.tolerance is None else f" to within {self.tolerance:g}"
-        text = f"p = {self.pvalue:.3g} for labels at least this far from predictions that are "
+        p = chance(self.pvalue, least_of(self.n_resamples))
+        text = f"{p} for labels at least this far from predictions that are "
         text += f"calibrated{near} ({self.measure}, {self.n_resamples} draws)"
         if self.rounding == 0:
             return text
+        if self.tolerance is not None:
+            return f"{text}, with {self.rounding:.2g} taken off for the rounding of the predictions"
         return f"{text}, {self.rounding:.2g} of it for the rounding of the predictions"
 
 
+@answering
 def calibration_test(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -306,7 +313,7 @@ def _few_clusters(units: Units) -> bool:
             "of two, by signs of clusters and by labels that depend within them as much as they "
             "can. Take it as a rough guide."
         )
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warn(message)
     return bool(few)
 
 
@@ -316,7 +323,7 @@ def _warn_of_few_draws(components: int, n_resamples: int) -> None:
         f"below {components}/{n_resamples + 1}, so that the test can hardly reject at 5%. Take at "
         f"least {math.ceil(components / _SHOWN_LEVEL) - 1}, better 999."
     )
-    warnings.warn(message, UserWarning, stacklevel=3)
+    warn(message)
 
 
 def _names(measure: object) -> list[Measure[Any] | str]:
@@ -385,5 +392,6 @@ def _tolerance_test(
         measure=str(measure),
         n_resamples=resampler.n_resamples,
         tolerance=tolerance,
+        rounding=max(0.0, value - ends[0]),
         library=rows.library,
     )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -31,7 +32,14 @@ class KernelDraws(Result):
     n_terms: int
     n_features: int
 
+    def __str__(self) -> str:
+        return (
+            f"{self.n_terms:,} terms for method='subsample', or {self.n_features:,} draws for "
+            "'fourier' and 'binning'"
+        )
 
+
+@answering
 def kernel_ce_draws(*, precision: float, confidence_level: float = 0.95) -> KernelDraws:
     """Return how many draws bring an estimate within ``precision`` of the exact kCE².
 

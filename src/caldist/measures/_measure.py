@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
+from caldist._near_misses import refuse_unknown
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.units import FLIPS, LABELS, Units
@@ -99,7 +100,10 @@ class Facts:
         Its place in lists: distances and what bounds them first.
     shown_in
         Where it is shown without being asked for: "evaluate", "measure" (the command line),
-        "report", "groups", "test".
+        "report", "report table" (beside the distance, for all models), "groups", "test", "repair"
+        (losses that a repair changes).
+    called
+        Its name within a sentence, where it is spoken of by one.
     encloses
         Joint to the value and what it certifies on these rows, below and above, or None where it
         certifies nothing; None for a value that is exact.
@@ -145,6 +149,7 @@ class Facts:
     summary: str
     position: int = 1000
     shown_in: Collection[str] = ()
+    called: str = ""
     encloses: Callable[..., tuple[float, float | None, float | None]] | None = None
     above_distance: bool = False
     rounding: Callable[..., Ends | None] | None = None
@@ -199,7 +204,11 @@ class Measure(Generic[P]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> float:
         """Return the value on labels and predictions, or on a joint in their place."""
-        return self._function(*args, **{**self.options, **kwargs})
+        try:
+            return self._function(*args, **{**self.options, **kwargs})
+        except TypeError:
+            refuse_unknown(self._function, args, kwargs)
+            raise
 
     def using(self, **options: Any) -> Measure[P]:
         """Bind options: ``kernel_ce.using(bandwidth=0.1)`` is a measure of its own."""

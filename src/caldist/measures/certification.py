@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist.certificates import JointCertificate
 from caldist.data.joint import Joint
@@ -17,6 +18,7 @@ from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_dist
 from caldist.measures.registry import all_measures, find
 
 
+@answering
 def certify(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -46,7 +47,14 @@ class Corp(Result):
     curve_value: Vector = field(repr=False)
     library: str | None = field(default=None, compare=False, repr=False)
 
+    def __str__(self) -> str:
+        return (
+            f"score {self.score:.4g} = miscalibration {self.miscalibration:.4g} - discrimination "
+            f"{self.discrimination:.4g} + uncertainty {self.uncertainty:.4g}"
+        )
 
+
+@answering
 def corp(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

@@ -8,7 +8,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from caldist._near_misses import answering
 from caldist._util.results import Result
+from caldist.data.doubts import warn_about
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures._measure import Measure
@@ -29,7 +31,15 @@ class Evaluation(Result):
     upper: float | None
     library: str | None = field(default=None, compare=False, repr=False)
 
+    def __str__(self) -> str:
+        if self.lower is None or self.upper is None:
+            return f"{self.value:.6g}, what rounding did to it is not bounded"
+        if self.lower == self.upper:
+            return f"{self.value:.6g}"
+        return f"{self.value:.6g}, certainly between {self.lower:.6g} and {self.upper:.6g}"
 
+
+@answering
 def evaluate(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -59,6 +69,12 @@ def evaluate(
         From the name of each measure, with its options if it has any, to its
         :class:`Evaluation`.
 
+    Warns
+    -----
+    UserWarning
+        If the scores of fifty rows or more are the labels themselves, are only 0 and 1, or surely
+        rank backwards.
+
     Examples
     --------
     >>> import caldist
@@ -71,6 +87,8 @@ def evaluate(
     """
     chosen = find_all(measures, shown_in("evaluate"))
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-    return {
+    found = {
         str(measure): Evaluation(*measure.enclosed(rows.joint), rows.library) for measure in chosen
     }
+    warn_about(rows)  # now, as they are sorted
+    return found

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._kernels import interval
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -102,6 +103,7 @@ def interval_ce(
     )[0]
 
 
+@answering
 def optimal_partition(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

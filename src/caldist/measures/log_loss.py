@@ -38,6 +38,8 @@ def log_loss_properties() -> Entries:
     symbol="log-loss",
     summary="mean logarithmic loss: calibration and sharpness together",
     position=220,
+    shown_in=("repair",),
+    called="log loss",
     ceiling=math.inf,
     properties=log_loss_properties,
 )

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.data.sorting import merging_order, sort_masses
 from caldist.measures._measure import Entries, measure
 from caldist.measures.kernel_ce import kernel_ce
 
@@ -65,7 +66,7 @@ def mmce(
     **What it estimates.** The population's value, at rate 1/√n, with an upward bias: the pairs of a
     row with itself are part of the sum, as in the paper.
 
-    **Cost.** O(n log n), a sort and one pass, for the double sum that the paper writes.
+    **Cost.** O(n log n), a sort, a merge and one pass, for the double sum that the paper writes.
 
     Parameters
     ----------
@@ -96,11 +97,11 @@ def mmce(
     """
     bandwidth = _validate.check_positive("bandwidth", bandwidth)
     joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
-    v = joint.prediction
-    says_zero = v <= 0.5
-    confidence = Joint.from_masses(
-        np.where(says_zero, 1 - v, v),
-        np.where(says_zero, joint.mass1, joint.mass0),
-        np.where(says_zero, joint.mass0, joint.mass1),
-    )
-    return kernel_ce(confidence, bandwidth=bandwidth)
+    v, mass0, mass1 = joint.prediction, joint.mass0, joint.mass1
+    # Where label 0 is the more probable one the confidence falls, where label 1 is it rises.
+    half = int(np.searchsorted(v, 0.5, side="right"))
+    confidence = np.concatenate((1 - v[:half][::-1], v[half:]))
+    wrong = np.concatenate((mass1[:half][::-1], mass0[half:]))
+    right = np.concatenate((mass0[:half][::-1], mass1[half:]))
+    merged = sort_masses(confidence, wrong, right, order=merging_order(confidence))
+    return kernel_ce(Joint(**merged), bandwidth=bandwidth)

@@ -18,13 +18,15 @@ from caldist.measures.log_loss import log_loss, log_loss_properties
 def _properties() -> Entries:
     from caldist._properties import claims
 
-    subject = claims.of_joints(
-        "1 - normalized_cross_entropy", lambda joint: 1 - normalized_cross_entropy(joint)
-    )
+    subject = claims.of_joints("1 - normalized_cross_entropy", _unexplained)
     sound = claims.sound("From its being at least the log loss.")
     lower = claims.below("1", "From the log loss, divided by an entropy of at most ln 2.", 1)
     for entry in log_loss_properties():
         yield replace(entry, subject=subject, sound=sound, lower=lower)
+
+
+def _unexplained(joint: Joint) -> float:
+    return 1 - normalized_cross_entropy(joint)
 
 
 @measure(

@@ -103,7 +103,7 @@ def _properties() -> Entries:
     symbol="smCE",
     summary="largest correlation of the residuals with a Lipschitz function",
     position=10,
-    shown_in=("evaluate", "measure", "report", "groups", "test"),
+    shown_in=("evaluate", "measure", "report", "report table", "groups", "test"),
     rounding=_rounding_bounds,
     norm=SmoothNorm,
     worst=Worst(bias=0.0, reach=2.0),

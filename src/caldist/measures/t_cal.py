@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.frames import library_of
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
@@ -38,7 +39,14 @@ class TCal(Result):
     n_bins: int
     library: str | None = field(default=None, compare=False, repr=False)
 
+    def __str__(self) -> str:
+        return (
+            f"p = {self.pvalue:.3g} for labels at least this far from predictions that are "
+            f"calibrated (T-Cal, {self.n_bins} bins, squared error {self.statistic:.4g})"
+        )
 
+
+@answering
 def t_cal(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import partition
+from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
 from caldist._util.results import Result
 from caldist._util.types import Vector
@@ -17,6 +19,9 @@ from caldist.measures import _partitions
 from caldist.measures._measure import Entries
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.upper_distance import best_map, upper_distance
+
+if TYPE_CHECKING:
+    from caldist._properties.witnesses import Domain
 
 _LARGEST_ORDER = 16  # beyond it powers of small distances vanish
 _LEAST = 2.0**-960  # of a point's share: parts of less lose digits, and vanish
@@ -31,7 +36,16 @@ class DistanceBounds(Result):
     upper: float
     exact: bool
 
+    def __str__(self) -> str:
+        if self.exact:
+            return f"The true distance to calibration is {self.lower:.4g}."
+        return (
+            f"The true distance to calibration is at least {self.lower:.4g} and at most "
+            f"{self.upper:.4g}."
+        )
 
+
+@answering
 def true_distance(
     y_mean: ArrayLike, y_prob: ArrayLike, *, mass: ArrayLike | None = None, order: float = 1
 ) -> float:
@@ -87,6 +101,7 @@ def true_distance(
     return bounds.upper
 
 
+@answering
 def true_distance_bounds(
     y_mean: ArrayLike, y_prob: ArrayLike, *, mass: ArrayLike | None = None, order: float = 1
 ) -> DistanceBounds:
@@ -146,13 +161,14 @@ def true_distance_bounds(
     return DistanceBounds(below.lower, max(below.lower, upper ** (1 / order)), exact=False)
 
 
+def _enclose(domain: Domain) -> tuple[float, float]:
+    bounds = true_distance_bounds(domain.y_mean, domain.y_prob, mass=domain.mass)
+    return bounds.lower, bounds.upper
+
+
 def properties() -> Entries:
     """Return its line in the table of properties: it is no measure of predictions and labels."""
     from caldist._properties import claims, evidence, witnesses
-
-    def enclose(domain: witnesses.Domain) -> tuple[float, float]:
-        bounds = true_distance_bounds(domain.y_mean, domain.y_prob, mass=domain.mass)
-        return bounds.lower, bounds.upper
 
     yield claims.Entry(
         claims.Subject("true_distance", witnesses.Domain.distance),
@@ -161,7 +177,7 @@ def properties() -> Entries:
         claims.sound("0 is attained only by a calibrated predictor."),
         claims.above("1", "It is dCE.", 1),
         claims.below("1", "It is dCE.", 1),
-        cost=claims.np_hard(enclose),
+        cost=claims.np_hard(_enclose),
         access=claims.refuted(
             "Two domains with the same predictions and labels have distances 4α² and α (section 4; "
             "the paper prints 2α²).",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import partition
+from caldist._near_misses import answering
 from caldist._util.progress import bounds_bar
 from caldist._util.threads import thread_count
 from caldist._util.types import Integers, Vector
@@ -21,6 +23,9 @@ from caldist.measures import _grouping_search, _partitions
 from caldist.measures._measure import NO_POPULATION, SMEARED, Entries, measure
 from caldist.measures.interval_ce import interval_groups_below
 from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
+
+if TYPE_CHECKING:
+    from caldist._properties.witnesses import Domain
 
 _LOCAL_SEARCH = 300  # predictions up to which single points are moved between groups
 _ROUNDS = 20
@@ -64,12 +69,13 @@ def _encloses(joint: Joint, *, progress: bool = False) -> tuple[float, float, fl
     return value, lower, value
 
 
+def _enclose(domain: Domain) -> tuple[float, float]:
+    proof = certify_upper(domain.joint, tol=1e-3)
+    return (proof.value if proof.exact else proof.lower), proof.upper
+
+
 def _properties() -> Entries:
     from caldist._properties import claims, witnesses
-
-    def enclose(domain: witnesses.Domain) -> tuple[float, float]:
-        proof = certify_upper(domain.joint, tol=1e-3)
-        return (proof.value if proof.exact else proof.lower), proof.upper
 
     yield claims.Entry(
         claims.of_joints("upper_distance", upper_distance),
@@ -83,7 +89,7 @@ def _properties() -> Entries:
         claims.sound("From udCE ≥ dCE."),
         claims.above("1/2", "udCE ≤ 4√dCE (section 6).", 4),
         claims.below("1", "udCE ≥ dCE (section 5).", 1),
-        cost=claims.np_hard(enclose),
+        cost=claims.np_hard(_enclose),
     )
 
 
@@ -158,6 +164,7 @@ def upper_distance(
     return _cost(joint, group, recalibrated)
 
 
+@answering
 def nearest_calibrated(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,

@@ -24,7 +24,13 @@ class Batch(NamedTuple):
 
 
 def read_batch(
-    y_true: Any, y_prob: Any, sample_weight: Any, by: Any, groups: Sequence[Any], bits: int
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: Any,
+    pos_label: object,
+    by: Any,
+    groups: Sequence[Any],
+    bits: int,
 ) -> list[Batch]:
     """Return all rows, then those of each declared sub-group.
 
@@ -32,11 +38,11 @@ def read_batch(
     single rows apart: so that it depends on no label.
     """
     if isinstance(y_true, Mapping):
-        refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, by=by)
+        refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, pos_label=pos_label, by=by)
         parts = _of_mapping(y_true, groups, bits)
         return [_total(parts, bits), *parts]
     if isinstance(y_true, Joint):
-        refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, by=by)
+        refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, pos_label=pos_label, by=by)
         if groups:
             message = (
                 "y_true is a Joint, which does not say which rows belong to which of the declared "
@@ -61,7 +67,7 @@ def read_batch(
             if values is not None and not _is_empty(values):
                 _validate.check_size(name, len(values), "y_prob", 0)
         return [Batch(_grid.empty(bits), {}) for _ in range(1 + len(groups))]
-    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if rows.weight is not None:
         rows = Rows(rows.label, rows.prediction, rows.weight / rows.weight.max())
     if not groups:

@@ -127,6 +127,7 @@ class Monitor:
         label: object,
         by: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
     ) -> Step:
         """Take a batch and say where the monitor stands.
 
@@ -147,6 +148,8 @@ class Monitor:
         sample_weight : array-like, optional
             Weights that were fixed before the labels were known. They count relative to the largest
             of the batch; from a joint relative to a bound of it, which costs evidence.
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
         Returns
         -------
@@ -158,7 +161,7 @@ class Monitor:
             check_after(clean, state.labels[-1])
         elif state.floor is not None:
             check_after(clean, state.floor, allow_equal=True)
-        batches = read_batch(y_true, y_prob, sample_weight, by, self.by, self.bits)
+        batches = read_batch(y_true, y_prob, sample_weight, pos_label, by, self.by, self.bits)
         streams = tuple(
             stream.updated(*batch, by_batch=self._settings.by_batch)
             for stream, batch in zip(state.streams, batches, strict=True)

@@ -159,6 +159,9 @@ class Steps(Result, Sequence[Step]):
     def _lines(self) -> list[dict[str, Any]]:
         return [line for step in self._steps for line in step._lines()]  # noqa: SLF001
 
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._steps)) if self._steps else "no steps yet"
+
     def __repr__(self) -> str:
         return f"Steps({len(self)} steps, {sum(step.alarm for step in self)} with an alarm)"
 

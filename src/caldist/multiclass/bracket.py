@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist.certificates import ClassCertificate
 from caldist.data.class_rows import Classes, ClassRows
 from caldist.inference._resampling import Resampler
@@ -33,9 +34,10 @@ class DistanceBracket(certification.DistanceBracket):
         )
 
 
+@answering
 def distance_bracket(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     tol: float | None = None,
     classes: Classes | None = None,
@@ -152,9 +154,10 @@ def _of_population(
     )
 
 
+@answering
 def certify(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     tol: float | None = None,
     classes: Classes | None = None,

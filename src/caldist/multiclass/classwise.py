@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
+from caldist._util.escaping import for_line
+from caldist._util.numbers import number, signed
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.threads import thread_count
@@ -34,6 +37,7 @@ _LARGEST_KEPT = 4_000_000  # numbers in the largest block that the GNU library w
 _THREADED = 20_000  # rows from which a second thread repays its start
 
 
+@answering
 def classwise_distance(
     y_true: ArrayLike | dict[Any, Joint] | list[Joint],
     y_prob: ArrayLike | None = None,
@@ -237,6 +241,14 @@ class ClassLine(Result):
     noise: float | None
     lower: float | None
 
+    def __str__(self) -> str:
+        beside = "" if self.noise is None else f", {self.noise:.4g} if calibrated"
+        limit = "" if self.lower is None else f", at least {self.lower:.4g} in the population"
+        return for_line(
+            f"{self.name}: share {self.share:.4g}{beside}{limit}; true for {self.frequency:.4g} of "
+            f"the rows, mean probability {self.mean_prediction:.4g}"
+        )
+
 
 @dataclass(frozen=True)
 class ClassTable(Result):
@@ -272,14 +284,17 @@ class ClassTable(Result):
         rows: list[tuple[str, ...]] = [head]
         for line in self.lines:
             numbers = (line.share, line.lower, line.noise, line.smooth_ce)
-            cells = ["" if x is None else f"{x:.4f}" for x in numbers]
+            cells = ["" if x is None else number(x) for x in numbers]
             rows.append(
-                (str(line.name), *cells, f"{line.mean_residual:+.4f}", f"{line.frequency:.4f}")
+                (str(line.name), *cells, signed(line.mean_residual), number(line.frequency))
             )
-        beside = "" if self.noise is None else f"; calibrated predictions show {self.noise:.4f}"
-        return "\n".join([*aligned(rows, left={0}), f"classwise distance {self.value:.4f}{beside}"])
+        beside = "" if self.noise is None else f"; calibrated predictions show {number(self.noise)}"
+        return "\n".join(
+            [*aligned(rows, left={0}), f"classwise distance {number(self.value)}{beside}"]
+        )
 
 
+@answering
 def classwise_table(
     y_true: ArrayLike | dict[Any, Joint] | list[Joint],
     y_prob: ArrayLike | None = None,

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering, refuse_one_of_a_pair
 from caldist._util.frames import library_of
+from caldist._util.numbers import least_of
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes, ClassRows, fail_if_swapped, sums_by
 from caldist.data.units import FLIPS
@@ -30,10 +32,11 @@ from caldist.multiclass.intervals import warn_if_few
 _NAME = "classwise_smooth_ce"
 
 
+@answering
 def compare(
     y_true: ArrayLike,
-    y_prob_a: ArrayLike,
-    y_prob_b: ArrayLike,
+    y_prob_a: ArrayLike | None = None,
+    y_prob_b: ArrayLike | None = None,
     *,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
@@ -92,6 +95,7 @@ def compare(
     """
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
+    refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.report(y_true, models)", matrices=True)
     models = []
     both = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     for name, matrix in both.items():
@@ -127,8 +131,12 @@ def paired_models(
     found = {}
     for a, b in pairs:
         one = paired(models[a], models[b], 1 - risk, resampler)
-        pvalue = min(1.0, len(pairs) * one.pvalue)
-        found[a, b] = replace(one, pvalue=pvalue, confidence_level=confidence_level)
+        found[a, b] = replace(
+            one,
+            pvalue=min(1.0, len(pairs) * one.pvalue),
+            least_pvalue=min(1.0, len(pairs) * one.least_pvalue),
+            confidence_level=confidence_level,
+        )
     return found
 
 
@@ -171,6 +179,7 @@ def paired(
         measure=_NAME,
         confidence_level=confidence_level,
         n_resamples=resampler.n_resamples,
+        least_pvalue=min(1.0, PARTS * least_of(resampler.n_resamples)),
         library=library,
     )
 

@@ -15,7 +15,6 @@ classes nothing is lost, with many half as much again. Hence the factor 1 + (1 -
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Integers, Vector
+from caldist._util.warning import warn
 from caldist.data.class_rows import Classes, ClassRows
 from caldist.inference._cells import cells_of
 from caldist.inference._dealing import FOLDS
@@ -44,9 +45,10 @@ _DEALINGS = 2
 _CENTRES = 60  # landmarks of a witness that is found on a fifth of the rows
 
 
+@answering
 def confidence_interval(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     measure: Measured = "classwise_distance",
     method: Literal["cross_fit"] = "cross_fit",
@@ -151,7 +153,7 @@ def warn_if_few(rows: ClassRows) -> None:
             f"only {others} of {rows.n_rows} rows have another class than the most frequent one: "
             "limits hold for larger samples. Take them as a rough guide."
         )
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warn(message)
 
 
 @dataclass

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes, ClassRows
 from caldist.measures.kernel_ce import kernel_ce as binary_kernel_ce
@@ -21,9 +22,10 @@ N_DRAWS = 100
 _BLOCK = 500_000  # entries of a kernel matrix at once
 
 
+@answering
 def kernel_ce(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     kernel: Kernel = "laplace",
     bandwidth: float = 1.0,

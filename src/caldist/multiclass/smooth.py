@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._kernels import flow, simplex
+from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
 from caldist._util.threads import thread_count
 from caldist._util.types import Integers, Vector
@@ -78,9 +79,10 @@ class SmoothBounds:
         return min(lower, upper), upper
 
 
+@answering
 def smooth_ce(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     method: Method = "auto",
     landmarks: int | None = None,

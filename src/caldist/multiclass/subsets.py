@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caldist._near_misses import answering
 from caldist._util.escaping import for_line
 from caldist._util.results import Result
 from caldist._util.types import Vector
@@ -42,15 +43,22 @@ class Subset(Result):
     exhaustive: bool
     library: str | None = field(default=None, compare=False, repr=False)
 
+    def _lines(self) -> list[dict[str, Any]]:
+        return [
+            {"class": name, "value": self.value, "exhaustive": self.exhaustive}
+            for name in self.classes
+        ]
+
     def __str__(self) -> str:
         found = "of all sets" if self.exhaustive else "that was found"
         listed = for_line(", ".join(str(name) for name in self.classes))
         return f"The worst set of classes {found} is {{{listed}}}: smCE {self.value:.4g}."
 
 
+@answering
 def worst_subset(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     classes: Classes | None = None,
     sample_weight: ArrayLike | None = None,

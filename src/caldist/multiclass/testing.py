@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._kernels import simplex, smooth
+from caldist._near_misses import answering
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes, ClassRows, sums_by
 from caldist.inference._null import ranks
@@ -33,9 +34,10 @@ class Statistic(Protocol):
         """Return its value for the labels."""
 
 
+@answering
 def calibration_test(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     measure: Measured = "auto",
     n_resamples: int = 999,

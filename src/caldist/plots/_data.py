@@ -15,9 +15,14 @@ from caldist.data.rows import Rows
 from caldist.data.units import LABELS, Units
 from caldist.inference._resampling import Resampler
 from caldist.measures._reflected_gaussian import kernel
+from caldist.plots._scale import Scale
 
-LEAST_WIDTH = 0.01  # of smoothing: what is finer than a line is thick cannot be seen
-GRID = np.linspace(0, 1, 201)  # where smooth curves are evaluated: two points per least width
+LEAST_WIDTH = (
+    0.01  # of smoothing, in units of the axis: what is finer than a line is thick cannot be seen
+)
+GRID = np.linspace(
+    0, 1, 201
+)  # places on the axis where smooth curves are evaluated: two points per least width
 NEGLIGIBLE = 1e-10  # density that rounding could have made
 _CELLS = 1000  # of resampled predictions, ten per least width
 _BINS = 250  # of a thinned curve, with at most four points each
@@ -26,10 +31,11 @@ _ROUNDS, _OFF = 6, 2e-4  # of leaving points out, and how far off the line they 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Predictions in cells of width 1/1000: the mean, the mass, and the effective number of rows.
+    """Predictions in cells of 1/1000 of the axis: mean, mass, and effective number of rows.
 
     The effective number is the number of rows of equal weight whose mean has the same variance:
-    (Σw)²/Σw². ``start`` is the index of the first prediction of each cell in ``units``.
+    (Σw)²/Σw². ``start`` is the index of the first prediction of each cell in ``units``; ``place``
+    its mean prediction, and ``at`` where that stands on the axis, ``scale``.
     """
 
     units: Units
@@ -37,29 +43,35 @@ class Cells:
     place: Vector
     mass: Vector
     rows: Vector
+    at: Vector
+    scale: Scale
 
     @classmethod
-    def of(cls, rows: Rows, mapped: Vector | None = None) -> Cells:
+    def of(cls, rows: Rows, mapped: Vector | None = None, scale: Scale | None = None) -> Cells:
         """Put the predictions into cells; or what a monotone map made of them."""
+        scale = Scale() if scale is None else scale
         mass, units = np.add(*rows.joint.normalized()), rows.units
         v = rows.joint.prediction if mapped is None else mapped
-        cell = np.minimum((v * _CELLS).astype(np.intp), _CELLS - 1)
+        at = scale.place(v)
+        cell = np.minimum((at * _CELLS).astype(np.intp), _CELLS - 1)
         start = np.flatnonzero(np.diff(cell, prepend=-1))
         weight = np.add.reduceat(mass, start)
         place = np.add.reduceat(mass * v, start) / weight
         square = np.add.reduceat(units.squares, start)
         count = np.ones_like(square)  # where the weight is too small for its square to be a number
         np.divide(weight**2, square, out=count, where=square > 0)
-        return cls(units, start, np.clip(place, 0, 1), weight, np.maximum(count, 1))
+        place = np.clip(place, 0, 1)
+        middle = place if scale.is_whole else np.add.reduceat(mass * at, start) / weight
+        return cls(units, start, place, weight, np.maximum(count, 1), np.clip(middle, 0, 1), scale)
 
     def calibrated_residuals(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Draw the residual masses that calibrated predictions would show, a row per draw.
 
         The labels of a cell's rows are drawn as Bernoulli variables of its mean prediction. That is
         exact for distinct predictions in cells of their own; otherwise it moves predictions by less
-        than 1/1000. Rows of unequal weight count as their effective number, rounded, and the
-        draws are scaled to the right variance. With clusters each row's own label is drawn, and
-        one random number decides a whole cluster.
+        than 1/1000 of the axis. Rows of unequal weight count as their effective number, rounded,
+        and the draws are scaled to the right variance. With clusters each row's own label is drawn,
+        and one random number decides a whole cluster.
         """
         if self.units.cluster is not None:
             return Resampler.of(rng, n_resamples=count).run(
@@ -79,20 +91,22 @@ class Cells:
         It is the σ that equals the standard deviation, by chance, of the smoothed frequency
         :math:`E[y K_\sigma(v, t)] / E[K_\sigma(v, t)]` of calibrated predictions, averaged over t
         between the least and the largest of them: the curve is smoothed across by as much as
-        chance moves it up and down. It is at least 0.01. As the labels have no part in it, what is
+        chance moves it up and down, as it is seen on the axis. It is in units of the axis, and at
+        least 0.01. As the labels have no part in it, what is
         smoothed with it can be compared with what calibrated predictions would show.
         """
         variance = self.mass**2 / self.rows * self.place * (1 - self.place)
-        first, last = np.searchsorted(GRID, (self.place[0], self.place[-1]))
+        first, last = np.searchsorted(GRID, (self.at[0], self.at[-1]))
         at = GRID[first : last + 1 : 2]
+        steep = self.scale.slope(at)
         low, high = math.log(LEAST_WIDTH), 0.0
         while high - low > 0.02:
             middle = (low + high) / 2
-            weight = kernel(self.place, math.exp(middle), at)
+            weight = kernel(self.at, math.exp(middle), at)
             known = self.mass @ weight > NEGLIGIBLE  # elsewhere chance has free play
             spread = np.full(at.size, 0.5)
             spread[known] = np.sqrt(variance @ weight[:, known] ** 2)
-            spread[known] /= self.mass @ weight[:, known]
+            spread[known] *= steep[known] / (self.mass @ weight[:, known])
             wider = math.exp(middle) < np.minimum(spread, 0.5).mean()
             low, high = (middle, high) if wider else (low, middle)
         return math.exp(low)

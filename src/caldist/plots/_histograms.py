@@ -8,6 +8,7 @@ import numpy as np
 
 from caldist._util.types import Vector
 from caldist.plots import _style
+from caldist.plots._scale import Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ def figure_height(models: int) -> float:
 
 
 def histogram(place: Vector, mass: Vector) -> Vector:
-    """Return the mass in each of 40 bins from 0 to 1."""
+    """Return the mass in each of 40 bins from 0 to 1, of places on an axis."""
     inside = np.minimum((place * BINS).astype(np.intp), BINS - 1)
     return np.asarray(np.bincount(inside, mass, BINS), np.float64)
 
@@ -35,38 +36,39 @@ def draw(
     below: Vector,
     names: tuple[str, str],
     *,
-    largest: float = 1.0,
-    side_length: float = 1.0,
+    bins: Scale,
+    axis: Scale,
 ) -> None:
-    """Draw masses in even bins, up and down from the middle of lane ``at``.
+    """Draw masses in bins, up and down from the middle of lane ``at``.
 
-    The bins go from 0 to ``largest``, the square above them from 0 to ``side_length``. The lanes
-    are part of the axes, below 0, so that they stay with them in any layout.
+    The bins are even on ``bins``, the square above them has the scale ``axis``. The lanes are part
+    of the axes, below it, so that they stay with them in any layout.
     """
     look = _style.model_style(at)
-    height = _HEIGHT * side_length
-    top = -_GAP * side_length - at * height
-    middle, half = top - height / 2, 0.46 * height
+    top = -_GAP - at * _HEIGHT
+    middle, half = top - _HEIGHT / 2, 0.46 * _HEIGHT
     highest = max(float(above.max()), float(below.max()))
-    edges = np.linspace(0, largest, above.size + 1)
-    for mass, side, alpha in ((above, 1, 0.8), (below, -1, 0.35)):
+    edges = bins.prediction(np.linspace(0, 1, above.size + 1))
+    for mass, side, share in ((above, 1, 0.8), (below, -1, 0.35)):
+        ends = [axis.below(middle + side * half * part / highest) for part in mass.tolist()]
         ax.stairs(
-            middle + side * half * mass / highest, edges, baseline=middle, fill=True,
-            color=look["color"], alpha=alpha, linewidth=0, zorder=2,
+            ends, edges, baseline=axis.below(middle), fill=True,
+            color=_style.tint(ax, look["color"], share), linewidth=0, zorder=2,
         )  # fmt: skip
-    ax.plot([0, side_length], [middle, middle], color=look["color"], linewidth=0.5)
-    ax.set_ylim(bottom=top - height)
-    ax.spines["left"].set_bounds(0, side_length)
+    ends = [axis.lower, axis.upper]
+    ax.plot(ends, [axis.below(middle)] * 2, color=look["color"], linewidth=0.5)
+    ax.set_ylim(bottom=axis.below(top - _HEIGHT))
+    ax.spines["left"].set_bounds(axis.lower, axis.upper)
     if at == 0:
         for name, side in zip(names, (1, -1), strict=True):
             ax.annotate(
-                name, (side_length, middle + side * half / 2), xytext=(5, 0),
+                name, (axis.upper, axis.below(middle + side * half / 2)), xytext=(5, 0),
                 textcoords="offset points", va="center", fontsize="small", color=_style.GREY,
                 annotation_clip=False,
             )  # fmt: skip
     else:
         ax.plot(
-            [1.035 * side_length], [middle], linestyle="none", marker=look["marker"],
-            color=look["color"], markerfacecolor="white", markersize=look["markersize"],
-            clip_on=False,
+            [1.035], [axis.below(middle)], transform=ax.get_yaxis_transform(), linestyle="none",
+            marker=look["marker"], color=look["color"], markerfacecolor="white",
+            markersize=look["markersize"], clip_on=False,
         )  # fmt: skip

@@ -15,10 +15,12 @@ from caldist.inference.calibration_curve import curve_of
 from caldist.measures._bins import Strategy
 from caldist.plots import _style
 from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots._scale import SCALES, Scale, ScaleName, scale_of, scale_on, together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LETTER = 0.03  # of the axis: what a number on its side needs
 _MOST = 200  # bins that can be told apart
 
 
@@ -40,6 +42,8 @@ class BinnedCurve:
         The edges of each bin.
     confidence_level
         That of each interval.
+    scale
+        "linear" or "logit": the axis it is drawn on.
     """
 
     name: str
@@ -51,6 +55,7 @@ class BinnedCurve:
     bin_lower: Vector
     bin_upper: Vector
     confidence_level: float
+    scale: ScaleName = "linear"
 
 
 class BinnedDisplay(PredictionDisplay[BinnedCurve]):
@@ -60,6 +65,9 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
     rows stands above each; whiskers are intervals of the population's frequency, in each bin by
     itself. With several models there are points and whiskers only. Bins and numbers are those of
     :func:`caldist.calibration_curve`, which are scikit-learn's.
+
+    The axes fit the predictions. Rare events want ``strategy="quantile"``, since nearly all rows
+    are in the first one of bins of equal width, and ``scale="logit"``.
 
     What is seen depends on the bins: :class:`ReliabilityDisplay` needs none, and has a band that
     holds for the whole curve.
@@ -92,6 +100,7 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
         clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float = 0.95,
+        scale: ScaleName = "linear",
         ax: Axes | None = None,
     ) -> Self:
         """Compute the bins of one or several models, and draw them.
@@ -115,13 +124,16 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
             The model's name in the figure.
         confidence_level : float
             That of each interval.
+        scale : "linear" or "logit"
+            The axis of predictions and frequencies.
         ax : matplotlib axes, optional
         """
+        _validate.check_choice("scale", scale, SCALES)
         n_bins = _validate.check_count("n_bins", n_bins, maximum=_MOST)
         _validate.check_choice("strategy", strategy, ("uniform", "quantile"))
         level = _validate.check_fraction("confidence_level", confidence_level)
         found = cls._of(
-            lambda key, rows: binned_curve(key, rows, n_bins, strategy, level),
+            lambda key, rows: binned_curve(key, rows, n_bins, strategy, level, scale),
             y_true, y_prob, name,
             sample_weight=sample_weight, clusters=clusters, pos_label=pos_label,
         )  # fmt: skip
@@ -136,12 +148,14 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
         """
         ax, before, alone = self._begin(ax, 4.4, 4.6 + 0.17 * (len(self.models) - 1))
         if before == 0:
-            _style.unit_square(ax, "predicted probability", "frequency of label 1")
+            axis = together([_seen(model) for model in self.models])
+            axis.square(ax, "predicted probability", "frequency of label 1")
+        axis = scale_on(ax, self.models[0].scale)
         others: dict[str, Any] = {}
         for at, model in enumerate(self.models, start=before):
             look = _style.model_style(at)
             if alone:
-                others |= _bars(ax, model, look["color"])
+                others |= _bars(ax, model, look["color"], axis)
             ends = np.abs(np.stack((model.lower, model.upper)) - model.prob_true)
             whiskers = ax.errorbar(
                 model.prob_pred, model.prob_true, yerr=ends, color=look["color"], linestyle="none",
@@ -160,35 +174,54 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
         return {name: getattr(model, name) for name in names}
 
 
-def _bars(ax: Axes, model: BinnedCurve, colour: str) -> dict[str, Any]:
+def _bars(ax: Axes, model: BinnedCurve, colour: str, axis: Scale) -> dict[str, Any]:
     """Draw bars, gaps and the rows of each bin; return what the legend needs."""
-    width = model.bin_upper - model.bin_lower
-    middle = model.bin_lower + width / 2
+    edges = axis.place(model.bin_lower), axis.place(model.bin_upper)
+    middle = axis.prediction((edges[0] + edges[1]) / 2)  # as it is seen
+    left, right = axis.prediction(edges[0]), axis.prediction(edges[1])
+    width = right - left
     ax.bar(
-        middle, model.prob_true, width, color=colour, alpha=0.22, edgecolor="white", linewidth=0.6,
-        zorder=0,
+        left, model.prob_true, width, align="edge", color=_style.tint(ax, colour, 0.22),
+        edgecolor=_style.tint(ax, colour, 0.0), linewidth=0.6, zorder=0,
     )  # fmt: skip
     gap = ax.bar(
-        middle, model.prob_pred - model.prob_true, width, bottom=model.prob_true, fill=False,
-        edgecolor=_style.RUST, hatch="////", linewidth=0.0, alpha=0.5, zorder=1,
+        left, model.prob_pred - model.prob_true, width, align="edge", bottom=model.prob_true,
+        fill=False, edgecolor=_style.tint(ax, _style.RUST, 0.5), hatch="////", linewidth=0.0,
+        zorder=1,
         label="gap to the mean prediction",
     )  # fmt: skip
-    if model.count.size <= 20:  # numbers of more would run into each other
-        for at, count in zip(middle, model.count, strict=True):
+    inside = axis.name == "logit" or axis.lower > 0  # where there is no room above
+    if model.count.size <= 20 and not _style.is_narrow(ax):  # more would run into each other
+        wide = edges[1] - edges[0] >= _LETTER
+        for at, count in zip(middle[wide], model.count[wide], strict=True):
             ax.annotate(
-                f"{count:,}", (at, 1.0), xytext=(0, 2), textcoords="offset points", ha="center",
-                va="bottom", rotation=90, fontsize="x-small", color=_style.GREY, zorder=4,
+                f"{count:,}", (at, axis.lower if inside else axis.upper), xytext=(0, 2),
+                textcoords="offset points", ha="center", va="bottom", rotation=90,
+                fontsize="x-small", color=_style.GREY, zorder=4,
             )  # fmt: skip
-        ax.set_ylim(0, 1.15)  # room for them
+        if not inside:
+            ax.set_ylim(0, 1.15 * axis.upper)  # room for them
     return {"gap": gap}
 
 
+def _seen(model: BinnedCurve) -> Scale:
+    """Return the axis that has room for the bins and the frequencies."""
+    return scale_of(
+        model.scale, model.prob_pred, model.count.astype(np.float64), [model.prob_true, model.upper]
+    )
+
+
 def binned_curve(
-    name: str, rows: Rows, n_bins: int, strategy: Strategy, level: float
+    name: str,
+    rows: Rows,
+    n_bins: int,
+    strategy: Strategy,
+    level: float,
+    scale: ScaleName = "linear",
 ) -> BinnedCurve:
     """Return the bins of one model."""
     found = curve_of(rows, n_bins, strategy, level)
     return BinnedCurve(
         name, found.prob_true, found.prob_pred, found.count, found.lower, found.upper,
-        found.bin_lower, found.bin_upper, level,
+        found.bin_lower, found.bin_upper, level, scale,
     )  # fmt: skip

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.numbers import number
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes
 from caldist.data.joint import Joint
@@ -84,6 +85,8 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
     ['2', '0', '1']
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
+
+    pointed: ClassVar[bool] = False
 
     @classmethod
     def from_predictions(
@@ -167,7 +170,7 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
             total = float(model.share.sum() - model.share[worst].sum())
             word = "class has" if left == 1 else f"{left:,} classes have"
             rest = f"\nthe other {word} {total:.3g} in all"
-        ax.set_xlabel(f"share of the classwise distance, {model.value:.4f}{rest}")
+        ax.set_xlabel(f"share of the classwise distance, {number(model.value)}{rest}")
         _style.legend(ax, others.values())
         return self
 
@@ -187,8 +190,8 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
         blank = np.full(row.size, np.nan)
         self.lines_ += ax.plot(
             np.column_stack((np.zeros(row.size), share, blank)).ravel(), np.repeat(row, 3),
-            color=_style.DARK, linewidth=_THICK, solid_capstyle="butt", alpha=0.85, zorder=2,
-            label=_style.mark(model.name),
+            color=_style.tint(ax, _style.DARK, 0.85), linewidth=_THICK, solid_capstyle="butt",
+            zorder=2, label=_style.mark(model.name),
         )  # fmt: skip
         others: dict[str, Any] = {}
         proved = np.nan_to_num(lower) > 0

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.numbers import short
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.joint import Joint
@@ -168,15 +169,15 @@ class CumulativeDisplay(PredictionDisplay[CumulativeCurve]):
             words = f"{100 * model.confidence_level:.4g}% band if calibrated"
             if alone:
                 others["band"] = ax.axhspan(
-                    -model.band, model.band, color=look["color"], alpha=0.16, linewidth=0,
-                    label=words, zorder=0,
+                    -model.band, model.band, color=_style.tint(ax, look["color"], 0.16),
+                    linewidth=0, label=words, zorder=0,
                 )  # fmt: skip
                 _quantiles(ax, model)
             else:
                 for edge in (-model.band, model.band):
                     ax.axhline(
-                        edge, color=look["color"], linestyle=look["linestyle"], linewidth=0.7,
-                        alpha=0.7, zorder=0,
+                        edge, color=_style.tint(ax, look["color"], 0.7),
+                        linestyle=look["linestyle"], linewidth=0.7, zorder=0,
                     )  # fmt: skip
                 others["band"] = _style.sample_of(ax.lines[-1], words)
             keep = _data.thin(model.share, model.sums)
@@ -214,13 +215,24 @@ def brownian_quantile(level: float) -> float:
 
 
 def _quantiles(ax: Axes, model: CumulativeCurve) -> None:
-    """Write the predictions at the quarters of the rows below them."""
-    shares = np.arange(5) / 4
+    """Write the predictions at the ticks below them; on narrow axes without their letter."""
+    shares = ax.get_xticks()
     at = np.searchsorted(model.share[1:], shares - 1e-12).clip(max=model.prediction.size - 1)
-    predictions = (f"{model.prediction[k]:.3f}".rstrip("0").rstrip(".") for k in at)
-    sign = "=" if model.cell_width < 0.001 else "≈"
-    words = [f"{x:g}\nv {sign} {v}" for x, v in zip(shares, predictions, strict=True)]
+    predictions = (_brief(float(model.prediction[k])) for k in at)
+    sign = "v = " if model.cell_width < 0.001 else "v ≈ "
+    sign = sign if shares.size > 3 else ""
+    words = [f"{x:g}\n{sign}{v}" for x, v in zip(shares, predictions, strict=True)]
     ax.set_xticks(shares, words)
+
+
+def _brief(prediction: float) -> str:
+    """Return a prediction in no more letters than there is room for below the axis."""
+    apart = min(prediction, 1 - prediction)
+    if apart >= 1e-3 or apart < 1e-9:
+        return short(round(prediction, 9))
+    if prediction > 0.5:
+        return f"1−{1 - prediction:.1g}".replace("e-0", "e-")
+    return f"{prediction:.1g}".replace("e-0", "e-")
 
 
 def cumulative_curve(name: str, rows: Rows, level: float, resampler: Resampler) -> CumulativeCurve:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._util.types import Vector
-from caldist.data.rows import Rows
+from caldist.data.rows import Rows, models_of
 from caldist.inference.net_benefit import benefit_of, check_thresholds
 from caldist.plots import _style
 from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots._scale import SCALES, Scale, ScaleName, scale_of, together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +37,8 @@ class DecisionCurve:
         The ends of the interval at each threshold.
     confidence_level
         That of each interval.
+    scale
+        "linear" or "logit": the axis of thresholds.
     """
 
     name: str
@@ -44,6 +48,7 @@ class DecisionCurve:
     lower: Vector
     upper: Vector
     confidence_level: float
+    scale: ScaleName = "linear"
 
 
 class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
@@ -86,6 +91,7 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
         clusters: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float = 0.95,
+        scale: ScaleName = "linear",
         ax: Axes | None = None,
     ) -> Self:
         """Compute the decision curves of one or several models, and draw them.
@@ -97,7 +103,8 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
         thresholds : array-like in [0, 1), optional
-            By default 0.01, 0.02, …, 0.99. Choose those at which somebody would act.
+            By default 0.01, 0.02, …, 0.99 of an axis that fits the predictions, which is from 0 to
+            1 unless all of them are small or large. Choose those at which somebody would act.
         sample_weight : array-like, optional
         pos_label : optional
             The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
@@ -107,17 +114,20 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
             The model's name in the figure.
         confidence_level : float
             That of the band, at each threshold by itself.
+        scale : "linear" or "logit"
+            The axis of thresholds; "logit" for rare events.
         ax : matplotlib axes, optional
         """
+        _validate.check_choice("scale", scale, SCALES)
         level = _validate.check_fraction("confidence_level", confidence_level)
-        given = np.arange(1, 100) / 100 if thresholds is None else check_thresholds(thresholds)
-        at = np.unique(given)
-        found = cls._of(
-            lambda key, rows: decision_curve(key, rows, at, level),
-            y_true, y_prob, name,
+        given = None if thresholds is None else np.unique(check_thresholds(thresholds))
+        models = models_of(
+            y_true, y_prob, name=name, default="predictions",
             sample_weight=sample_weight, clusters=clusters, pos_label=pos_label,
         )  # fmt: skip
-        return found.plot(ax=ax)
+        at = even_thresholds(models.values(), scale) if given is None else given
+        curves = [decision_curve(key, rows, at, level, scale) for key, rows in models.items()]
+        return cls(curves, library=next(iter(models.values())).library).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the curves.
@@ -142,9 +152,14 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
         for at, model in enumerate(self.models, start=before):
             look = _style.model_style(at)
             ax.fill_between(
-                model.threshold, model.lower, model.upper, color=look["color"], alpha=0.14,
-                linewidth=0, zorder=0,
+                model.threshold, model.lower, model.upper, zorder=0, linewidth=0,
+                color=_style.tint(ax, look["color"], 0.14),
             )  # fmt: skip
+            for edge in (model.lower, model.upper):  # seen where bands of models overlap
+                ax.plot(
+                    model.threshold, edge, color=_style.tint(ax, look["color"], 0.5),
+                    linestyle=look["linestyle"], linewidth=0.5, zorder=0.5,
+                )  # fmt: skip
             every = max(1, model.threshold.size // 10)
             self.lines_ += ax.plot(
                 model.threshold, model.model, label=_style.mark(model.name), zorder=3,
@@ -156,7 +171,10 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
             # Treating all falls without end: what is far below doing nothing need not be seen.
             ax.set_ylim(-0.3 * top, 1.08 * top)
             if first.threshold.size > 1:
-                ax.set_xlim(first.threshold[0], first.threshold[-1])
+                ends = float(first.threshold[0]), float(first.threshold[-1])
+                if first.scale == "logit":
+                    Scale("logit", max(ends[0], 1e-9), ends[1]).along(ax)
+                ax.set_xlim(*ends)
         _style.legend(ax, others.values())
         return self
 
@@ -170,9 +188,20 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
         }
 
 
-def decision_curve(name: str, rows: Rows, threshold: Vector, level: float) -> DecisionCurve:
+def even_thresholds(models: Iterable[Rows], scale: ScaleName) -> Vector:
+    """Return 99 thresholds, evenly on an axis that fits the predictions of all models."""
+    axes = [
+        scale_of(scale, rows.joint.prediction, rows.joint.mass0 + rows.joint.mass1)
+        for rows in models
+    ]
+    return together(axes).prediction(np.arange(1, 100) / 100)
+
+
+def decision_curve(
+    name: str, rows: Rows, threshold: Vector, level: float, scale: ScaleName = "linear"
+) -> DecisionCurve:
     """Return the decision curve of one model."""
     found = benefit_of(rows, threshold, level)
     return DecisionCurve(
-        name, found.threshold, found.model, found.treat_all, found.lower, found.upper, level
+        name, found.threshold, found.model, found.treat_all, found.lower, found.upper, level, scale
     )

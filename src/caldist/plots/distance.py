@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.numbers import down, up
 from caldist._validate import Rng
 from caldist.data.rows import Rows
 from caldist.inference._limits import warn_if_few
@@ -145,7 +146,7 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
             ax.spines["left"].set_visible(False)
             ax.tick_params(axis="y", length=0, labelsize="medium")
             ax.set_xlabel("distance to calibration")
-            ax.xaxis.set_major_locator(MaxNLocator(5))
+            ax.xaxis.set_major_locator(MaxNLocator(2 if _style.is_narrow(ax) else 5))
             ax.xaxis.set_major_formatter("{x:g}")
             ax.grid(axis="x", color="0.88", linewidth=0.6)
             ax.set_axisbelow(True)
@@ -156,6 +157,8 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
         ax.set_xlim(0, max(1.02 * max(ends), 1e-6))
         if others:
             _style.legend(ax, others.values(), models=False)
+        _style.lighten(ax)
+        _style.fit(ax, [*ax.texts, *ax.get_yticklabels()])
         return self
 
     def _draw(self, ax: Axes, row: int, model: DistanceInterval) -> dict[str, Any]:
@@ -188,7 +191,7 @@ def _interval(name: str, rows: Rows, level: float | None, resampler: Resampler) 
     sample = sample_bracket(rows.joint, tol=TOLERANCE)
     if level is None:
         return DistanceInterval(name, sample.lower, sample.upper)
-    warn_if_few(rows.units, stacklevel=6)  # as of the caller of from_predictions
+    warn_if_few(rows.units)
     population = population_bracket(rows, level, resampler)
     ends = (population.lower, population.upper)
     return DistanceInterval(name, sample.lower, sample.upper, *ends, level)
@@ -197,6 +200,6 @@ def _interval(name: str, rows: Rows, level: float | None, resampler: Resampler) 
 def _write(ax: Axes, lower: float, upper: float, row: float, colour: str) -> None:
     """Write the two numbers behind a line."""
     ax.annotate(
-        f"{lower:.3f} to {upper:.3f}", (upper, row), xytext=(7, 0), textcoords="offset points",
+        f"{down(lower)} to {up(upper)}", (upper, row), xytext=(7, 0), textcoords="offset points",
         va="center", fontsize="small", color=colour, annotation_clip=False,
     )  # fmt: skip

@@ -17,14 +17,13 @@ from caldist.data.rows import Rows, models_of
 from caldist.plots import _data, _histograms, _style
 from caldist.plots._data import Cells
 from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots._scale import SCALES, ScaleName, axis_of, scale_of, scale_on, together
 from caldist.plots.reliability import smooth_curve
 from caldist.repairing.calibration_map import CalibrationMap, mapped
 from caldist.repairing.repair import Method, Repair, repair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_LARGEST = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +36,11 @@ class MapCurve:
         The model's name.
     x, y
         The table of the map.
-    largest
-        To where predictions go at most, before and after, as a round number.
+    scale, smallest, largest
+        The axis: "linear" or "logit", between two round numbers that have the predictions between
+        them, before and after.
     mass_before, mass_after
-        The share of the rows whose prediction is in each of some equal bins from 0 to ``largest``,
+        The share of the rows whose prediction is in each of some equal bins of the axis,
         as it is and mapped; None where no rows are known.
     deciles
         The places of markers: the deciles 5%, 15%, …, 95% of the predictions; None for no markers.
@@ -58,6 +58,7 @@ class MapCurve:
     name: str
     x: Vector
     y: Vector
+    smallest: float = 0.0
     largest: float = 1.0
     mass_before: Vector | None = None
     mass_after: Vector | None = None
@@ -69,6 +70,7 @@ class MapCurve:
     lower_before: float | None = None
     upper_after: float | None = None
     confidence_level: float | None = None
+    scale: ScaleName = "linear"
 
 
 class MapDisplay(PredictionDisplay[MapCurve]):
@@ -84,7 +86,8 @@ class MapDisplay(PredictionDisplay[MapCurve]):
     map flatter it: what is proved stands in the legend.
 
     **Beneath**, histograms of the predictions before (upwards) and after (downwards), in 40 bins.
-    Where all predictions are small, as those of rare events are, the axes end where they do.
+    Where all predictions are small, as those of rare events are, the axes end where they do; with
+    ``scale="logit"`` they are of log odds, as in :class:`ReliabilityDisplay`.
 
     **Cost.** That of :func:`caldist.repair`, where a map has to be found, and a pass over the rows.
 
@@ -120,6 +123,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         confidence_level: float | None = None,
         n_resamples: int = 999,
         rng: Rng = 0,
+        scale: ScaleName = "linear",
         ax: Axes | None = None,
     ) -> Self:
         """Find the map of one or several models, and draw it.
@@ -145,8 +149,11 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             The number of replicates of a statement.
         rng : int, Generator or None
             For folds and replicates. The default gives the same figure each time.
+        scale : "linear" or "logit"
+            The axis of predictions before and after; "logit" for rare events.
         ax : matplotlib axes, optional
         """
+        _validate.check_choice("scale", scale, SCALES)
 
         def shown(key: str, rows: Rows) -> MapCurve:
             with warnings.catch_warnings():
@@ -160,7 +167,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
                     n_resamples=n_resamples,
                     rng=rng,
                 )
-            return repair_curve(key, found, rows)
+            return repair_curve(key, found, rows, scale)
 
         options = {
             "sample_weight": sample_weight,
@@ -177,7 +184,9 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         y_prob: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         name: str | None = None,
+        scale: ScaleName = "linear",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the map of a repair, with what is stated of it.
@@ -190,16 +199,21 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             The rows, for histograms and reliability; without them the map alone is drawn.
         y_prob : array-like in [0, 1], optional
         sample_weight : array-like, optional
+        pos_label : optional
+            The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
         name : str, optional
             The model's name in the figure.
+        scale : "linear" or "logit"
+            The axis of predictions before and after; only with rows.
         ax : matplotlib axes, optional
         """
+        _validate.check_choice("scale", scale, SCALES)
         if not isinstance(found, Repair):
             message = f"found is of type {type(found).__name__}; it must be a Repair."
             raise TypeError(message)
-        key, rows = _one(y_true, y_prob, sample_weight, name)
+        key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
         library = None if rows is None else rows.library
-        return cls([repair_curve(key, found, rows)], library=library).plot(ax=ax)
+        return cls([repair_curve(key, found, rows, scale)], library=library).plot(ax=ax)
 
     @classmethod
     def from_map(
@@ -209,7 +223,9 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         y_prob: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: object = None,
         name: str | None = None,
+        scale: ScaleName = "linear",
         ax: Axes | None = None,
     ) -> Self:
         """Draw a map.
@@ -217,15 +233,16 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         Parameters
         ----------
         table : CalibrationMap
-        y_true, y_prob, sample_weight, name, ax
+        y_true, y_prob, sample_weight, pos_label, name, scale, ax
             As for :meth:`from_repair`.
         """
+        _validate.check_choice("scale", scale, SCALES)
         if not isinstance(table, CalibrationMap):
             message = f"table is of type {type(table).__name__}; it must be a CalibrationMap."
             raise TypeError(message)
-        key, rows = _one(y_true, y_prob, sample_weight, name)
+        key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
         library = None if rows is None else rows.library
-        return cls([map_curve(key, table, rows)], library=library).plot(ax=ax)
+        return cls([map_curve(key, table, rows, scale)], library=library).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the map.
@@ -238,26 +255,25 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         known = alone and self.models[0].before_prediction is not None
         if before == 0:
             up = "mapped prediction, frequency of label 1" if known else "mapped prediction"
-            length = max(model.largest for model in self.models)
-            _style.unit_square(ax, "prediction", up, length)
-        length = ax.get_xlim()[1]
+            together([axis_of(model) for model in self.models]).square(ax, "prediction", up)
+        axis = scale_on(ax, self.models[0].scale)
         others: dict[str, Any] = {}
         for at, model in enumerate(self.models, start=before):
             if known:
                 others = _draw_reliability(ax, model)
-            x = np.unique(np.concatenate((model.x, (0.0, length), *_given(model.deciles))))
-            x = x[x <= length]
+            even = axis.prediction(np.linspace(0, 1, 2 if axis.name == "linear" else 65))
+            x = np.unique(np.concatenate((model.x, even, *_given(model.deciles))))
+            x = x[(x >= axis.lower) & (x <= axis.upper)]
             y = np.interp(x, model.x, model.y)
             marked = [] if model.deciles is None else np.searchsorted(x, model.deciles).tolist()
             self.lines_ += ax.plot(
                 x, y, label=_style.mark(model.name) + _stated(model), markevery=marked,
-                clip_on=False, zorder=3, **_style.model_style(at),
+                clip_on=not axis.is_whole, zorder=3, **_style.model_style(at),
             )  # fmt: skip
             if model.mass_before is not None and model.mass_after is not None:
                 masses = model.mass_before, model.mass_after
-                _histograms.draw(
-                    ax, at, *masses, ("before", "after"), largest=model.largest, side_length=length
-                )
+                sides = ("before", "after")
+                _histograms.draw(ax, at, *masses, sides, bins=axis_of(model), axis=axis)
         _style.legend(ax, others.values())
         return self
 
@@ -280,16 +296,28 @@ def _given(values: Vector | None) -> tuple[Vector, ...]:
 
 
 def _one(
-    y_true: Any, y_prob: Any, sample_weight: ArrayLike | None, name: str | None
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: ArrayLike | None,
+    pos_label: object,
+    name: str | None,
 ) -> tuple[str, Rows | None]:
     """Return the name and the rows of one model, where there are any."""
     if y_true is not None:
-        found = models_of(y_true, y_prob, sample_weight=sample_weight, name=name, default="map")
+        found = models_of(
+            y_true,
+            y_prob,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            name=name,
+            default="map",
+        )
         if len(found) > 1:
             message = f"rows of {len(found)} models are given; a map is of one."
             raise ValueError(message)
         return next(iter(found.items()))
-    for argument, value in (("y_prob", y_prob), ("sample_weight", sample_weight)):
+    given = {"y_prob": y_prob, "sample_weight": sample_weight, "pos_label": pos_label}
+    for argument, value in given.items():
         if value is not None:
             message = f"{argument} is given without y_true: pass both, or none."
             raise ValueError(message)
@@ -321,36 +349,43 @@ def _draw_reliability(ax: Axes, model: MapCurve) -> dict[str, Any]:
     return others
 
 
-def map_curve(name: str, table: CalibrationMap, rows: Rows | None) -> MapCurve:
+def map_curve(
+    name: str, table: CalibrationMap, rows: Rows | None, scale: ScaleName = "linear"
+) -> MapCurve:
     """Return a map, with what it does to rows."""
     if rows is None:
         return MapCurve(name, table.x, table.y)
     v, (mass0, mass1) = rows.joint.prediction, rows.joint.normalized()
     mass, value = mass0 + mass1, mapped(table, v)
-    largest = next(end for end in _LARGEST if max(v[-1], value[-1]) <= end)
-    before = smooth_curve(v, mass0, mass1, Cells.of(rows).chance_width())
-    after = smooth_curve(value, mass0, mass1, Cells.of(rows, value).chance_width())
+    axis = scale_of(scale, v, mass, [value])
+    before = smooth_curve(v, mass0, mass1, Cells.of(rows, scale=axis).chance_width(), axis)
+    width = Cells.of(rows, value, axis).chance_width()
+    after = smooth_curve(value, mass0, mass1, width, axis)
     return MapCurve(
         name,
         table.x,
         table.y,
-        largest=largest,
-        mass_before=_histograms.histogram(v / largest, mass),
-        mass_after=_histograms.histogram(value / largest, mass),
+        smallest=axis.lower,
+        largest=axis.upper,
+        mass_before=_histograms.histogram(axis.place(v), mass),
+        mass_after=_histograms.histogram(axis.place(value), mass),
         deciles=v[_data.quantile_places(mass)],
         before_prediction=before[0],
         before_frequency=before[1],
         after_prediction=after[0],
         after_frequency=after[1],
+        scale=scale,
     )
 
 
-def repair_curve(name: str, found: Repair, rows: Rows | None) -> MapCurve:
+def repair_curve(
+    name: str, found: Repair, rows: Rows | None, scale: ScaleName = "linear"
+) -> MapCurve:
     """Return the map of a repair, with what is stated of it."""
     if found.map is None:
         message = f"found has no map: {found.reason}"
         raise ValueError(message)
-    curve = map_curve(name, found.map, rows)
+    curve = map_curve(name, found.map, rows, scale)
     if not found.after:
         return curve
     return replace(

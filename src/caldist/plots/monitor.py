@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,8 @@ class MonitorDisplay(Display[MonitorCurve]):
     ('17', True)
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
+
+    pointed: ClassVar[bool] = False
 
     axes_: tuple[Axes, Axes, Axes]
 
@@ -215,8 +217,8 @@ class MonitorDisplay(Display[MonitorCurve]):
             if at == 0:
                 upper = np.where(np.isnan(model.upper), model.lower, model.upper)
                 band = ax.fill_between(
-                    x, model.lower, upper, color=look["color"], alpha=0.16, linewidth=0,
-                    label="confidence sequence, if nothing changed",
+                    x, model.lower, upper, color=_style.tint(ax, look["color"], 0.16),
+                    linewidth=0, zorder=0, label="confidence sequence, if nothing changed",
                 )  # fmt: skip
                 others |= {} if np.isnan(model.upper).all() else {"ends": band}
             (lower,) = ax.plot(
@@ -404,8 +406,8 @@ def _filled(ax: Axes, model: MonitorCurve, x: Vector, y: Vector) -> dict[str, An
     ):
         if np.abs(side).max(initial=0) > 0.002:
             others[words] = ax.fill_between(
-                x, 0, side, facecolor=colour, hatch=hatch, edgecolor="white", linewidth=0,
-                alpha=0.75, label=words, zorder=2,
+                x, 0, side, facecolor=_style.tint(ax, colour, 0.75), hatch=hatch,
+                edgecolor="white", linewidth=0, label=words, zorder=2,
             )  # fmt: skip
     return others
 

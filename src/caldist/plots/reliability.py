@@ -13,11 +13,22 @@ from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.rows import Rows
 from caldist.inference._null import drawing_error
+from caldist.inference._rates import rates_of
 from caldist.measures import _reflected_gaussian
 from caldist.measures.corp import corp
 from caldist.plots import _data, _histograms, _style
 from caldist.plots._data import GRID, NEGLIGIBLE, Cells
 from caldist.plots._display import Columns, Display, Labels, PredictionDisplay, Scores
+from caldist.plots._scale import (
+    SCALES,
+    Scale,
+    ScaleName,
+    axis_of,
+    scale_of,
+    scale_on,
+    seen,
+    together,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +51,8 @@ class ReliabilityCurve:
     prediction, frequency
         The smooth curve; not a number where it is interrupted.
     mass0, mass1
-        The share of the rows that have label 0 and label 1 and a prediction in each of some equal
-        bins from 0 to 1.
+        The share of the rows that have label 0 and label 1 and a prediction in each of some bins
+        that are equal on the axis from ``smallest`` to ``largest``.
     deciles
         The places of markers: the deciles 5%, 15%, …, 95% of the predictions. None for no markers.
     band_lower, band_upper
@@ -50,9 +61,15 @@ class ReliabilityCurve:
         The distinct predictions and their values under isotonic regression; None where not
         computed.
     width
-        The standard deviation σ of the smoothing kernel.
+        The standard deviation σ of the smoothing kernel, as a share of that axis.
     confidence_level
         That of the band, or None.
+    scale, smallest, largest
+        The axis that the curve was made for: "linear" or "logit", between two round numbers
+        beyond which there is at most 0.1% of the predictions.
+    rates
+        The mean prediction, the frequency of label 1 and the factor between them, in two lines of
+        words; empty where they are not known.
     """
 
     name: str
@@ -67,6 +84,10 @@ class ReliabilityCurve:
     isotonic_frequency: Vector | None = None
     width: float = 0.0
     confidence_level: float | None = None
+    scale: ScaleName = "linear"
+    smallest: float = 0.0
+    largest: float = 1.0
+    rates: str = ""
 
 
 class ReliabilityDrawing(Display[ReliabilityCurve]):
@@ -95,17 +116,20 @@ class ReliabilityDrawing(Display[ReliabilityCurve]):
         if curve is None:
             curve = "both" if alone else "smooth"
         if before == 0:
-            _style.unit_square(ax, *self._axes)
+            together([_seen(model) for model in self.models]).square(ax, *self._axes)
+        axis = scale_on(ax, self.models[0].scale)
         others: dict[str, Any] = {}
         for at, model in enumerate(self.models, start=before):
-            others |= self._draw(ax, at, model, curve, alone=alone)
+            others |= self._draw(ax, at, model, curve, axis, alone=alone)
             if density:
-                _histograms.draw(ax, at, model.mass1, model.mass0, self._sides)
+                _histograms.draw(
+                    ax, at, model.mass1, model.mass0, self._sides, bins=axis_of(model), axis=axis
+                )  # fmt: skip
         _style.legend(ax, others.values())
         return self
 
     def _draw(
-        self, ax: Axes, at: int, model: ReliabilityCurve, curve: Curve, *, alone: bool
+        self, ax: Axes, at: int, model: ReliabilityCurve, curve: Curve, axis: Scale, *, alone: bool
     ) -> dict[str, Any]:
         """Draw one model; return what the legend says beside its name."""
         look = _style.model_style(at)
@@ -114,13 +138,14 @@ class ReliabilityDrawing(Display[ReliabilityCurve]):
             if alone:
                 others["band"] = ax.fill_between(
                     model.prediction, model.band_lower, model.band_upper, linewidth=0, zorder=1,
-                    color=look["color"], alpha=0.16, label=f"{_percent(model)} band if calibrated",
+                    color=_style.tint(ax, look["color"], 0.16),
+                    label=f"{_percent(model)} band if calibrated",
                 )  # fmt: skip
             else:
                 y = model.frequency
                 outside = (y < model.band_lower - _ROUNDING) | (y > model.band_upper + _ROUNDING)
                 _style.halo(ax, model.prediction, y, outside, at)
-                others["outside"] = _style.halo_sample(f"outside its {_percent(model)} band")
+                others["outside"] = _style.halo_sample(ax, f"outside its {_percent(model)} band")
         x, y = model.prediction, model.frequency
         fit = (model.isotonic_prediction, model.isotonic_frequency)
         if curve != "smooth" and fit[0] is not None and fit[1] is not None:
@@ -134,8 +159,10 @@ class ReliabilityDrawing(Display[ReliabilityCurve]):
                 )  # fmt: skip
         self.lines_ += ax.plot(
             x, y, label=_style.mark(model.name), markevery=_nearest(x, model.deciles),
-            clip_on=False, zorder=3, **look,
+            clip_on=not axis.is_whole, zorder=3, **look,
         )  # fmt: skip
+        if alone and model.rates and not axis.is_whole:
+            (others["rates"],) = ax.plot([], [], linestyle="none", label=model.rates)
         return others
 
     def _columns(self, model: ReliabilityCurve) -> Columns:
@@ -166,12 +193,18 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
     mean prediction and mean label in a moving window. As with bins, smoothing moves calibrated
     predictions along the diagonal and not away from it; the distance from the diagonal, averaged
     over t with the smoothed density of the predictions, is the smECE at width σ. The width, at
-    least 0.01, is the average standard deviation of the curve if the predictions are calibrated:
-    it is smoothed across by as much as chance moves it up and down. Nothing has to be chosen, and
-    the labels have no part in it. The smECE as the width, as in the diagrams of Błasiok and
-    Nakkiran, follows the labels, and then the band below would not hold its level. The curve is
-    interrupted where no prediction is within 4σ. Markers are at the deciles 5%, 15%, …, 95% of the
-    predictions.
+    least 0.01 of the axis, is the average standard deviation of the curve if the predictions are
+    calibrated: it is smoothed across by as much as chance moves it up and down. Nothing has to be
+    chosen, and the labels have no part in it. The smECE as the width, as in the diagrams of Błasiok
+    and Nakkiran, follows the labels, and then the band below would not hold its level. The curve
+    is interrupted where no prediction is within 4σ. Markers are at the deciles 5%, 15%, …, 95% of
+    the predictions.
+
+    **The axis** fits the predictions: it goes from 0 to 1, or from 0 to a round number that at most
+    0.1% of them exceed, or from one to 1. Those count at its ends, where the kernel is reflected.
+    With ``scale="logit"`` places on it are log odds, in which rare events are told apart: windows
+    and bins are even there. Where the axis is not from 0 to 1 the legend of one model has the mean
+    prediction, the frequency of label 1 and the factor between them.
 
     **The isotonic curve** is the increasing function of the predictions that fits the labels best
     (:func:`caldist.corp`), joined by lines.
@@ -235,6 +268,7 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
         name: str | None = None,
         confidence_level: float | None = 0.95,
         rng: Rng = 0,
+        scale: ScaleName = "linear",
         ax: Axes | None = None,
         curve: Curve | None = None,
         density: bool = True,
@@ -258,14 +292,17 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
             That of the band; None for no band.
         rng : int, Generator or None
             For the band. The default gives the same figure each time.
+        scale : "linear" or "logit"
+            The axis of predictions and frequencies; "logit" for rare events.
         ax, curve, density
             As for :meth:`plot`.
         """
+        _validate.check_choice("scale", scale, SCALES)
         if confidence_level is not None:
             confidence_level = _validate.check_fraction("confidence_level", confidence_level)
         generator = _validate.generator(rng)
         found = cls._of(
-            lambda key, rows: reliability_curve(key, rows, confidence_level, generator),
+            lambda key, rows: reliability_curve(key, rows, confidence_level, generator, scale),
             y_true, y_prob, name,
             sample_weight=sample_weight, clusters=clusters, pos_label=pos_label,
         )  # fmt: skip
@@ -293,15 +330,25 @@ def _nearest(x: Vector, places: Vector | None) -> list[int]:
     return sorted({int(at) for at in known[nearest]})
 
 
+def _seen(model: ReliabilityCurve) -> Scale:
+    """Return the axis that has room for the curve too, as far as it does not go far beyond."""
+    return seen(model.scale, model.smallest, model.largest, [model.frequency])
+
+
 def reliability_curve(
-    name: str, rows: Rows, confidence_level: float | None, rng: np.random.Generator
+    name: str,
+    rows: Rows,
+    confidence_level: float | None,
+    rng: np.random.Generator,
+    scale: ScaleName = "linear",
 ) -> ReliabilityCurve:
     """Return the reliability of one model."""
     joint = rows.joint
     v, (mass0, mass1) = joint.prediction, joint.normalized()
-    cells = Cells.of(rows)
+    axis = scale_of(scale, v, mass0 + mass1)
+    cells = Cells.of(rows, scale=axis)
     width = cells.chance_width()
-    prediction, frequency = smooth_curve(v, mass0, mass1, width)
+    prediction, frequency = smooth_curve(v, mass0, mass1, width, axis)
     near = ~np.isnan(prediction)
     isotonic = corp(joint)
     lower = upper = band = None
@@ -322,8 +369,8 @@ def reliability_curve(
         name=name,
         prediction=prediction,
         frequency=frequency,
-        mass0=_histograms.histogram(v, mass0),
-        mass1=_histograms.histogram(v, mass1),
+        mass0=_histograms.histogram(axis.place(v), mass0),
+        mass1=_histograms.histogram(axis.place(v), mass1),
         deciles=v[_data.quantile_places(mass0 + mass1)],
         band_lower=lower,
         band_upper=upper,
@@ -331,21 +378,29 @@ def reliability_curve(
         isotonic_frequency=isotonic.curve_value,
         width=width,
         confidence_level=None if band is None else confidence_level,
+        scale=scale,
+        smallest=axis.lower,
+        largest=axis.upper,
+        rates="\n".join(rates_of(rows, confidence_level or 0.95).lines),
     )
 
 
-def smooth_curve(v: Vector, mass0: Vector, mass1: Vector, width: float) -> tuple[Vector, Vector]:
+def smooth_curve(
+    v: Vector, mass0: Vector, mass1: Vector, width: float, scale: Scale
+) -> tuple[Vector, Vector]:
     """Return mean prediction and frequency of label 1 in a moving window over the grid.
 
     ``v`` does not decrease. Not a number where no prediction is near.
     """
+    place = scale.place(v)
     density, ones, first = (
-        _reflected_gaussian.density(v, mass, width, GRID)
+        _reflected_gaussian.density(place, mass, width, GRID)
         for mass in (mass0 + mass1, mass1, (mass0 + mass1) * v)
     )
-    after = np.searchsorted(v, GRID)
+    after = np.searchsorted(place, GRID)
     gap = np.minimum(
-        np.abs(GRID - v[after.clip(max=v.size - 1)]), np.abs(GRID - v[(after - 1).clip(min=0)])
+        np.abs(GRID - place[after.clip(max=v.size - 1)]),
+        np.abs(GRID - place[(after - 1).clip(min=0)]),
     )
     near = (gap <= _NEAR * width) & (density > NEGLIGIBLE)
     density[~near] = np.nan
@@ -361,7 +416,7 @@ def _band(
     So the share of the B curves between their (k + 1)-th ones is what the band of the k-th holds.
     None where the level is too close to 1, or beyond, for as many draws as are made.
     """
-    weight = _reflected_gaussian.kernel(cells.place, width, at)
+    weight = _reflected_gaussian.kernel(cells.at, width, at)
     weight /= cells.mass @ weight
     drawn = np.empty((0, at.size))
 

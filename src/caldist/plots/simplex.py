@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,6 +93,8 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
 
+    pointed: ClassVar[bool] = False
+
     @classmethod
     def from_predictions(
         cls,
@@ -153,8 +155,8 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
         _triangle(ax, model.classes)
         x, y = (model.point @ _CORNERS).T
         self.lines_ += ax.plot(
-            x, y, linestyle="none", marker="o", markersize=2.2, markeredgewidth=0, color="0.62",
-            alpha=0.6, zorder=2, label=_style.mark(model.name),
+            x, y, linestyle="none", marker="o", markersize=2.2, markeredgewidth=0,
+            color=_style.tint(ax, "0.62", 0.6), zorder=2, label=_style.mark(model.name),
         )  # fmt: skip
         others: dict[str, Any] = {}
         for which, colour, width, words in (

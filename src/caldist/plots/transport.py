@@ -16,6 +16,7 @@ from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.upper_distance import best_map
 from caldist.plots import _data, _histograms, _style
 from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots._scale import SCALES, Scale, ScaleName, scale_of, scale_on, together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +46,8 @@ class TransportPlan:
         The mean distance moved; of rounded predictions, the most it can be.
     exact
         Whether no plan of this kind moves less, up to the solver's tolerance.
+    scale
+        "linear" or "logit": the axis it is drawn on.
     """
 
     name: str
@@ -55,6 +58,7 @@ class TransportPlan:
     mass: Vector
     distance: float
     exact: bool
+    scale: ScaleName = "linear"
 
 
 class TransportDisplay(PredictionDisplay[TransportPlan]):
@@ -102,6 +106,7 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
         pos_label: object = None,
         name: str | None = None,
         kind: Kind = "map",
+        scale: ScaleName = "linear",
         ax: Axes | None = None,
     ) -> Self:
         """Compute the plan of one or several models, and draw it.
@@ -118,12 +123,20 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
         name : str, optional
             The model's name in the figure.
         kind : "map" or "coupling"
+        scale : "linear" or "logit"
+            The axis of predictions before and after; "logit" for rare events.
         ax : matplotlib axes, optional
         """
         _validate.check_choice("kind", kind, ("map", "coupling"))
+        _validate.check_choice("scale", scale, SCALES)
         plan = map_plan if kind == "map" else coupling_plan
         return cls._of(
-            plan, y_true, y_prob, name, sample_weight=sample_weight, pos_label=pos_label
+            lambda key, rows: plan(key, rows, scale),
+            y_true,
+            y_prob,
+            name,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
         ).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
@@ -135,25 +148,32 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
         """
         ax, before, alone = self._begin(ax, 4.6, _histograms.figure_height(len(self.models)))
         if before == 0:
-            _style.unit_square(ax, "prediction", "nearest calibrated prediction")
+            axis = together([_seen(model) for model in self.models])
+            axis.square(ax, "prediction", "nearest calibrated prediction")
+        axis = scale_on(ax, self.models[0].scale)
         others: dict[str, Any] = {}
         for at, model in enumerate(self.models, start=before):
-            others |= self._draw(ax, at, model, alone=alone)
+            others |= self._draw(ax, at, model, axis, alone=alone)
             _histograms.draw(
-                ax, at, _histograms.histogram(model.source, model.mass),
-                _histograms.histogram(model.target, model.mass), ("before", "after"),
+                ax, at, _histograms.histogram(axis.place(model.source), model.mass),
+                _histograms.histogram(axis.place(model.target), model.mass), ("before", "after"),
+                bins=axis, axis=axis,
             )  # fmt: skip
         _style.legend(ax, others.values())
         return self
 
-    def _draw(self, ax: Axes, at: int, model: TransportPlan, *, alone: bool) -> dict[str, Any]:
+    def _draw(
+        self, ax: Axes, at: int, model: TransportPlan, axis: Scale, *, alone: bool
+    ) -> dict[str, Any]:
         """Draw one model; return what the legend says beside its name."""
         symbol = ("udCE" if model.kind == "map" else "ldCE") + (" =" if model.exact else " ≤")
         label = _style.mark(model.name) + f": {symbol} {model.distance:.3g}"
         others: dict[str, Any] = {}
         for part in np.unique(model.label).tolist()[::-1]:  # label 1 first, which has the name
             rows = model.label == part
-            x, y, every = _segments(model.source[rows], model.target[rows], model.mass[rows])
+            places = axis.place(model.source[rows]), axis.place(model.target[rows])
+            x, y, every = _segments(*places, model.mass[rows])
+            x, y = axis.prediction(x), axis.prediction(y)
             look = _style.model_style(at) | {"linestyle": "-"}  # dashes would break short pieces
             named = not others
             if part == 0:
@@ -163,11 +183,12 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
                 }
                 look |= {"markerfacecolor": look["color"]}
             (line,) = ax.plot(
-                x, y, markevery=every, clip_on=False, zorder=3,
+                x, y, markevery=every, clip_on=not axis.is_whole, zorder=3,
                 label=label if named else "_", **look,
             )  # fmt: skip
             if alone:
-                ax.fill_between(x, x, y, color=look["color"], alpha=0.14, linewidth=0, zorder=1)
+                shade = _style.tint(ax, look["color"], 0.14)
+                ax.fill_between(x, x, y, color=shade, linewidth=0, zorder=0.5)
             if named:
                 self.lines_.append(line)
             if part >= 0:
@@ -185,7 +206,7 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
 
 
 def _segments(x: Vector, y: Vector, mass: Vector) -> tuple[Vector, Vector, list[int]]:
-    """Return the points of a plan as a line with gaps, thinned, and which of them get markers.
+    """Return the places of a plan as a line with gaps, thinned, and which of them get markers.
 
     The line is interrupted where targets jump, unless that happens too often to be seen. A marker
     is in the middle of each tenth of the mass.
@@ -213,7 +234,13 @@ def _segments(x: Vector, y: Vector, mass: Vector) -> tuple[Vector, Vector, list[
     return np.insert(x, gap, np.nan), np.insert(y, gap, np.nan), marked.tolist()
 
 
-def map_plan(name: str, rows: Rows) -> TransportPlan:
+def _seen(model: TransportPlan) -> Scale:
+    """Return the axis that has room for predictions before and after."""
+    order = np.argsort(model.source, kind="stable")
+    return scale_of(model.scale, model.source[order], model.mass[order], [model.target])
+
+
+def map_plan(name: str, rows: Rows, scale: ScaleName = "linear") -> TransportPlan:
     """Return the map of one model."""
     joint = rows.joint
     group, frequency, exact = best_map(joint)
@@ -221,18 +248,18 @@ def map_plan(name: str, rows: Rows) -> TransportPlan:
     label = np.full(target.size, -1, dtype=np.int64)
     return TransportPlan(
         name, "map", label, joint.prediction, target, mass,
-        _distance(joint, joint.prediction, target, mass), exact and joint.radius == 0,
+        _distance(joint, joint.prediction, target, mass), exact and joint.radius == 0, scale,
     )  # fmt: skip
 
 
-def coupling_plan(name: str, rows: Rows) -> TransportPlan:
+def coupling_plan(name: str, rows: Rows, scale: ScaleName = "linear") -> TransportPlan:
     """Return the coupling of one model."""
     proof = certify_lower(rows.joint, tol=TOLERANCE)
     moves = proof.coupling()
     return TransportPlan(
         name, "coupling", moves.label, moves.source, moves.target, moves.mass,
         _distance(rows.joint, moves.source, moves.target, moves.mass),
-        proof.gap <= TOLERANCE and rows.joint.radius == 0,
+        proof.gap <= TOLERANCE and rows.joint.radius == 0, scale,
     )  # fmt: skip
 
 

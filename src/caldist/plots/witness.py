@@ -20,6 +20,7 @@ from caldist.measures.smooth_ce import certify_smooth, smooth_ce
 from caldist.plots import _data, _style
 from caldist.plots._data import GRID, Cells
 from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots._scale import SCALES, Scale, ScaleName, axis_of, scale_of, scale_on, together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,7 @@ class WitnessCurve:
     prediction, height
         The witness w, linear between the predictions.
     residual
-        The density E[(y - v) K(v, t)] of the smoothed residuals, at even steps from 0 to 1.
+        The density E[(y - v) K(v, t)] of the smoothed residuals, at even steps of the axis.
     value
         The smCE, E[(y - v) w(v)].
     regions
@@ -51,6 +52,8 @@ class WitnessCurve:
         That of the regions.
     rounding
         By how much rounded predictions may have changed the value; 0 for exact ones.
+    scale, smallest, largest
+        The axis, as of a :class:`ReliabilityCurve`.
     """
 
     name: str
@@ -61,6 +64,9 @@ class WitnessCurve:
     regions: tuple[Region, ...]
     confidence_level: float
     rounding: float = 0.0
+    scale: ScaleName = "linear"
+    smallest: float = 0.0
+    largest: float = 1.0
 
 
 class WitnessDisplay(PredictionDisplay[WitnessCurve]):
@@ -114,6 +120,7 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
         confidence_level: float = 0.95,
         n_resamples: int = 999,
         rng: Rng = 0,
+        scale: ScaleName = "linear",
         ax: Axes | None = None,
     ) -> Self:
         """Compute the witness of one or several models, and draw it.
@@ -137,8 +144,11 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
             Draws for the regions: at least 1/(1 - confidence_level) - 1.
         rng : int, Generator or None
             For the regions. The default gives the same figure each time.
+        scale : "linear" or "logit"
+            The axis of predictions, on which residuals are smoothed; "logit" for rare events.
         ax : matplotlib axes, optional
         """
+        _validate.check_choice("scale", scale, SCALES)
         level = _validate.check_fraction("confidence_level", confidence_level)
         generator = _validate.generator(rng)
 
@@ -146,7 +156,7 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
             regions = miscalibrated_regions(
                 rows, confidence_level=level, n_resamples=n_resamples, rng=generator
             )
-            return witness_curve(key, rows, regions, level)
+            return witness_curve(key, rows, regions, level, scale)
 
         found = cls._of(
             shown,
@@ -170,14 +180,15 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
         largest = max(float(np.abs(model.residual).max()) for model in self.models)
         largest = max(largest, 1e-12, ax.get_ylim()[1] / _ABOVE if before else 0.0)
         if before == 0:
-            _prepare(ax)
+            _prepare(ax, together([axis_of(model) for model in self.models]))
+        scale_on(ax, self.models[0].scale)
         others: dict[str, Any] = {}
         for at, model in enumerate(self.models, start=before):
             look = _style.model_style(at)
             others |= _fill(ax, model) if alone else _shade(ax, at, model)
             every = np.searchsorted(GRID, np.arange(0.05, 1, 0.1)).tolist()
             self.lines_ += ax.plot(
-                GRID, model.residual, markevery=every, zorder=3,
+                _across(model), model.residual, markevery=every, zorder=3,
                 label=f"{_style.mark(model.name)}: smCE {_amount(model)}",
                 **look,
             )  # fmt: skip
@@ -186,7 +197,7 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
             ax.plot(
                 x, y, transform=ax.get_xaxis_transform(), color=look["color"],
                 linestyle=look["linestyle"], marker=look["marker"] if x.size < 3 else "",
-                linewidth=1.3, markersize=3, clip_on=False,
+                linewidth=1.3, markersize=3, clip_on=not axis_of(model).is_whole,
             )  # fmt: skip
         ax.set_ylim(_BELOW * largest, _ABOVE * largest)
         ax.set_yticks([tick for tick in ax.get_yticks() if -1.05 * largest <= tick <= largest])
@@ -197,29 +208,42 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
     def _columns(self, model: WitnessCurve) -> Columns:
         return {
             "part": np.repeat(["witness", "residual"], (model.prediction.size, GRID.size)),
-            "prediction": np.concatenate((model.prediction, GRID)),
+            "prediction": np.concatenate((model.prediction, _across(model))),
             "value": np.concatenate((model.height, model.residual)),
         }
 
 
 def witness_curve(
-    name: str, rows: Rows, regions: Sequence[Region], confidence_level: float
+    name: str,
+    rows: Rows,
+    regions: Sequence[Region],
+    confidence_level: float,
+    scale: ScaleName = "linear",
 ) -> WitnessCurve:
     """Return the witness of one model, with regions that were found at that level."""
     joint = rows.joint
     proof = certify_smooth(joint)
     value, lower, upper = smooth_ce.moved_outwards(joint, *[proof.value] * 3)
-    width = Cells.of(rows).chance_width()
+    axis = scale_of(scale, joint.prediction, joint.mass0 + joint.mass1)
+    place, width = axis.place(joint.prediction), Cells.of(rows, scale=axis).chance_width()
     return WitnessCurve(
         name=name,
         prediction=proof.knot,
         height=proof.height,
-        residual=_reflected_gaussian.density(joint.prediction, joint.residual(), width, GRID),
+        residual=_reflected_gaussian.density(place, joint.residual(), width, GRID),
         value=value,
         regions=tuple(regions),
         confidence_level=confidence_level,
         rounding=max(value - lower, upper - value),
+        scale=scale,
+        smallest=axis.lower,
+        largest=axis.upper,
     )
+
+
+def _across(model: WitnessCurve) -> Vector:
+    """Return the predictions at which the residuals are known."""
+    return axis_of(model).prediction(GRID)
 
 
 def _amount(model: WitnessCurve) -> str:
@@ -233,15 +257,16 @@ def _amount(model: WitnessCurve) -> str:
     return f"{shown} ± {math.ceil(most / digit) * digit:.1g}"
 
 
-def _prepare(ax: Axes) -> None:
+def _prepare(ax: Axes, axis: Scale) -> None:
     """Set up the two parts of the axes."""
     _style.plain_axes(ax)
-    ax.set(xlabel="prediction", xlim=(0, 1))
+    ax.set(xlabel="prediction")
+    axis.along(ax)
     ax.set_ylabel("residual y − v, smoothed", y=(1 + _MIDDLE + _HALF) / 2 + 0.03)
-    _style.unit_ticks(ax.xaxis)
     ax.axhline(0, color=_style.GREY, linewidth=0.8, zorder=1)
     across = ax.get_xaxis_transform()
-    ax.plot([0, 1], [_MIDDLE, _MIDDLE], transform=across, color=_style.GREY, linewidth=0.6)
+    ends = [axis.lower, axis.upper]
+    ax.plot(ends, [_MIDDLE, _MIDDLE], transform=across, color=_style.GREY, linewidth=0.6)
     for height, words in ((1, "1"), (0, "witness w"), (-1, "−1")):
         ax.annotate(
             words, (1, _MIDDLE + height * _HALF), xycoords="axes fraction", xytext=(5, 0),
@@ -253,7 +278,7 @@ def _prepare(ax: Axes) -> None:
 def _fill(ax: Axes, model: WitnessCurve) -> dict[str, Any]:
     """Fill the residuals, in colour within the regions; return what the legend says."""
     keep = _data.thin(GRID, model.residual)
-    grid, residual = GRID[keep], model.residual[keep]
+    grid, residual = _across(model)[keep], model.residual[keep]
     ax.fill_between(grid, 0, residual, color="0.82", linewidth=0, zorder=1)
     others: dict[str, Any] = {}
     sure = f"here ({100 * model.confidence_level:.4g}% sure)"
@@ -263,15 +288,15 @@ def _fill(ax: Axes, model: WitnessCurve) -> dict[str, Any]:
     ):
         for region in model.regions:
             if region.too_high == too_high:
-                low, high = _visible(region)
+                low, high = _visible(region, axis_of(model))
                 ax.axvspan(
-                    low, high, facecolor=colour, alpha=0.10, linewidth=0,
+                    low, high, facecolor=_style.tint(ax, colour, 0.10), linewidth=0,
                     ymin=_MIDDLE + _HALF + 0.06, zorder=0,
                 )  # fmt: skip
                 x = np.union1d(grid[(low < grid) & (high > grid)], (low, high))
                 others[words] = ax.fill_between(
-                    x, 0, np.interp(x, grid, residual), facecolor=colour, hatch=hatch,
-                    edgecolor="white", linewidth=0, alpha=0.75, label=words, zorder=2,
+                    x, 0, np.interp(x, grid, residual), hatch=hatch, edgecolor="white",
+                    facecolor=_style.tint(ax, colour, 0.75), linewidth=0, label=words, zorder=2,
                 )  # fmt: skip
     if not model.regions:
         (empty,) = ax.plot([], [], linestyle="none", label="no region stands out from chance")
@@ -282,14 +307,18 @@ def _fill(ax: Axes, model: WitnessCurve) -> dict[str, Any]:
 def _shade(ax: Axes, at: int, model: WitnessCurve) -> dict[str, Any]:
     """Shade the curve within the regions; return what the legend says."""
     for region in model.regions:
-        low, high = _visible(region)
-        _style.halo(ax, GRID, model.residual, (low <= GRID) & (high >= GRID), at)
+        low, high = _visible(region, axis_of(model))
+        grid = _across(model)
+        _style.halo(ax, grid, model.residual, (low <= grid) & (high >= grid), at)
     sure = f"{100 * model.confidence_level:.4g}% sure"
-    return {"sure": _style.halo_sample(f"not by chance ({sure})")} if model.regions else {}
+    return {"sure": _style.halo_sample(ax, f"not by chance ({sure})")} if model.regions else {}
 
 
-def _visible(region: Region) -> tuple[float, float]:
+def _visible(region: Region, axis: Scale) -> tuple[float, float]:
     """Return the ends of a region, apart by at least what can be seen."""
-    more = max(0.0, _NARROWEST - (region.upper - region.lower)) / 2
-    low = min(max(0.0, region.lower - more), 1 - _NARROWEST)
-    return low, max(min(1.0, region.upper + more), low + _NARROWEST)
+    first, last = axis.place(np.array([region.lower, region.upper])).tolist()
+    more = max(0.0, _NARROWEST - (last - first)) / 2
+    low = min(max(0.0, first - more), 1 - _NARROWEST)
+    ends = np.array([low, max(min(1.0, last + more), low + _NARROWEST)])
+    first, last = axis.prediction(ends).tolist()
+    return first, last

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.units import Units
 from caldist.inference._dealing import FOLDS, Dealt, deal_evenly
@@ -33,7 +34,7 @@ _CERTAIN = 1e-12  # a prediction's distance from 0 and 1, so that losses can be 
 
 
 @dataclass(frozen=True)
-class CandidateLoss:
+class CandidateLoss(Result):
     """How a candidate did out of folds.
 
     Attributes

@@ -25,6 +25,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from caldist._util.numbers import number, signed
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
@@ -92,8 +93,8 @@ class LossChange(Result):
 
     def __str__(self) -> str:
         return (
-            f"{self.before:.4f} -> {self.after:.4f} (change {self.change:+.4f}, interval "
-            f"{self.lower:+.4f} to {self.upper:+.4f})"
+            f"{number(self.before)} -> {number(self.after)} (change {signed(self.change)}, "
+            f"interval {signed(self.lower)} to {signed(self.upper)})"
         )
 
 

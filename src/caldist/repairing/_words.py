@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from caldist._util.numbers import number, signed
+from caldist.measures.registry import find
+
 if TYPE_CHECKING:
     from caldist.repairing.repair import Repair
 
@@ -24,7 +27,7 @@ def sentences(found: Repair) -> str:
     parts += _losses(found)
     if found.after and found.after["smooth_ce"].lower > 0:
         parts.append(
-            f"At least {found.after['smooth_ce'].lower:.4f} is left: another method may follow "
+            f"At least {number(found.after['smooth_ce'].lower)} is left: another method may follow "
             "these labels, or no monotone map can."
         )
     if found.map is not None:
@@ -59,24 +62,26 @@ def _proved(found: Repair) -> str:
     )
     return (
         f"With {100 * found.confidence_level:g}% confidence{whole} the smooth calibration error "
-        f"was at least {before.lower:.4f} before and is at most {after.upper:.4f} after, for rows "
-        f"drawn like these{rows}, which the model must not have seen.{rounded}"
+        f"was at least {number(before.lower)} before and is at most {number(after.upper)} after, "
+        f"for rows drawn like these{rows}, which the model must not have seen.{rounded}"
     )
 
 
 def _losses(found: Repair) -> list[str]:
     lines = []
-    called = {"brier_score": "Brier score", "log_loss": "Log loss"}
     how = "if the map was made from other rows" if found.method == "given" else "cross-validated"
     for name, change in found.loss.items():
+        called = find(name).facts.called
+        called = called[0].upper() + called[1:]
         assert found.confidence_level is not None  # noqa: S101 -- a statement has one
         level = f"{100 * found.confidence_level:g}% interval"
         if math.isinf(change.change):
-            lines.append(f"{called[name]} {change.before:.4f} -> {change.after:.4f} ({how}).")
+            lines.append(f"{called} {number(change.before)} -> {number(change.after)} ({how}).")
             continue
         lines.append(
-            f"{called[name]} {change.before:.4f} -> {change.after:.4f} (change "
-            f"{change.change:+.4f}, {level} {change.lower:+.4f} to {change.upper:+.4f}, {how})."
+            f"{called} {number(change.before)} -> {number(change.after)} (change "
+            f"{signed(change.change)}, {level} {signed(change.lower)} to {signed(change.upper)}, "
+            f"{how})."
         )
     changes = found.loss.values() if found.method != "identity" else ()
     if changes and all(change.lower <= 0 <= change.upper for change in changes):
@@ -98,6 +103,6 @@ def _rest(found: Repair) -> str:
     left = 0.0 if found.resolution is None else found.resolution.miscalibration
     return (
         f"{ranking} The rest of the Brier score is not miscalibration: no monotone map takes off "
-        f"more than {left:.4f} on these rows. Other features or another model may; recalibration "
-        "cannot."
+        f"more than {number(left)} on these rows. Other features or another model may; "
+        "recalibration cannot."
     )

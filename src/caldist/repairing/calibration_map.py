@@ -15,15 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._util.atomic_files import write_atomically
 from caldist._util.frames import frame
-from caldist._util.results import plain
+from caldist._util.results import Result, plain
 from caldist._util.types import Vector
+from caldist.data.files import open_to_read
 from caldist.repairing import _sql
 
 FORMAT = "caldist-map-1"
 _MOST = 1_000_000  # knots, far beyond what a table is for
 
 
-class CalibrationMap:
+class CalibrationMap(Result):
     r"""A nondecreasing map of probabilities: linear between knots, constant beyond them.
 
     .. math:: \kappa(v) = y_i + \frac{y_{i+1} - y_i}{x_{i+1} - x_i}(v - x_i),
@@ -110,6 +111,15 @@ class CalibrationMap:
         ends = f"{self.x[0]:.4g} -> {self.y[0]:.4g}, {self.x[-1]:.4g} -> {self.y[-1]:.4g}"
         return f"CalibrationMap({self.x.size} knots, {ends})"
 
+    def __str__(self) -> str:
+        x, y = self.x, self.y
+        if x.size == 1:
+            return f"Everything becomes {y[0]:.4g}."
+        return (
+            f"{x[0]:.4g} becomes {y[0]:.4g} and {x[-1]:.4g} becomes {y[-1]:.4g}, linear between "
+            f"{x.size:,} knots."
+        )
+
     # -- the map -------------------------------------------------------------------------------
 
     @property
@@ -176,6 +186,9 @@ class CalibrationMap:
 
     # -- taking it elsewhere -------------------------------------------------------------------
 
+    def _lines(self) -> list[dict[str, Any]]:
+        return [{"x": x, "y": y} for x, y in zip(self.x.tolist(), self.y.tolist(), strict=True)]
+
     def to_frame(self, library: str | None = None) -> Any:
         """Return the table as a data frame with the columns ``x`` and ``y``.
 
@@ -226,10 +239,10 @@ class CalibrationMap:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CalibrationMap:
         """Read what :meth:`save` wrote; a damaged or foreign file is a ``ValueError``."""
+        with open_to_read(path, "a saved map") as file:
+            text = file.read()
         try:
-            content = json.loads(
-                Path(path).read_bytes(), parse_constant=_no_number, object_pairs_hook=_once
-            )
+            content = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
             return cls._from_content(content)
         except (TypeError, ValueError, KeyError, RecursionError, OverflowError) as error:
             message = f"{os.fspath(path)!r} is not a valid map: {error}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -13,8 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import Result, plain
 from caldist._util.types import Vector
+from caldist._util.warning import warn
 from caldist._version import __version__
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -142,6 +143,7 @@ def _unpickled(values: dict[str, Any]) -> Repair:
     return Repair(**values | read_only)
 
 
+@answering
 def repair(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -280,6 +282,7 @@ def repair(
     )
 
 
+@answering
 def certify_map(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
@@ -462,13 +465,13 @@ def _warn_if_flat(fit: Fit, counts: Counts) -> None:
     if not counts.has_both:
         label = int(counts.ones.any())
         message = f"all rows have label {label}: the map is as good as one label can make it."
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warn(message)
     elif fit.is_flat:
         message = (
             "the map is constant, because the ranking of these predictions says nothing of the "
             "labels: larger ones do not have more labels 1."
         )
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warn(message)
 
 
 def _given(given: Any, counts: Counts, most: int) -> tuple[CalibrationMap | None, str]:

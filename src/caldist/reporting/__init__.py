@@ -8,9 +8,11 @@ from caldist.reporting.model import (
     ClassReport,
     ClassTestReport,
     DataReport,
+    EstimateReport,
     GroupReport,
     LossReport,
     MeasureReport,
+    MedicalReport,
     ModelReport,
     MonitorGroupReport,
     MonitorReport,
@@ -18,6 +20,7 @@ from caldist.reporting.model import (
     PairReport,
     RepairReport,
     Report,
+    SourceReport,
 )
 from caldist.reporting.monitoring import monitor_report
 
@@ -27,10 +30,12 @@ __all__ = [
     "ClassReport",
     "ClassTestReport",
     "DataReport",
+    "EstimateReport",
     "Figure",
     "GroupReport",
     "LossReport",
     "MeasureReport",
+    "MedicalReport",
     "ModelReport",
     "MonitorGroupReport",
     "MonitorReport",
@@ -38,6 +43,7 @@ __all__ = [
     "PairReport",
     "RepairReport",
     "Report",
+    "SourceReport",
     "monitor_report",
     "report",
 ]

@@ -8,22 +8,26 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
+from caldist._util.numbers import least_of
 from caldist._version import __version__
 from caldist.data.class_rows import Classes
+from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of, refuse_beside_joint
 from caldist.inference._differences import PARTS
+from caldist.inference._grid import on_grid
 from caldist.inference._limits import few_in_words
+from caldist.inference._rates import means, rates_of
 from caldist.inference._resampling import Resampler
 from caldist.inference.bracket import population_bracket
-from caldist.inference.comparison import paired_comparisons
-from caldist.inference.groups import evaluate_groups
+from caldist.inference.comparison import is_split, paired_comparisons
 from caldist.inference.intervals import interval_of
 from caldist.inference.regions import miscalibrated_regions
 from caldist.inference.testing import calibration_test
@@ -36,9 +40,9 @@ from caldist.monitoring import Monitor
 from caldist.repairing.repair import Repair
 from caldist.reporting.classes import class_report, speaks_of_classes
 from caldist.reporting.figures import figures
+from caldist.reporting.medical import medical_report
 from caldist.reporting.model import (
     DataReport,
-    GroupReport,
     MeasureReport,
     ModelReport,
     PairReport,
@@ -46,18 +50,23 @@ from caldist.reporting.model import (
 )
 from caldist.reporting.monitoring import monitor_report
 from caldist.reporting.repairs import repair_of, repair_report
+from caldist.reporting.source import check_source, with_source
+from caldist.reporting.subgroups import By, Order, columns_of, groups_of_models
 from caldist.reporting.verdict import verdict
 
 _MOST_RESAMPLES = 20_000  # for the comparison of many models
+_SIDE = 0.01  # of the rows beyond one half, from which on confidence is spoken of
 _FEW = 20  # different predictions that are worth a note
 
 
+@answering
 def report(
     y_true: ArrayLike | Joint | Mapping[str, Any] | Sequence[Joint],
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     classes: Classes | None = None,
-    by: ArrayLike | None = None,
+    by: By | None = None,
+    group_order: Order | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
@@ -65,6 +74,7 @@ def report(
     n_resamples: int = 999,
     rng: _validate.Rng = 0,
     monitor: Monitor | None = None,
+    source: Mapping[str, object] | None = None,
     progress: bool = False,
 ) -> Report:
     """Report on the calibration of one or more models: a verdict, figures, intervals, tests.
@@ -92,8 +102,14 @@ def report(
     classes : sequence, optional
         Of several classes: the labels in the order of the columns, where they are not 0, 1, … or
         the names of a frame's columns.
-    by : array-like, optional
-        A sub-group for each row.
+    by : array-like, or dict from names to such, or frame, optional
+        A sub-group for each row, or several columns of them. Numbers of more than 20 different
+        values are put into four bins of about equally many rows, which the table names; turn them
+        into text for a sub-group each. p-values are adjusted for all sub-groups of all columns.
+    group_order : "evidence" or "label", optional
+        How sub-groups are sorted: those with the strongest evidence first, or by their labels:
+        dates by time, numbers by size, ordered categories in their order. By default dates and
+        bins by label, others by evidence.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
@@ -106,6 +122,10 @@ def report(
         Same seed, same report.
     monitor : Monitor, optional
         Adds a section on what it says of the model over time.
+    source : dict, optional
+        Where the rows come from, which the report says at its head: ``file``, ``date``,
+        ``version``, or what else there is to say, as texts or numbers. ``rows_dropped`` is how many
+        rows were left out before they came here, or a dict from reasons to such numbers.
     progress : bool
         Show progress bars for what lasts longer than two seconds.
 
@@ -130,16 +150,25 @@ def report(
     True
     """
     level = _validate.check_fraction("confidence_level", confidence_level)
+    if group_order is not None:
+        _validate.check_choice("group_order", group_order, ("evidence", "label"))
+    origin = check_source(source)
     generator = _validate.generator(rng)
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     drawn = int(generator.integers(2**63)) if seed is None else seed
     resampler = Resampler.of(drawn, n_resamples=n_resamples, progress=progress)
     if pos_label is None and speaks_of_classes(y_true, y_prob, classes):
-        refused = {"by": by, "clusters": clusters, "monitor": monitor}
+        refused = {
+            "by": by,
+            "group_order": group_order,
+            "clusters": clusters,
+            "monitor": monitor,
+        }
         spoken = class_report(
             y_true, y_prob, classes, sample_weight, level, resampler, drawn, refused
         )
-        return replace(spoken, seed=seed, versions=_versions())
+        data = with_source(spoken.data, origin)
+        return replace(spoken, data=data, seed=seed, versions=_versions())
     watched = None if monitor is None else monitor_report(monitor)
     models = models_of(
         y_true, y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
@@ -150,6 +179,7 @@ def report(
     elif by is not None or len(models) > 1:
         for rows in models.values():
             _ = rows.order  # it will be needed, and joints that find it need no sort of their own
+    columns = columns_of(by, first.n_rows or 0)
     options: dict[str, Any] = {"n_resamples": resampler.n_resamples, "rng": drawn}
     notes = [words for rows in models.values() if (words := few_in_words(rows.units))]
     notes = list(dict.fromkeys(notes))
@@ -164,18 +194,22 @@ def report(
         pairs = _pairs(models, level, resampler, notes)
         notes += _like_classes(models)
         options |= {"confidence_level": level, "progress": resampler.progress}
-        groups = tuple(_groups(models, by, options))
+        groups = tuple(groups_of_models(models, columns, group_order, options))
+    for name, rows in models.items():  # now, as they are sorted
+        called = f"{name}: " if len(models) > 1 else ""
+        notes += [called + doubt for doubt in doubts_of(rows)]
+    shown = {name: on_grid(rows) or rows for name, rows in models.items()}  # no eye sees a cell
     return Report(
         models=found,
         pairs=pairs,
         groups=groups,
-        data=_data(models, notes),
+        data=with_source(_data(models, notes), origin),
         confidence_level=level,
         n_resamples=resampler.n_resamples,
         seed=seed,
         versions=_versions(),
         monitor=watched,
-        figures=figures(models, found, repairs, level, resampler, drawn),
+        figures=figures(shown, found, repairs, level, resampler, drawn),
         library=first.library,
     )
 
@@ -193,20 +227,40 @@ def _model(
     population = population_bracket(rows, level, replace(resampler, progress=False))
     tested = calibration_test(rows, progress=resampler.progress, **options)
     regions = tuple(miscalibrated_regions(rows, confidence_level=level, **options))
+    rates = rates_of(rows, level)
+    predicted, observed = means(joint)
     return ModelReport(
         name=name,
-        verdict=verdict(population.lower, population.upper, tested.pvalue, regions, level),
+        verdict=verdict(
+            population.lower,
+            population.upper,
+            tested.pvalue,
+            regions,
+            level,
+            rates=rates,
+            least_pvalue=least_of(tested.n_resamples),
+            both_sides=_on_both_sides(joint),
+        ),
         lower=sample.lower,
         upper=sample.upper,
         population_lower=population.lower,
         population_upper=population.upper,
         pvalue=tested.pvalue,
-        mean_prediction=float((joint.mass0 + joint.mass1) @ joint.prediction) / joint.total,
-        mean_label=float(joint.mass1.sum()) / joint.total,
+        mean_prediction=predicted,
+        mean_label=observed,
         regions=regions,
         measures=tuple(_measure(one, rows, level, resampler) for one in shown_in("report")),
         repair=repair_report(repaired),
+        rates=rates,
+        medical=medical_report(rows, level, resampler),
     )
+
+
+def _on_both_sides(joint: Joint) -> bool:
+    """Whether predictions lie on both sides of one half, each with a share worth speaking of."""
+    above = joint.prediction > 0.5
+    share = float((joint.mass0 + joint.mass1)[above].sum()) / joint.total
+    return _SIDE <= share <= 1 - _SIDE
 
 
 def _measure(
@@ -239,13 +293,15 @@ def _pairs(
     count = math.comb(len(models), 2)
     if not count:
         return ()
-    if next(iter(models.values())).is_summary:
+    first = next(iter(models.values()))
+    if first.is_summary:
         notes.append(
             "The models are not compared: summaries do not say whether they share rows. "
             "caldist.compare(joint_a, joint_b) compares samples that are independent of each other."
         )
         return ()
-    needed = math.ceil(PARTS * count / (1 - level))
+    split = is_split("auto", first.label.size)  # which needs no resamples
+    needed = 0 if split else math.ceil(PARTS * count / (1 - level))
     if needed > max(_MOST_RESAMPLES, resampler.n_resamples):
         notes.append(
             f"The {count:,} pairs of models are not compared: one confidence for all of them would "
@@ -260,7 +316,7 @@ def _pairs(
         resampler = replace(resampler, n_resamples=needed)
     found = paired_comparisons(models, smooth_ce, level, resampler)
     return tuple(
-        PairReport(*names, pair.difference, pair.lower, pair.upper, pair.pvalue)
+        PairReport(*names, pair.difference, pair.lower, pair.upper, pair.pvalue, pair.least_pvalue)
         for names, pair in found.items()
     )
 
@@ -275,25 +331,6 @@ def _like_classes(models: dict[str, Rows]) -> Iterator[str]:
             yield (
                 "Each joint is taken for a model with labels 0 and 1. If they are the classes of "
                 "one model, pass classes=[…] too, in the order of the dict, or a list of joints."
-            )
-
-
-def _groups(
-    models: dict[str, Any], by: ArrayLike | None, options: dict[str, Any]
-) -> Iterator[GroupReport]:
-    for model, rows in models.items() if by is not None else ():
-        for group in evaluate_groups(rows, by=by, measures=[smooth_ce], **options).groups:
-            [interval] = group.intervals.values()
-            yield GroupReport(
-                model=model,
-                group=str(group.name),
-                n_rows=cast("int", group.n_rows),  # rows that were given are counted
-                positives=cast("int", group.n_positives),
-                smooth_ce=interval.value,
-                lower=interval.lower,
-                upper=interval.upper,
-                pvalue=group.pvalue,
-                note=group.note,
             )
 
 

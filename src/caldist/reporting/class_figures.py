@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from caldist._util.numbers import down, number, percent, up
 from caldist.data.class_rows import ClassJoints, ClassRows
 from caldist.plots.class_reliability import (
     MOST,
@@ -22,7 +23,6 @@ from caldist.plots.simplex import SimplexDisplay, simplex_groups
 from caldist.reporting.class_verdict import DIGITS
 from caldist.reporting.figures import Figure, short_names
 from caldist.reporting.model import ClassModelReport
-from caldist.reporting.verdict import down, percent, up
 
 _OVERLAID = 4  # models that one pair of axes can show without confusion
 
@@ -79,8 +79,8 @@ def _bars(model: ClassModelReport, shares: ClassShares) -> Figure:
         "that ends near its diamond says nothing against the class."
     )
     listed = "; ".join(
-        f"{line.name}: {line.share:.4f}"
-        + ("" if line.noise is None else f", {line.noise:.4f} if calibrated")
+        f"{line.name}: {number(line.share)}"
+        + ("" if line.noise is None else f", {number(line.noise)} if calibrated")
         + ("" if line.lower is None else f", population at least {down(line.lower, DIGITS)}")
         for line in model.classes[:shown]
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caldist._util.escaping import for_line
+from caldist._util.numbers import chance as in_words
+from caldist._util.numbers import down, number, percent, up
 from caldist.reporting.model import ClassReport, ClassTestReport
-from caldist.reporting.verdict import LEVEL, down, percent, probability, up
+from caldist.reporting.verdict import LEVEL
 
 CONFIDENCE = (
     "Confidences are a question of their own: whether the probability of the most probable class "
@@ -17,6 +19,7 @@ BLIND = (
     "Every class and every group of classes can be calibrated by itself and the whole not. The "
     "test has a statistic that sees that, kernel_ce; the bars per class do not."
 )
+_NOTHING = 1e-9  # lower limits below are called none
 DIGITS = 4  # of the shares of classes, which may be many and small
 _NAMED = 3  # classes that are named in the verdict
 _LONGEST = 40  # letters of such a name
@@ -43,22 +46,24 @@ def class_verdict(
     tests: Sequence[ClassTestReport],
     classes: Sequence[ClassReport],
     confidence_level: float,
+    least_pvalue: float = 0.0,
 ) -> str:
     """Say how far from calibrated a model is, beside what chance shows, and which classes err.
 
-    ``limits`` are those of the population's distance; ``classes`` has the worst first.
+    ``limits`` are those of the population's distance; ``classes`` has the worst first;
+    ``least_pvalue`` is the smallest one that the draws can give.
     """
-    beside = "" if noise is None else f"; calibrated predictions would show about {noise:.4f}"
-    said = [f"On these rows the classwise distance to calibration is {value:.4f}{beside}."]
+    beside = "" if noise is None else f"; calibrated predictions would show about {number(noise)}"
+    said = [f"On these rows the classwise distance to calibration is {number(value)}{beside}."]
     said += _population(limits, confidence_level)
-    found = [line for line in classes if line.lower is not None and float(down(line.lower, DIGITS))]
+    found = [line for line in classes if line.lower is not None and line.lower > _NOTHING]
     if pvalue is not None:
-        chance = f"(p = {probability(pvalue)})"
+        chance = f"({in_words(pvalue, least_pvalue)})"
         said.append(
             f"It is not perfectly calibrated {chance}."
             if pvalue < LEVEL
             else f"The test of perfect calibration does not tell it from chance {chance}."
-            if found or (limits[0] is not None and float(down(limits[0])))
+            if found or (limits[0] is not None and limits[0] > _NOTHING)
             else f"The data are compatible with perfect calibration {chance}."
         )
     if found:
@@ -73,7 +78,7 @@ def _population(limits: tuple[float | None, float | None], level: float) -> list
     if lower is None:
         return []
     sure = f"With {percent(level)} confidence"
-    if not float(down(lower)):
+    if lower <= _NOTHING:
         most = "" if upper is None else f", and at most {up(upper)} has to"
         nothing = "nothing shows that probability mass has to move in the population"
         return [f"{sure} {nothing}{most}."]
@@ -85,7 +90,7 @@ def _population(limits: tuple[float | None, float | None], level: float) -> list
 
 def _worst(found: Sequence[ClassReport]) -> str:
     named = [
-        f"{readable(line.name)} ({line.share:.4f}, {_at_least(line)}{_direction(line)})"
+        f"{readable(line.name)} ({number(line.share)}, {_at_least(line)}{_direction(line)})"
         for line in found[:_NAMED]
     ]
     *most, last = named

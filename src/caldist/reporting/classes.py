@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.numbers import least_of
 from caldist.data.class_rows import Classes, ClassJoints, ClassRows, class_source
 from caldist.data.joint import Joint
 from caldist.inference._differences import PARTS
@@ -318,6 +319,7 @@ def _model(
         found.tests,
         lines,
         level,
+        least_of(found.test_resamples),
     )
     return replace(found, verdict=words)
 
@@ -333,12 +335,12 @@ def _of_rows(
     notes: list[str],
 ) -> ClassModelReport:
     checked: Any = rows  # which the public types do not speak of
-    interval = confidence_interval(checked, None, confidence_level=level, rng=seed)  # type: ignore[arg-type]
+    interval = confidence_interval(checked, confidence_level=level, rng=seed)
     two = rows.n_classes == 2
     value = interval.value if two else table.value
     lower, upper = value, None
     if rows.n_rows * rows.n_classes <= _BRACKET:
-        sample = distance_bracket(checked, None, rng=seed)  # type: ignore[arg-type]
+        sample = distance_bracket(checked, rng=seed)
         lower, upper = sample.lower, sample.upper
     else:
         notes.append(
@@ -354,7 +356,6 @@ def _of_rows(
     draws = _draws(name, rows, resampler, notes)
     tested = calibration_test(
         checked,
-        None,  # type: ignore[arg-type]
         n_resamples=draws,
         rng=seed,
         progress=resampler.progress,
@@ -491,7 +492,7 @@ def _pairs(
         resampler = replace(resampler, n_resamples=needed)
     compared = paired_models(rows, level, resampler)
     return tuple(
-        PairReport(*names, pair.difference, pair.lower, pair.upper, pair.pvalue)
+        PairReport(*names, pair.difference, pair.lower, pair.upper, pair.pvalue, pair.least_pvalue)
         for names, pair in compared.items()
     )
 

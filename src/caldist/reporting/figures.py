@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from caldist._util.numbers import down, percent, up
+from caldist._util.numbers import short as digits
 from caldist._util.optional import require
 from caldist.data.rows import Rows
 from caldist.inference._resampling import Resampler
 from caldist.plots._display import Display
+from caldist.plots._scale import ScaleName
 from caldist.plots.cumulative import CumulativeDisplay, cumulative_curve
+from caldist.plots.decision import DecisionCurveDisplay, decision_curve, even_thresholds
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
 from caldist.plots.map import MapDisplay, repair_curve
 from caldist.plots.reliability import ReliabilityDisplay, reliability_curve
@@ -21,11 +26,33 @@ from caldist.plots.transport import TransportDisplay, map_plan
 from caldist.plots.witness import WitnessDisplay, witness_curve
 from caldist.repairing.repair import Repair
 from caldist.reporting.model import ModelReport
-from caldist.reporting.verdict import down, percent, up
 
 _OVERLAID = 4  # models that one pair of axes can show without confusion
 _WIDTH = 4.2  # inches: letters stay legible at the width of a phone
+_RARE, _MOST = 0.1, 0.95  # a share of the predictions beyond that calls for log odds
+_POINTS = 12  # numbers of one model that can be pointed at
 _NAME = 30  # letters of a model's name that fit into a figure
+
+
+@dataclass(frozen=True)
+class Point:
+    """A number in a figure: its place in per cent of width and height, and what it says."""
+
+    left: float
+    top: float
+    name: str
+    x: str
+    y: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that was drawn: what the axes are called, and the numbers that are marked on it."""
+
+    svg: str
+    across: str
+    up: str
+    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +71,8 @@ class Figure:
         In inches.
     repair_of
         The model whose repair it shows, if it does.
+    medical
+        Whether it belongs to the words of medicine.
     """
 
     caption: str
@@ -52,17 +81,22 @@ class Figure:
     models: tuple[Any, ...]
     height: float
     repair_of: str | None = None
+    medical: bool = False
 
     def svg(self) -> str:
         """Draw on axes of their own, without pyplot's global state."""
+        return self.draw().svg
+
+    def draw(self) -> Drawing:
+        """Draw, and find the places of the numbers that are marked."""
         matplotlib = require("matplotlib", extra="report")
         figure_module = require("matplotlib.figure", extra="report")
         figure = figure_module.Figure(figsize=(_WIDTH, self.height), layout="constrained")
-        self.display(self.models).plot(ax=figure.add_subplot())
+        display = self.display(self.models).plot(ax=figure.add_subplot())
         text = io.StringIO()
         with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "caldist"}):
             figure.savefig(text, format="svg", metadata={"Date": None})
-        return text.getvalue()
+        return Drawing(text.getvalue(), *_numbers(display))
 
 
 def figures(
@@ -77,15 +111,20 @@ def figures(
     made = [_distance(found, level)]
     short = short_names(list(models))
     names = list(models)
+    scale = fitting_scale(models.values())
     for start in range(0, len(names), _OVERLAID):
         few = {short[name]: models[name] for name in names[start : start + _OVERLAID]}
-        caption = "The frequency of label 1 over the prediction; calibrated is the diagonal."
+        caption = (
+            "The frequency of label 1 over the prediction; calibrated is the diagonal."
+            f"{' The axes are of log odds.' if scale == 'logit' else ''}"
+        )
         curves = tuple(
-            reliability_curve(name, rows, level, np.random.default_rng(seed))
+            reliability_curve(name, rows, level, np.random.default_rng(seed), scale)
             for name, rows in few.items()
         )
         height = 3.9 + 0.65 * len(few)  # square axes, and a histogram for each model
-        made.append(Figure(caption, caption, ReliabilityDisplay, curves, height))
+        said = " ".join(f"{curve.name} {' '.join(curve.rates.split())}." for curve in curves)
+        made.append(Figure(caption, f"{caption} {said}", ReliabilityDisplay, curves, height))
         caption = (
             "Sums of label minus prediction, from the smallest prediction on; calibrated stays "
             "within the band."
@@ -98,18 +137,75 @@ def figures(
             f"Where {model.name} errs, if it does: the smoothed residuals, coloured where they are "
             "beyond chance, and below them the witness of smCE."
         )
-        witness = witness_curve(name, rows, model.regions, level)
+        witness = witness_curve(name, rows, model.regions, level, scale)
         made.append(Figure(caption, caption, WitnessDisplay, (witness,), 3.1))
         caption = f"The nearest calibrated predictions to those of {model.name}."
-        made.append(Figure(caption, caption, TransportDisplay, (map_plan(name, rows),), 4.5))
+        made.append(Figure(caption, caption, TransportDisplay, (map_plan(name, rows, scale),), 4.5))
     for key, rows in models.items():
         caption = (
             f"What a repair would do to {key}: the map, how often label 1 came true before and "
             "after it, and where the predictions go."
         )
-        curve = repair_curve(short[key], repairs[key], rows)
+        curve = repair_curve(short[key], repairs[key], rows, scale)
         made.append(Figure(caption, caption, MapDisplay, (curve,), 4.9, repair_of=key))
-    return tuple(made)
+    return tuple(made + _decisions(models, short, level, scale))
+
+
+def fitting_scale(models: Iterable[Rows]) -> ScaleName:
+    """Return "logit" where nearly all predictions are small, or nearly all large."""
+    for rows in models:
+        share = np.cumsum(rows.joint.mass0 + rows.joint.mass1)
+        level = np.searchsorted(share, np.array([1 - _MOST, _MOST]) * share[-1])
+        low, high = rows.joint.prediction[level.clip(max=share.size - 1)]
+        if high > _RARE and low < 1 - _RARE:
+            return "linear"
+    return "logit"
+
+
+def _decisions(
+    models: Mapping[str, Rows], short: Mapping[str, str], level: float, scale: ScaleName
+) -> list[Figure]:
+    """Return decision curves, of models for which it is known which rows would be treated."""
+    able = {
+        name: rows
+        for name, rows in models.items()
+        if rows.joint.radius == 0 or rows.joint.grid is not None
+    }
+    made = []
+    names = list(able)
+    for start in range(0, len(names), _OVERLAID):
+        few = {short[name]: able[name] for name in names[start : start + _OVERLAID]}
+        at = even_thresholds(few.values(), scale)
+        curves = tuple(decision_curve(name, rows, at, level, scale) for name, rows in few.items())
+        caption = (
+            "The decision curve: net benefit over the risk from which on one would act, beside "
+            "those of treating all and none."
+        )
+        made.append(Figure(caption, caption, DecisionCurveDisplay, curves, 3.4, medical=True))
+    return made
+
+
+def _numbers(display: Display[Any]) -> tuple[str, str, tuple[Point, ...]]:
+    """Return the names of the axes of a display that was drawn, and its markers with numbers."""
+    ax = display.ax_
+    across, up = (
+        re.split(r"[\n:(]", text)[0].strip() for text in (ax.get_xlabel(), ax.get_ylabel())
+    )
+    points: list[Point] = []
+    if not display.pointed:
+        return across, up, ()
+    to_figure = ax.transData + ax.figure.transFigure.inverted()
+    for model, line in zip(display.models, display.lines_, strict=False):
+        x, y = (np.asarray(values, dtype=np.float64) for values in line.get_data())
+        every = line.get_markevery()
+        step = every if isinstance(every, int) else 1
+        marked = every if isinstance(every, list) else list(range(0, x.size, step))
+        for at in marked[:_POINTS]:
+            left, top = to_figure.transform((x[at], y[at])).tolist()
+            if 0 <= left <= 1 and 0 <= top <= 1:  # not where a curve has a gap
+                texts = digits(float(x[at])), digits(float(y[at])) if up else ""
+                points.append(Point(100 * left, 100 - 100 * top, model.name, *texts))
+    return across, up, tuple(points)
 
 
 def short_names(names: Sequence[str], letters: int = _NAME) -> dict[str, str]:

@@ -13,13 +13,14 @@ from typing import IO, TYPE_CHECKING, Any
 from caldist._util.atomic_files import write_atomically
 from caldist._util.escaping import for_line
 from caldist._util.results import Result
+from caldist.inference._rates import Rates
 from caldist.inference.regions import Region
 
 if TYPE_CHECKING:
     from caldist.reporting.figures import Figure
 
-FORMAT = "caldist-report-4"
-_READ = ("caldist-report-1", "caldist-report-2", "caldist-report-3", FORMAT)
+FORMAT = "caldist-report-5"
+_READ = (*(f"caldist-report-{version}" for version in range(1, 5)), FORMAT)
 _RENAMED = {"low": "lower", "high": "upper"}  # since format 1
 
 
@@ -88,12 +89,37 @@ class RepairReport(Result):
 
 
 @dataclass(frozen=True)
+class EstimateReport(Result):
+    """A number of :func:`caldist.calibration_summary` by name, with its interval if it has one."""
+
+    name: str
+    value: float
+    lower: float | None
+    upper: float | None
+    note: str
+
+
+@dataclass(frozen=True)
+class MedicalReport(Result):
+    """What :func:`caldist.calibration_summary` says of a model.
+
+    ``reason`` says why there are no numbers, if so, and then ``estimates`` is empty.
+    """
+
+    estimates: tuple[EstimateReport, ...]
+    test: str
+    test_pvalue: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
 class ModelReport(Result):
     """One model: the verdict, the distance to calibration, the test, where it errs, all measures.
 
     ``lower`` and ``upper`` bound the distance to calibration of the rows with certainty;
     ``population_lower`` and ``population_upper`` that of the population with the report's
-    confidence. ``repair`` is None in reports of an earlier format.
+    confidence. ``rates`` are the mean prediction and the frequency with the factor between them.
+    ``repair``, ``rates`` and ``medical`` are None in reports of an earlier format.
     """
 
     name: str
@@ -108,6 +134,8 @@ class ModelReport(Result):
     regions: tuple[Region, ...]
     measures: tuple[MeasureReport, ...]
     repair: RepairReport | None = None
+    rates: Rates | None = None
+    medical: MedicalReport | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +199,8 @@ class ClassModelReport(Result):
 class PairReport(Result):
     """The difference in smCE of two models on the same rows, simultaneous over all pairs.
 
-    Of several classes it is half the sum of the classes' smCE against the rest.
+    Of several classes it is half the sum of the classes' smCE against the rest. ``least_pvalue`` is
+    the smallest p-value that the resamples can give.
     """
 
     model_a: str
@@ -180,11 +209,16 @@ class PairReport(Result):
     lower: float
     upper: float
     pvalue: float
+    least_pvalue: float = 0.0
 
 
 @dataclass(frozen=True)
 class GroupReport(Result):
-    """One model on one sub-group; the p-value is adjusted for the number of sub-groups."""
+    """One model on one sub-group of the column ``by``, which has no name where it was one array.
+
+    The interval is of this sub-group by itself. The p-value is adjusted for all sub-groups of the
+    model, of all columns.
+    """
 
     model: str
     group: str
@@ -195,6 +229,15 @@ class GroupReport(Result):
     upper: float
     pvalue: float
     note: str
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class SourceReport(Result):
+    """One line on where the rows came from, such as the file or the version of the data."""
+
+    name: str
+    value: str
 
 
 @dataclass(frozen=True)
@@ -202,8 +245,9 @@ class DataReport(Result):
     """What the rows are, and what a reader should know about them.
 
     ``n_rows``, ``positives`` and ``share_of_ones`` are None where a summary does not say, or where
-    each model has rows of its own; ``left_out`` rows of a table were not valid. ``n_classes`` is
-    None for labels 0 and 1 with one column of predictions.
+    each model has rows of its own; ``left_out`` rows were not valid, or dropped by who read them.
+    ``n_classes`` is None for labels 0 and 1 with one column of predictions. ``source`` says where
+    the rows came from.
     """
 
     n_rows: int | None
@@ -214,6 +258,7 @@ class DataReport(Result):
     notes: tuple[str, ...]
     left_out: int = 0
     n_classes: int | None = None
+    source: tuple[SourceReport, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -395,17 +440,36 @@ def _report(content: dict[str, Any]) -> Report:
         regions = tuple(Region(**region) for region in model.pop("regions"))
         measures = tuple(MeasureReport(**measure) for measure in model.pop("measures"))
         model.setdefault("mean_label", data["share_of_ones"])  # that of all models in format 1
-        repair = _repair(model.pop("repair", None))
-        models.append(ModelReport(**model, regions=regions, measures=measures, repair=repair))
+        parts: dict[str, Any] = {
+            "regions": regions,
+            "measures": measures,
+            "repair": _repair(model.pop("repair", None)),
+            "medical": _medical(model.pop("medical", None)),
+        }
+        if model.get("rates") is not None:
+            model["rates"] = Rates(**model["rates"])
+        models.append(ModelReport(**model, **parts))
     return Report(
         models=tuple(models),
         pairs=tuple(PairReport(**pair) for pair in content.pop("pairs")),
         groups=tuple(GroupReport(**group) for group in content.pop("groups")),
-        data=DataReport(**data | {"notes": tuple(data["notes"])}),
+        data=_data(data),
         monitor=None if monitor is None else _monitor(monitor),
         class_models=tuple(map(_class_model, content.pop("class_models", ()))),
         **content,
     )
+
+
+def _data(content: dict[str, Any]) -> DataReport:
+    source = tuple(SourceReport(**item) for item in content.get("source", ()))
+    return DataReport(**content | {"notes": tuple(content["notes"]), "source": source})
+
+
+def _medical(content: dict[str, Any] | None) -> MedicalReport | None:
+    if content is None:
+        return None
+    estimates = tuple(EstimateReport(**item) for item in content["estimates"])
+    return MedicalReport(**content | {"estimates": estimates})
 
 
 def _class_model(content: dict[str, Any]) -> ClassModelReport:

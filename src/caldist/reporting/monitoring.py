@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from caldist._util.numbers import down, percent, probability
 from caldist.monitoring import Monitor, Step
 from caldist.plots.monitor import MonitorDisplay, monitor_curves
 from caldist.reporting.figures import Figure
 from caldist.reporting.model import MonitorGroupReport, MonitorReport, MonitorStepReport
-from caldist.reporting.verdict import down, percent, probability
 
 _NAMED = 5  # sub-groups that are named in a sentence
 _KINDS = {
@@ -110,7 +110,7 @@ def _verdict(monitor: Monitor) -> str:
         else f"one in {monitor.run_length:g} batches or more, on average"
     )
     if not last.alarm:
-        known = f" The distance is at least {down(last.lower)}." if float(down(last.lower)) else ""
+        known = f" The distance is at least {down(last.lower)}." if last.lower > 1e-9 else ""
         within = (
             "calibrated predictions"
             if monitor.tolerance is None

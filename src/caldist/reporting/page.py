@@ -8,27 +8,46 @@ from importlib.resources import files
 from typing import Any
 
 from caldist._util.escaping import for_terminal
+from caldist._util.numbers import (
+    down,
+    least_of,
+    number,
+    percent,
+    probability,
+    rate,
+    short,
+    signed,
+    up,
+)
 from caldist._util.optional import require
 from caldist._version import __version__
+from caldist.inference._rates import Rates, factors
+from caldist.inference.calibration_summary import NAMES
 from caldist.reporting.class_verdict import BLIND
 from caldist.reporting.figures import Figure
 from caldist.reporting.model import MonitorReport, Report
 from caldist.reporting.text import (
     CLASS_LIMITS,
     CLASS_TWIN,
+    MEDICINE,
+    REPAIRS,
     ROWS_OF_A_PAGE,
     change,
+    class_probability,
     classes_of_a_page,
     confidence_in_words,
+    estimate,
+    groups_in_words,
     interval,
-    number,
+    least_group_pvalue,
     repair_draws,
     rows_in_words,
     shortened,
+    source_in_words,
     worst,
 )
-from caldist.reporting.verdict import down, percent, probability, up
 
+_POINT = 500  # letters that a number to be pointed at takes, with its line in a table
 _FIGURES = 700_000  # letters that figures may take of a page of at most a megabyte
 
 _TERMS = {
@@ -53,7 +72,22 @@ _TERMS = {
         "for all pairs together."
     ),
     "adjusted": (
-        "The chance that calibrated predictions would give any sub-group evidence this strong."
+        "The chance that calibrated predictions would give any sub-group of the model evidence "
+        "this strong."
+    ),
+    "factor": (
+        "The frequency of label 1 over the mean prediction: above 1 risks are predicted too low. "
+        "The interval is for the population and respects weights and clusters."
+    ),
+    "medicine": (
+        "Intercept 0, slope 1 and observed over expected 1 do not mean calibrated: errors in "
+        "opposite directions cancel. ICI, E50, E90 and Emax are mean, median, 90% quantile and "
+        "maximum of the distance between a smooth curve (loess) and the predictions. Each interval "
+        "holds by itself."
+    ),
+    "benefit": (
+        "Net benefit counts true positives per row, less false positives at the price that the "
+        "threshold sets. A model is of use where its curve is above those of treating all and none."
     ),
     "repair": (
         "Limits with the stated confidence for the population, for the predictions as they are and "
@@ -147,7 +181,7 @@ def page(report: Report) -> str:
     if report.class_models:
         return _class_page(report)
     drawn = _drawn(report.figures)
-    figures = [figure for figure in drawn if figure["repair_of"] is None]
+    plain = [one for one in drawn if one["repair_of"] is None and not one["medical"]]
     pairs, pairs_omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
     groups, groups_omitted = shortened(report.groups, ROWS_OF_A_PAGE)
     scale = max((model.population_upper for model in report.models), default=1.0)
@@ -156,7 +190,13 @@ def page(report: Report) -> str:
             report=report,
             **_of_monitor(report.monitor),
             rows=rows_in_words(report.data),
-            figures=figures,
+            origin=source_in_words(report.data),
+            figures=plain,
+            decisions=[one for one in drawn if one["medical"]],
+            medical=[model for model in report.models if model.medical is not None],
+            medicine=MEDICINE,
+            estimate_names=NAMES,
+            sections=_sections(report, figures=bool(plain)),
             maps={figure["repair_of"]: figure for figure in drawn},
             undrawn=len(report.figures) - len(drawn),
             repaired=[model for model in report.models if model.repair is not None],
@@ -165,7 +205,10 @@ def page(report: Report) -> str:
             pairs_omitted=pairs_omitted,
             groups=groups,
             groups_omitted=groups_omitted,
-            noted=any(group.note for group in groups),
+            groups_said=groups_in_words(report),
+            named=any(group.by for group in groups),
+            least=least_of(report.n_resamples),
+            least_group=least_group_pvalue(report),
             definitions={
                 measure.symbol: measure.meaning
                 for model in report.models[:1]
@@ -176,6 +219,39 @@ def page(report: Report) -> str:
             scale=scale or 1.0,
         )
     )
+
+
+def _sections(report: Report, *, figures: bool) -> list[tuple[str, str]]:
+    """Return the anchor and the title of each section that the page has."""
+    several = len(report.models) > 1
+    repaired = any(model.repair is not None for model in report.models)
+    medical = any(model.medical is not None for model in report.models)
+    listed = (
+        (several, "overview", "Overview"),
+        (True, "verdict", "Verdict"),
+        (figures, "figures", "Figures"),
+        (report.monitor is not None, "over-time", "Over time"),
+        (repaired, "repair", REPAIRS),
+        (bool(report.pairs), "compared", "Models compared"),
+        (bool(report.groups), "groups", "Sub-groups"),
+        (True, "measures", "All measures"),
+        (medical, "medicine", MEDICINE),
+        (True, "data", "Data"),
+        (True, "meaning", "What the numbers mean"),
+        (True, "computed", "How it was computed"),
+    )
+    return [(anchor, words) for there, anchor, words in listed if there]
+
+
+def _ratio(rates: Rates | None) -> str:
+    """Return observed over predicted, as it stands in a table."""
+    if rates is None or rates.ratio is None:
+        return "—"
+    of = "" if rates.label == 1 else " (of label 0)"
+    if rates.lower is None or rates.upper is None:
+        return factors(rates.ratio)[0] + of
+    value, low, high = factors(rates.ratio, rates.lower, rates.upper)
+    return f"{value} ({low} to {high}){of}"
 
 
 def _class_page(report: Report) -> str:
@@ -192,6 +268,7 @@ def _class_page(report: Report) -> str:
         _template("class_report.html.jinja").render(
             report=report,
             rows=rows_in_words(report.data),
+            origin=source_in_words(report.data),
             figures=figures,
             undrawn=len(report.figures) - len(figures),
             classes={model.name: worst(model.classes, many) for model in report.class_models},
@@ -230,7 +307,8 @@ def _template(name: str) -> Any:
     environment.filters |= {
         "down": down, "up": up, "percent": percent, "probability": probability,
         "confidence_in_words": confidence_in_words, "interval": interval, "number": number,
-        "change": change,
+        "change": change, "estimate": estimate, "rate": rate, "short": short, "signed": signed,
+        "class_probability": class_probability, "ratio": _ratio, "least_of": least_of,
         "title": _title,
     }  # fmt: skip
     return environment.get_template(name)
@@ -260,17 +338,29 @@ def _title(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _drawn(wanted: Sequence[Figure]) -> list[dict[str, str | None]]:
+def _drawn(wanted: Sequence[Figure]) -> list[dict[str, Any]]:
     """Draw figures as long as the page stays small; those of all models come first."""
-    figures: list[dict[str, str | None]] = []
+    figures: list[dict[str, Any]] = []
     size = 0
     for figure in wanted:
-        source = _as_data(figure.svg())
-        size += len(source)
+        drawing = figure.draw()
+        source = _as_data(drawing.svg)
+        size += len(source) + _POINT * len(drawing.points)
         if size > _FIGURES:
             break
-        words = {"caption": figure.caption, "alt": figure.alt, "source": source}
-        figures.append({**words, "repair_of": figure.repair_of})
+        figures.append(
+            {
+                "caption": figure.caption,
+                "alt": figure.alt,
+                "source": source,
+                "repair_of": figure.repair_of,
+                "medical": figure.medical,
+                "across": drawing.across,
+                "up": drawing.up,
+                "points": drawing.points,
+                "several": len(figure.models) > 1,
+            }
+        )
     return figures
 
 

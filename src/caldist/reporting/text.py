@@ -7,16 +7,29 @@ from typing import TypeVar
 
 from caldist._util.escaping import for_line, for_terminal
 from caldist._util.escaping import for_markdown as escaped
+from caldist._util.numbers import (
+    down,
+    least_of,
+    number,
+    percent,
+    probability,
+    rate,
+    short,
+    signed,
+    up,
+)
 from caldist._util.text_tables import aligned
 from caldist._util.text_tables import markdown as table
-from caldist.measures.brier_score import brier_score
-from caldist.measures.log_loss import log_loss
+from caldist.inference._rates import factors
+from caldist.inference.calibration_summary import NAMES
+from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.reporting.class_verdict import BLIND, CONFIDENCE, DIGITS, readable
 from caldist.reporting.model import (
     ClassModelReport,
     ClassReport,
     DataReport,
+    EstimateReport,
     GroupReport,
     LossReport,
     MeasureReport,
@@ -25,15 +38,14 @@ from caldist.reporting.model import (
     PairReport,
     Report,
 )
-from caldist.reporting.verdict import down, percent, probability, up
 
 Table = list[list[str]]
 Tested = TypeVar("Tested", PairReport, GroupReport)
 
 ROWS_OF_A_PAGE = 500  # of a table in HTML or Markdown
 _ROWS_PRINTED = 40
-_SHOWN = (smooth_ce, brier_score)  # beside the distance, in the table of all models
 REPAIRS = "What a repair would do"
+MEDICINE = "In the words of medicine"
 CLASS_TWIN = "CWs, half the sum of smCE over classes"
 CLASS_LIMITS = "lower limits hold with {} confidence for all of them"
 _CLASSES_PRINTED = 10
@@ -44,6 +56,7 @@ _LEFT = {
     "model",
     "repair",
     "minus model",
+    "by",
     "group",
     "note",
     "measure",
@@ -56,7 +69,7 @@ def plain(report: Report) -> str:
     if report.class_models:
         return _plain_classes(report)
     level = percent(report.confidence_level)
-    blocks = ["\n".join(_aligned(_summary(report)))]
+    blocks = [*_source(report.data), "\n".join(_aligned(_summary(report)))]
     blocks += [f"{for_line(model.name)}: {model.verdict}" for model in report.models]
     if repairs := _repairs(report.models, level):
         blocks.append(f"{REPAIRS}, if these rows trained no model")
@@ -74,8 +87,8 @@ def plain(report: Report) -> str:
         blocks.append("\n".join(_aligned(_pairs(pairs))))
     if report.groups:
         groups, omitted = shortened(report.groups, _ROWS_PRINTED)
-        blocks.append(f"Sub-groups, p-values adjusted for their number{omitted}")
-        blocks.append("\n".join(_aligned(_groups(groups, level))))
+        blocks.append(f"Sub-groups{omitted}. {groups_in_words(report)}")
+        blocks.append("\n".join(_aligned(_groups(groups, report))))
     blocks += report.data.notes
     return for_terminal("\n\n".join(blocks))
 
@@ -86,6 +99,7 @@ def markdown(report: Report) -> str:
         return _markdown_classes(report)
     level = percent(report.confidence_level)
     lines = ["# Calibration report", "", rows_in_words(report.data), ""]
+    lines += [f"- {escaped(line)}" for line in source_in_words(report.data)]
     lines += [f"- {escaped(note)}" for note in report.data.notes]
     lines += ["", *_markdown(_summary(report)), ""]
     for model in report.models:
@@ -115,8 +129,9 @@ def markdown(report: Report) -> str:
     if report.groups:
         groups, omitted = shortened(report.groups, ROWS_OF_A_PAGE)
         lines += ["## Sub-groups", ""]
-        lines += [f"p-values are adjusted for the number of sub-groups{omitted}.", ""]
-        lines += [*_markdown(_groups(groups, level)), ""]
+        lines += [f"{groups_in_words(report)}{omitted[1:]}{'.' if omitted else ''}", ""]
+        lines += [*_markdown(_groups(groups, report)), ""]
+    lines += _medical(report)
     return "\n".join([*lines, *_computed(report)]) + "\n"
 
 
@@ -130,7 +145,7 @@ def _computed(report: Report) -> list[str]:
 
 def _plain_classes(report: Report) -> str:
     level = percent(report.confidence_level)
-    blocks = ["\n".join(_aligned(_class_summary(report)))]
+    blocks = [*_source(report.data), "\n".join(_aligned(_class_summary(report)))]
     blocks += [f"{readable(model.name)}: {model.verdict}" for model in report.class_models]
     for model in report.class_models:
         shown, omitted = worst(model.classes, _CLASSES_PRINTED)
@@ -148,6 +163,7 @@ def _plain_classes(report: Report) -> str:
 def _markdown_classes(report: Report) -> str:
     level = percent(report.confidence_level)
     lines = ["# Calibration report", "", rows_in_words(report.data), ""]
+    lines += [f"- {escaped(line)}" for line in source_in_words(report.data)]
     lines += [f"- {escaped(note)}" for note in report.data.notes]
     lines += ["", *_markdown(_class_summary(report)), ""]
     many = classes_of_a_page(report)
@@ -165,7 +181,10 @@ def _markdown_classes(report: Report) -> str:
         lines += ["### Classes", "", f"The worst first; {CLASS_LIMITS.format(level)}{omitted}.", ""]
         lines += [*_markdown(_class_table(shown)), ""]
         if model.tests:
-            tests = [[test.name, probability(test.pvalue), test.meaning] for test in model.tests]
+            least = least_of(model.test_resamples)
+            tests = [
+                [test.name, probability(test.pvalue, least), test.meaning] for test in model.tests
+            ]
             head = ["statistic", "p-value", "what it sees"]
             lines += ["### Tests", "", BLIND, "", *_markdown([head, *tests]), ""]
     if report.pairs:
@@ -187,7 +206,7 @@ def worst(classes: Sequence[ClassReport], limit: int) -> tuple[Sequence[ClassRep
     if not left:
         return classes, ""
     total = sum(line.share for line in left)
-    named = f"the other {len(left):,} have {total:.4f} in all"
+    named = f"the other {len(left):,} have {number(total)} in all"
     return classes[:limit], f"; {named}, the JSON has every one"
 
 
@@ -196,8 +215,8 @@ def confidence_in_words(model: ClassModelReport) -> str:
     if model.accuracy is None or model.mean_confidence is None:
         return CONFIDENCE
     return (
-        f"The most probable class is true for {model.accuracy:.4f} of the rows and has probability "
-        f"{model.mean_confidence:.4f} on average. {CONFIDENCE}"
+        f"The most probable class is true for {number(model.accuracy)} of the rows and has "
+        f"probability {number(model.mean_confidence)} on average. {CONFIDENCE}"
     )
 
 
@@ -219,7 +238,7 @@ def _class_summary(report: Report) -> Table:
                 population,
                 down(model.lower),
                 "—" if model.upper is None else up(model.upper),
-                "—" if model.pvalue is None else probability(model.pvalue),
+                "—" if model.pvalue is None else class_probability(model),
             ]
         )
     return rows
@@ -270,11 +289,6 @@ def interval(measure: MeasureReport) -> str:
     return f"{down(measure.lower)} to {up(measure.upper)}"
 
 
-def number(value: float | None) -> str:
-    """Return a value with four decimals, or a dash where there is none."""
-    return "—" if value is None else f"{value:.4f}"
-
-
 def rows_in_words(data: DataReport) -> str:
     """Say how many rows there are, as far as that is known."""
     if data.n_classes is not None:
@@ -290,8 +304,9 @@ def rows_in_words(data: DataReport) -> str:
 
 def _summary(report: Report) -> Table:
     level = percent(report.confidence_level)
-    rows = [["model", "at least", "at most", f"population, {level}"]]
-    rows[0] += [*(measure.symbol for measure in _SHOWN), "p-value"]
+    rows = [["model", "at least", "at most", f"population, {level}", "predicted", "observed"]]
+    shown = shown_in("report table")
+    rows[0] += [*(measure.symbol for measure in shown), "p-value"]
     for model in report.models:
         value = {measure.name: measure.value for measure in model.measures}
         rows.append(
@@ -300,16 +315,82 @@ def _summary(report: Report) -> Table:
                 down(model.lower),
                 up(model.upper),
                 f"{down(model.population_lower)} to {up(model.population_upper)}",
-                *(number(value.get(measure.name)) for measure in _SHOWN),
-                probability(model.pvalue),
+                rate(model.mean_prediction),
+                rate(model.mean_label),
+                *(number(value.get(measure.name)) for measure in shown),
+                probability(model.pvalue, least_of(report.n_resamples)),
             ]
         )
     return rows
 
 
+def class_probability(model: ClassModelReport) -> str:
+    """Return the p-value of a model of several classes."""
+    return probability(model.pvalue or 0.0, least_of(model.test_resamples))
+
+
+def source_in_words(data: DataReport) -> list[str]:
+    """Say where the rows come from, a line for each thing that was said."""
+    return [f"{title(line.name)}: {for_line(line.value)}" for line in data.source]
+
+
+def _source(data: DataReport) -> list[str]:
+    return ["\n".join(source_in_words(data))] if data.source else []
+
+
+def title(name: str) -> str:
+    """Return a name of code as a title."""
+    words = for_line(name).replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def groups_in_words(report: Report) -> str:
+    """Say how intervals and p-values of sub-groups are adjusted."""
+    columns = len({group.by for group in report.groups})
+    count = len({(group.by, group.group) for group in report.groups})
+    of = f", of {columns} columns" if columns > 1 else ""
+    return (
+        f"Each interval holds for its sub-group by itself, with {percent(report.confidence_level)} "
+        f"confidence. p-values are adjusted for the {count:,} sub-groups of a model{of}: "
+        "calibrated predictions would show this much in any of them with at most that chance."
+    )
+
+
+def least_group_pvalue(report: Report) -> float:
+    """Return the smallest p-value that a sub-group can have."""
+    return len({group.by for group in report.groups}) * least_of(report.n_resamples)
+
+
+def estimate(found: EstimateReport) -> list[str]:
+    """Return a number of medicine and its interval, as they stand in a table."""
+    if found.lower is None or found.upper is None:
+        return [short(found.value), "—"]
+    if found.name == "observed_over_expected":
+        value, low, high = factors(found.value, found.lower, found.upper)
+        return [value, f"{low} to {high}"]
+    return [short(found.value), f"{short(found.lower)} to {short(found.upper)}"]
+
+
+def _medical(report: Report) -> list[str]:
+    """Return the section of a Markdown report on the numbers of medicine."""
+    level = percent(report.confidence_level)
+    lines = [f"## {MEDICINE}", ""]
+    for model in report.models:
+        if model.medical is None:
+            return []
+        lines += [f"**{escaped(model.name)}.** {model.medical.reason or model.medical.test}.", ""]
+        if model.medical.estimates:
+            rows = [["measure", "value", f"population, {level}"]]
+            rows += [[NAMES[one.name], *estimate(one)] for one in model.medical.estimates]
+            lines += [*_markdown(rows), ""]
+    return lines
+
+
 def _repairs(models: Sequence[ModelReport], level: str) -> Table:
     """Return what repairs would do, a line for each model; nothing where that is not known."""
-    rows = [["model", "repair", f"smCE before, {level}", "smCE after", "Brier score", "log loss"]]
+    shown = shown_in("repair")
+    rows = [["model", "repair", f"smCE before, {level}", "smCE after"]]
+    rows[0] += [measure.facts.called for measure in shown]
     for model in models:
         found = model.repair
         if found is None:
@@ -323,7 +404,7 @@ def _repairs(models: Sequence[ModelReport], level: str) -> Table:
                 found.method,
                 "—" if smooth is None else f"at least {down(smooth.before_lower)}",
                 "—" if smooth is None else f"at most {up(smooth.after_upper)}",
-                *(change(losses.get(measure.name)) for measure in (brier_score, log_loss)),
+                *(change(losses.get(measure.name)) for measure in shown),
             ]
         )
     return rows if len(rows) > 1 else []
@@ -331,7 +412,7 @@ def _repairs(models: Sequence[ModelReport], level: str) -> Table:
 
 def change(loss: LossReport | None) -> str:
     """Return by how much a repair changes a loss, or a dash where that is not known."""
-    return "—" if loss is None or loss.change is None else f"{loss.change:+.4f}"
+    return "—" if loss is None or loss.change is None else signed(loss.change)
 
 
 def _pairs(pairs: Sequence[PairReport]) -> Table:
@@ -340,26 +421,30 @@ def _pairs(pairs: Sequence[PairReport]) -> Table:
         [
             pair.model_a,
             pair.model_b,
-            f"{pair.difference:+.4f}",
-            f"{pair.lower:+.4f}",
-            f"{pair.upper:+.4f}",
-            probability(pair.pvalue),
+            signed(pair.difference),
+            signed(pair.lower),
+            signed(pair.upper),
+            probability(pair.pvalue, pair.least_pvalue),
         ]
         for pair in pairs
     ]
 
 
-def _groups(groups: Sequence[GroupReport], level: str) -> Table:
-    names = ["model", "group", "rows", "label 1", "smCE", f"population, {level}", "p-value", "note"]
+def _groups(groups: Sequence[GroupReport], report: Report) -> Table:
+    level, least = percent(report.confidence_level), least_group_pvalue(report)
+    named = ["by"] if any(group.by for group in groups) else []
+    names = ["model", *named, "group", "rows", "label 1", "smCE"]
+    names += [f"population, {level}", "p-value", "note"]
     rows = [
         [
             group.model,
+            *(group.by for _ in named),
             group.group,
             f"{group.n_rows:,}",
             f"{group.positives:,}",
             number(group.smooth_ce),
             f"{down(group.lower)} to {up(group.upper)}",
-            probability(group.pvalue),
+            probability(group.pvalue, least),
             group.note,
         ]
         for group in groups

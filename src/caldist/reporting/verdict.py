@@ -5,49 +5,48 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from caldist._util.numbers import chance as in_words
+from caldist._util.numbers import down, percent, short, up
+from caldist.inference._rates import Rates
 from caldist.inference.regions import Region
 
 LEVEL = 0.05  # p-values below are called evidence
 _NEARLY = 0.05  # a region reaching this far beyond one half lies on its other side all the same
-
-
-def down(value: float, digits: int = 3) -> str:
-    """Return a lower bound with three decimals, or others, rounded so that it stays one."""
-    scale = 10**digits
-    return f"{math.floor(value * scale + 1e-9) / scale:.{digits}f}"
-
-
-def up(value: float) -> str:
-    """Return an upper bound with three decimals, rounded so that it stays one."""
-    return f"{math.ceil(value * 1000 - 1e-9) / 1000:.3f}"
-
-
-def percent(level: float) -> str:
-    """Return a confidence level as a percentage without needless digits."""
-    return f"{100 * level:.6g}%"
-
-
-def probability(pvalue: float) -> str:
-    """Return a p-value with three decimals, or two digits where these would be zeros."""
-    return f"{pvalue:.3f}" if pvalue >= 0.001 else f"{pvalue:.2g}"
+_END = 1e-9  # predictions this near to 0 or 1 are called so
+_NOTHING = 1e-3  # of the upper bound; a lower one below says nothing
 
 
 def verdict(
-    lower: float, upper: float, pvalue: float, regions: Sequence[Region], confidence_level: float
+    lower: float,
+    upper: float,
+    pvalue: float,
+    regions: Sequence[Region],
+    confidence_level: float,
+    *,
+    rates: Rates | None = None,
+    least_pvalue: float = 0.0,
+    both_sides: bool = True,
 ) -> str:
-    """Say how far from calibrated a model is, whether that is beyond chance, and where it errs."""
-    least = f"at least {down(lower)} and " if float(down(lower)) else ""  # 0 says nothing
+    """Say how far from calibrated a model is, whether that is beyond chance, and where it errs.
+
+    ``both_sides`` says that predictions lie on both sides of one half: only there is an error a
+    matter of confidence. ``least_pvalue`` is the smallest one that the draws can give.
+    """
+    proved = lower > _NOTHING * upper
+    least = f"at least {down(lower)} and " if proved else ""
     distance = (
         f"With {percent(confidence_level)} confidence this model is {least}at most {up(upper)} "
         "from calibrated."
     )
-    chance = f"(p = {probability(pvalue)})"
+    if rates is not None:
+        distance += f" It {rates}."
+    chance = f"({in_words(pvalue, least_pvalue)})"
     compatible = (
         f"the test of perfect calibration does not tell it from chance {chance}"
-        if float(down(lower))
+        if proved
         else f"the data are compatible with perfect calibration {chance}"
     )
-    places = _listed(regions)
+    places = _listed(regions, confident=both_sides and not _one_way(regions))
     if pvalue >= LEVEL and not regions:
         return f"{distance} T{compatible[1:]}."
     if pvalue >= LEVEL:
@@ -60,13 +59,21 @@ def verdict(
     )
 
 
-def _where(region: Region) -> tuple[str, str]:
+def _one_way(regions: Sequence[Region]) -> bool:
+    """Whether regions on both sides of one half err the same way, which no confidence does."""
+    low = {region.too_high for region in regions if region.upper <= 0.5 + _NEARLY}
+    high = {region.too_high for region in regions if region.lower >= 0.5 - _NEARLY}
+    return len(low) == 1 and low == high
+
+
+def _where(region: Region, *, confident: bool) -> tuple[str, str]:
     """Say what is wrong in a region, and where; over-confident is too far from one half."""
     direction = "too high" if region.too_high else "too low"
     low, high = _place(region.lower), _place(region.upper)
     place = f"at {low}" if low == high else f"between {low} and {high}"
-    size = f"by {abs(region.gap):.2g} on average"
-    if region.lower < 0.5 - _NEARLY and region.upper > 0.5 + _NEARLY:
+    size = f"by {short(abs(region.gap), 2)} on average"
+    across = region.lower < 0.5 - _NEARLY and region.upper > 0.5 + _NEARLY
+    if across or not confident:
         return f"predicts {direction}", f"{place} ({size})"
     over = region.too_high == (region.lower + region.upper > 1)
     return (
@@ -76,16 +83,21 @@ def _where(region: Region) -> tuple[str, str]:
 
 
 def _place(prediction: float) -> str:
-    """Return a prediction as one would say it: 6e-16 is 0."""
-    return f"{prediction:.3g}" if 1e-4 <= prediction <= 1 - 1e-4 else f"{prediction:.0f}"
+    """Return a prediction as one would say it, with digits up to either end: 6e-16 is 0."""
+    if not _END < prediction < 1 - _END:
+        return f"{prediction:.0f}"
+    if prediction < 0.5:
+        return short(prediction)
+    decimals = max(3, 1 - math.floor(math.log10(1 - prediction)))
+    return f"{prediction:.{decimals}f}".rstrip("0").rstrip(".")
 
 
-def _listed(regions: Sequence[Region]) -> str:
+def _listed(regions: Sequence[Region], *, confident: bool) -> str:
     """Join what is wrong in each region, saying the same verb once."""
     said = ""
     parts = []
     for region in regions:
-        verb, place = _where(region)
+        verb, place = _where(region, confident=confident)
         parts.append(place if verb == said else f"{verb} {place}")
         said = verb
     *most, last = parts or [""]

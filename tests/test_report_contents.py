@@ -1,0 +1,387 @@
+"""What a report has beside its numbers: source, contents, overview, sub-groups, points to touch."""
+
+import datetime as dt
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import caldist
+from caldist.cli import main
+from caldist.data.categories import bin_numbers
+from caldist.data.rows import Rows
+from caldist.plots import DecisionCurveDisplay
+from caldist.reporting import Report
+from caldist.reporting.subgroups import columns_of, groups_of_models
+from test_report import BROWSER, Page, browse
+
+QUICK = {"n_resamples": 59, "rng": 0}
+HOSTILE = "<script>alert(1)</script>"
+SOURCE = {
+    "file": ["scores.csv", "more.csv"],
+    "date": dt.date(2024, 6, 30),
+    "version": 7,
+    "rows_dropped": {"without a label": 12, "without a score": 3, "of another kind": 0},
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    risk = rng.random(400)
+    y = (rng.random(400) < risk).astype(int)
+    months = [f"2024-{month:02d}" for month in rng.permutation(np.arange(400) % 3 + 8)]
+    return {
+        "y_true": y,
+        "y_prob": {"one": risk, "two": risk**1.5},
+        "by": {"age": rng.normal(60, 10, 400), "month": months},
+    }
+
+
+@pytest.fixture(scope="module")
+def report(rows):
+    return caldist.report(**rows, source=SOURCE, **QUICK)
+
+
+@pytest.fixture(scope="module")
+def page(report):
+    return report.to_html()
+
+
+# -- the source ----------------------------------------------------------------------------------
+
+
+def test_every_format_says_where_the_rows_come_from(report, page):
+    texts = [str(report), report.to_markdown(), Page(page).text]
+    for text in texts:
+        for line in (
+            "File: scores.csv, more.csv",
+            "Date: 2024-06-30",
+            "Version: 7",
+            "Rows dropped: 15 (12 without a label, 3 without a score)",
+        ):
+            assert line in text.replace("\\", "")
+    assert report.data.left_out == 15
+    assert "none was left out" not in texts[2]
+    assert Report.from_json(report.to_json()) == report
+    assert "none was left out" in caldist.report([0, 1] * 9, [0.4, 0.6] * 9, **QUICK).to_html()
+
+
+def test_sources_of_several_classes():
+    matrix = np.tile([[0.2, 0.3, 0.5], [0.5, 0.25, 0.25]], (20, 1))
+    found = caldist.report([2, 0] * 20, matrix, source={"file": "a.csv", "date": None}, **QUICK)
+    for text in (str(found), found.to_markdown(), found.to_html()):
+        assert "File: a.csv" in text
+        assert "Date" not in text
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        ("a.csv", TypeError, "source is 'a.csv'; it must be a dict"),
+        ({1: "a"}, TypeError, "source has the key 1; its keys must be texts"),
+        ({"rows_dropped": -1}, ValueError, r"source\['rows_dropped'\] is -1"),
+        ({"rows_dropped": "many"}, ValueError, r"source\['rows_dropped'\] is 'many'"),
+        ({"rows_dropped": {"bad": 0.5}}, ValueError, r"\['bad'\] is 0.5; it must be a number"),
+    ],
+)
+def test_bad_sources(source, error, message):
+    with pytest.raises(error, match=message):
+        caldist.report([0, 1], [0.2, 0.7], source=source)
+
+
+def test_hostile_sources_are_escaped():
+    found = caldist.report(
+        [0, 1] * 9, [0.4, 0.6] * 9, source={HOSTILE: HOSTILE, "file": "a\x1b[31m\nb"}, **QUICK
+    )
+    page = found.to_html()
+    assert "script" not in Page(page).tags
+    assert "\x1b" not in page + str(found) + found.to_markdown()
+    assert "<script>" not in found.to_markdown()
+
+
+def test_the_command_line_names_its_file(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("y,p\n" + "0,0.4\n1,0.6\n" * 20)
+    out = tmp_path / "report.json"
+    command = ["report", str(path), "--label", "y", "--score", "p", "--resamples", "59"]
+    done = CliRunner().invoke(
+        main, [*command, "-o", str(out), "--data-date", "2024-05-01", "--data-version", "v3"]
+    )
+    assert done.exit_code == 0, done.output
+    found = Report.from_json(out)
+    assert {line.name: line.value for line in found.data.source} == {
+        "file": str(path),
+        "date": "2024-05-01",
+        "version": "v3",
+    }
+
+
+def test_the_command_line_says_what_it_dropped(tmp_path):
+    path, out = tmp_path / "scores.csv", tmp_path / "report.json"
+    path.write_text("y,p\n" + "0,0.4\n1,0.6\n,0.5\n" * 20)
+    command = ["report", str(path), "--label", "y", "--score", "p", "--resamples", "59"]
+    done = CliRunner().invoke(main, [*command, "--drop-missing", "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    found = Report.from_json(out)
+    assert (found.data.n_rows, found.data.left_out) == (40, 20)
+    assert "Rows dropped: 20" in done.stdout
+
+
+def test_the_command_line_puts_numbers_into_bins(tmp_path):
+    path, out = tmp_path / "scores.csv", tmp_path / "report.json"
+    path.write_text("y,p,age\n" + "".join(f"{k % 2},0.5,{20 + k % 50}\n" for k in range(200)))
+    command = ["report", str(path), "--label", "y", "--score", "p", "--resamples", "59"]
+    done = CliRunner().invoke(main, [*command, "--by", "age", "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert [(group.by, group.group) for group in Report.from_json(out).groups] == [
+        ("age", "20 to 32"),
+        ("age", "33 to 44"),
+        ("age", "45 to 57"),
+        ("age", "58 to 69"),
+    ]
+
+
+# -- contents and overview -----------------------------------------------------------------------
+
+
+def test_contents_lead_to_every_section(page):
+    anchors = re.findall(r'<li><a href="#([\w-]+)">', page)
+    assert anchors == re.findall(r'<h2 id="([\w-]+)">', page)
+    assert anchors[0] == "overview"
+    assert {"groups", "medicine", "compared"} <= set(anchors)
+
+
+def test_twenty_models_have_an_overview_before_their_cards(report):
+    one = report.models[0]
+    many = tuple(replace(one, name=f"model {at}") for at in range(20))
+    page = replace(report, models=many, figures=(), pairs=(), groups=()).to_html()
+    overview, cards = page.split('<h2 id="verdict">')
+    for at in range(20):
+        assert f'<a href="#model-{at + 1}">model {at}</a>' in overview
+        assert f'id="model-{at + 1}" aria-label="model {at}"' in cards
+    alone = replace(report, models=(one,), figures=(), pairs=(), groups=()).to_html()
+    assert 'id="overview"' not in alone
+
+
+# -- sub-groups ----------------------------------------------------------------------------------
+
+
+def test_several_columns_are_adjusted_together(report, rows):
+    columns = rows["by"]
+    for name in columns:
+        by = columns[name]
+        if name == "age":
+            labels, code = bin_numbers(by, 400, "by")
+            by = [labels[at] for at in code]
+        found = caldist.evaluate_groups(
+            rows["y_true"], rows["y_prob"]["one"], by=by, measures=["smooth_ce"], **QUICK
+        )
+        shown = [one for one in report.groups if one.by == name and one.model == "one"]
+        assert {one.group for one in shown} == {group.name for group in found.groups}
+        for one in shown:
+            assert one.n_rows == found[one.group].n_rows
+            assert one.pvalue <= min(1, 2 * found[one.group].pvalue) + 0.1  # other draws
+
+
+def test_tables_say_how_they_are_adjusted(report, page):
+    said = (
+        "Each interval holds for its sub-group by itself, with 95% confidence. p-values are "
+        "adjusted for the 7 sub-groups of a model, of 2 columns: calibrated predictions would show "
+        "this much in any of them with at most that chance."
+    )
+    for text in (str(report), report.to_markdown(), Page(page).text):
+        assert said in text
+
+
+def test_dates_are_sorted_by_time_and_bins_by_size(report, rows):
+    of_one = [group for group in report.groups if group.model == "one"]
+    assert [group.group for group in of_one if group.by == "month"] == [
+        "2024-08",
+        "2024-09",
+        "2024-10",
+    ]
+    ages = [group.group for group in of_one if group.by == "age"]
+    assert len(ages) == 4
+    lows = [float(label.split(" to ")[0]) for label in ages]
+    assert lows == sorted(lows)
+    assert lows[0] == pytest.approx(rows["by"]["age"].min(), rel=1e-3)
+
+
+def groups_of(rows, by, group_order=None):
+    data = {"one": Rows.of(rows["y_true"], rows["y_prob"]["one"])}
+    columns = columns_of(by, data["one"].n_rows)
+    return [group.group for group in groups_of_models(data, columns, group_order, QUICK)]
+
+
+def test_sub_groups_are_sorted_as_asked(rows):
+    y, p = rows["y_true"], rows["y_prob"]["one"]
+    by = np.where(np.arange(400) % 2 == 0, "a", "b")
+    worse = np.where(by == "b", p**4, p)
+    data = {"y_true": y, "y_prob": {"one": worse}}
+    assert groups_of(data, by) == ["b", "a"]
+    assert groups_of(data, by, group_order="label") == ["a", "b"]
+    order = pd.Categorical(by, categories=["b", "a"], ordered=True)
+    assert groups_of(data, pd.Series(order), group_order="label") == ["b", "a"]
+    with pytest.raises(ValueError, match="group_order is 'size'"):
+        caldist.report(y, p, by=by, group_order="size")
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        (pd.to_datetime(["2024-10-01", "2024-02-01"] * 200), ["2024-02-01", "2024-10-01"]),
+        (
+            [dt.date(2024, 10, 1), dt.date(2024, 2, 1)] * 200,
+            ["2024-02-01", "2024-10-01"],
+        ),
+        (np.array(["2024-10", "2024-02"] * 200, "datetime64[M]"), ["2024-02-01", "2024-10-01"]),
+        (["2024-Q4", "2023-Q1"] * 200, ["2023-Q1", "2024-Q4"]),
+        ([2021, 2019] * 200, ["2019", "2021"]),
+    ],
+)
+def test_times_of_any_kind_are_in_order(rows, by, expected):
+    assert groups_of(rows, by) == expected
+
+
+def test_frames_name_their_columns(rows):
+    frame = pl.DataFrame({"site": ["x", "y"] * 200, "sex": ["f", "f", "m", "m"] * 100})
+    found = caldist.report(rows["y_true"], rows["y_prob"]["one"], by=frame, **QUICK)
+    assert {(group.by, group.group) for group in found.groups} == {
+        ("site", "x"),
+        ("site", "y"),
+        ("sex", "f"),
+        ("sex", "m"),
+    }
+    assert "site" in str(found)
+    single = caldist.report(rows["y_true"], rows["y_prob"]["one"], by=["x", "y"] * 200, **QUICK)
+    assert {group.by for group in single.groups} == {""}
+
+
+def test_bins_are_named_by_what_lies_in_them():
+    labels, code = bin_numbers([1, 2, 3, 4, 5, 6, 7, 8], 8, "by")
+    assert labels == ["1 to 2", "3 to 4", "5 to 6", "7 to 8"]
+    assert code.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert bin_numbers([0.0] * 6 + [1.5, 2.5], 8, "by")[0] == ["0", "1.5 to 2.5"]
+    close = 1 + np.arange(40) * 1e-9
+    assert len(set(bin_numbers(close, 40, "by")[0])) == 4
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ({}, "by is empty"),
+        ({"age": [0.5, np.nan] * 200}, r"by\[1\] is nan"),
+        ({"age": np.append(np.linspace(0, 1, 399), np.inf)}, r"by\[399\] is inf"),
+        ({"a": ["x"] * 400, "b": ["x"] * 3}, r"by\['b'\] has 3 values"),
+        (np.linspace(0, 1, 100), "by has 100 values"),
+    ],
+)
+def test_bad_columns(rows, by, message):
+    with pytest.raises(ValueError, match=message):
+        groups_of(rows, by)
+
+
+# -- figures and the words of medicine -----------------------------------------------------------
+
+
+def test_figures_have_numbers_to_touch_and_a_table(report, page):
+    drawings = [figure.draw() for figure in report.figures]
+    points = [point for drawing in drawings for point in drawing.points]
+    assert all(drawing.points for drawing in drawings)
+    assert len(re.findall(r'<span class="spot tip', page)) == len(points)
+    assert all(0 <= point.left <= 100 and 0 <= point.top <= 100 for point in points)
+    text = Page(page).text
+    drawing = drawings[1]
+    assert (drawing.across, drawing.up) == ("prediction", "frequency of label 1")
+    for point in drawing.points:
+        assert f"{point.name}. prediction: {point.x}; frequency of label 1: {point.y}" in text
+    assert page.count('<details class="numbers">') == len(drawings)
+
+
+def test_points_are_where_the_markers_are(report):
+    figure = report.figures[1]
+    drawing = figure.draw()
+    curve = figure.models[0]
+    own = [point for point in drawing.points if point.name == curve.name]
+    assert [float(point.x) for point in own] == sorted(float(point.x) for point in own)
+    for point in own:
+        assert np.nanmin(np.abs(curve.prediction - float(point.x))) < 1e-3
+    lefts, tops = [point.left for point in own], [point.top for point in own]
+    assert lefts == sorted(lefts)
+    assert tops[0] > tops[-1]  # the frequency rises
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_the_words_of_medicine(rows, joint):
+    data = (rows["y_true"], rows["y_prob"]["two"])
+    if joint:
+        data = (caldist.Joint.from_arrays(*data).coarsen(10),)
+    found = caldist.report(*data, **QUICK)
+    [model] = found.models
+    summary = caldist.calibration_summary(*data, **QUICK)
+    assert not model.medical.reason
+    for one in model.medical.estimates:
+        expected = summary.estimates[one.name]
+        assert (one.value, one.lower, one.upper) == (
+            expected.value,
+            expected.lower,
+            expected.upper,
+        )
+    assert model.medical.test_pvalue == summary.test.pvalue
+    page = found.to_html()
+    for text in (page, found.to_markdown()):
+        assert "In the words of medicine" in text
+        assert "calibration" in text
+        assert f"{summary.slope.value:.3g}" in text
+    figure = next(one for one in found.figures if one.medical)
+    assert figure.display is DecisionCurveDisplay
+    benefit = caldist.net_benefit(*data, thresholds=figure.models[0].threshold)
+    np.testing.assert_allclose(figure.models[0].model, benefit.model)
+    assert figure.alt in page
+    assert Report.from_json(found.to_json()) == found
+
+
+def test_what_medicine_cannot_say_has_a_reason():
+    found = caldist.report([0] * 30, np.linspace(0.1, 0.3, 30), **QUICK)
+    assert found.models[0].medical.estimates == ()
+    assert found.models[0].medical.reason in Page(found.to_html()).text
+    rough = caldist.Joint.from_masses([0.2, 0.6], [8, 4], [2, 6], n_rows=20, radius=0.01)
+    without = caldist.report(rough, **QUICK)
+    assert not any(figure.medical for figure in without.figures)
+
+
+def test_reports_of_the_fourth_format_are_read(report):
+    content = json.loads(report.to_json()) | {"format": "caldist-report-4"}
+    for model in content["models"]:
+        del model["rates"], model["medical"]
+    for part in (*content["pairs"], *content["groups"]):
+        part.pop("least_pvalue", None)
+        part.pop("by", None)
+    del content["data"]["source"]
+    again = Report.from_json(json.dumps(content))
+    assert again.models[0].rates is None
+    page = again.to_html()
+    assert 'id="medicine"' not in page
+    assert again.models[0].verdict in Page(page).text
+    assert str(again)
+    assert again.to_markdown()
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+def test_numbers_show_without_scripts_in_a_browser(page, tmp_path):
+    """A marker that has the focus, as after a tap, shows its numbers by style alone."""
+    probe = """<script>addEventListener("load", () => {
+  const spot = document.querySelector(".spot"), before = getComputedStyle(spot.firstChild).display;
+  spot.focus();
+  const box = spot.firstChild.getBoundingClientRect();
+  document.title = [before, getComputedStyle(spot.firstChild).display,
+    box.left >= 0 && box.right <= innerWidth].join(" ");
+});</script>"""
+    done = browse(page.replace("</body>", probe + "</body>"), tmp_path, 800, "--dump-dom")
+    assert "<title>none block true</title>" in done.stdout
