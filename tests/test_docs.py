@@ -259,6 +259,7 @@ OWN_DATA = {
     "several-classes.md": "ten classes, of the same images",
     "language-models.md": "topics, as clusters",
     "medical-risk.md": "rare events, patients and sites",
+    "report.md": "rare events, ages and months",
 }
 
 

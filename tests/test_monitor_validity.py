@@ -506,7 +506,7 @@ def test_weights_of_a_joint_are_scaled_without_looking_at_labels(seed):
     scales = set()
     for labels in (y, 1 - y, np.zeros(20, int)):
         joint = Joint.from_arrays(labels, p, sample_weight=w)
-        [batch] = batches.read_batch(joint, None, None, None, (), 14)
+        [batch] = batches.read_batch(joint, None, None, None, None, (), 14)
         total = float(batch.grid.count0.sum() + batch.grid.count1.sum())
         scales.add(round(w.sum() / total, 9))
         assert w.max() <= w.sum() / total * (1 + 1e-9)

@@ -202,7 +202,7 @@ def test_functions_are_documented_in_full(name):
 
 
 # These take matrices, or the names of columns. All others speak of one probability a row.
-OTHERWISE = {"top_label", "one_vs_rest", "report", "summarize"}
+OTHERWISE = {"top_label", "one_vs_rest", "report", "summarize", "sample_size"}
 # Options without which a function cannot be called.
 NEEDED = {
     "evaluate_groups": {"by": ["a", "b", "b"]},

@@ -17,6 +17,7 @@ from caldist.data.categories import bin_numbers
 from caldist.data.rows import Rows
 from caldist.plots import DecisionCurveDisplay
 from caldist.reporting import Report
+from caldist.reporting.figures import drawn
 from caldist.reporting.subgroups import columns_of, groups_of_models
 from test_report import BROWSER, Page, browse
 
@@ -291,7 +292,7 @@ def test_bad_columns(rows, by, message):
 
 
 def test_figures_have_numbers_to_touch_and_a_table(report, page):
-    drawings = [figure.draw() for figure in report.figures]
+    drawings = [drawn(figure) for figure in report.figures]
     points = [point for drawing in drawings for point in drawing.points]
     assert all(drawing.points for drawing in drawings)
     assert len(re.findall(r'<span class="spot tip', page)) == len(points)
@@ -306,7 +307,7 @@ def test_figures_have_numbers_to_touch_and_a_table(report, page):
 
 def test_points_are_where_the_markers_are(report):
     figure = report.figures[1]
-    drawing = figure.draw()
+    drawing = drawn(figure)
     curve = figure.models[0]
     own = [point for point in drawing.points if point.name == curve.name]
     assert [float(point.x) for point in own] == sorted(float(point.x) for point in own)

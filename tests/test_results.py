@@ -61,7 +61,8 @@ def samples():
     several = {"classes": NAMES}
     monitor = caldist.Monitor(by=NAMES)
     step = monitor.update(y, p, by=by, label=NAMES[0])
-    report = caldist.report(y, {NAMES[0]: p, NAMES[1]: p**2}, by=by, **QUICK)
+    source = {"file": NAMES[0]}
+    report = caldist.report(y, {NAMES[0]: p, NAMES[1]: p**2}, by=by, source=source, **QUICK)
     repaired = caldist.repair(y, p, **QUICK)
     properties = caldist.properties()
     lower = caldist.certify(y, p, measure="lower_distance")

@@ -113,7 +113,8 @@ TASKS = (
         "The numbers that medical journals ask for, with intervals. "
         "[The guide](../guides/medical-risk.md).",
         (
-            "calibration_summary CalibrationSummary inference.Estimate inference.CoxTest",
+            "calibration_summary CalibrationSummary inference.Estimate inference.CoxTest "
+            "inference.Rates",
             "net_benefit NetBenefit",
         ),
     ),
@@ -196,7 +197,8 @@ TASKS = (
             "report Report reporting.DataReport reporting.ModelReport reporting.MeasureReport "
             "reporting.PairReport reporting.GroupReport reporting.RepairReport "
             "reporting.BoundsReport reporting.LossReport reporting.ClassModelReport "
-            "reporting.ClassReport reporting.ClassTestReport reporting.Figure",
+            "reporting.ClassReport reporting.ClassTestReport reporting.MedicalReport "
+            "reporting.EstimateReport reporting.SourceReport reporting.Figure",
             "reporting.monitor_report reporting.MonitorReport reporting.MonitorStepReport "
             "reporting.MonitorGroupReport",
         ),

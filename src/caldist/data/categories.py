@@ -110,7 +110,7 @@ def _numbers(values: object) -> tuple[Vector, NDArray[np.bool_], int]:
         array = array if whole else np.zeros(0)
     numbers = array.astype(np.float64) if array.dtype.kind in "iufO" else np.zeros(0)
     broken = np.isfinite(numbers) & (numbers != np.floor(numbers))
-    return numbers, broken, np.unique(numbers).size
+    return numbers, broken, np.unique(array if array.dtype.kind in "iu" else numbers).size
 
 
 def _number_objects(array: NDArray[Any], name: str) -> tuple[list[Any], Integers]:

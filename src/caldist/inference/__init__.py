@@ -1,5 +1,6 @@
 """Intervals, tests and comparisons: what a sample says of the population it comes from."""
 
+from caldist.inference._rates import Rates
 from caldist.inference.bracket import PopulationBracket, distance_bracket
 from caldist.inference.calibration_curve import CalibrationCurve, calibration_curve
 from caldist.inference.calibration_summary import (
@@ -30,6 +31,7 @@ __all__ = [
     "Interval",
     "NetBenefit",
     "PopulationBracket",
+    "Rates",
     "Region",
     "SampleSize",
     "TestResult",

@@ -236,8 +236,11 @@ def _segments(x: Vector, y: Vector, mass: Vector) -> tuple[Vector, Vector, list[
 
 def _seen(model: TransportPlan) -> Scale:
     """Return the axis that has room for predictions before and after."""
-    order = np.argsort(model.source, kind="stable")
-    return scale_of(model.scale, model.source[order], model.mass[order], [model.target])
+    source, mass = model.source, model.mass
+    if (source[1:] < source[:-1]).any():  # parts of a coupling are in the order of their targets
+        order = np.argsort(source, kind="stable")
+        source, mass = source[order], mass[order]
+    return scale_of(model.scale, source, mass, [model.target])
 
 
 def map_plan(name: str, rows: Rows, scale: ScaleName = "linear") -> TransportPlan:

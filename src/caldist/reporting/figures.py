@@ -85,18 +85,19 @@ class Figure:
 
     def svg(self) -> str:
         """Draw on axes of their own, without pyplot's global state."""
-        return self.draw().svg
+        return drawn(self).svg
 
-    def draw(self) -> Drawing:
-        """Draw, and find the places of the numbers that are marked."""
-        matplotlib = require("matplotlib", extra="report")
-        figure_module = require("matplotlib.figure", extra="report")
-        figure = figure_module.Figure(figsize=(_WIDTH, self.height), layout="constrained")
-        display = self.display(self.models).plot(ax=figure.add_subplot())
-        text = io.StringIO()
-        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "caldist"}):
-            figure.savefig(text, format="svg", metadata={"Date": None})
-        return Drawing(text.getvalue(), *_numbers(display))
+
+def drawn(figure: Figure) -> Drawing:
+    """Draw, and find the places of the numbers that are marked."""
+    matplotlib = require("matplotlib", extra="report")
+    figure_module = require("matplotlib.figure", extra="report")
+    page = figure_module.Figure(figsize=(_WIDTH, figure.height), layout="constrained")
+    display = figure.display(figure.models).plot(ax=page.add_subplot())
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "caldist"}):
+        page.savefig(text, format="svg", metadata={"Date": None})
+    return Drawing(text.getvalue(), *_numbers(display))
 
 
 def figures(

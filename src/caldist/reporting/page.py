@@ -24,7 +24,7 @@ from caldist._version import __version__
 from caldist.inference._rates import Rates, factors
 from caldist.inference.calibration_summary import NAMES
 from caldist.reporting.class_verdict import BLIND
-from caldist.reporting.figures import Figure
+from caldist.reporting.figures import Figure, drawn
 from caldist.reporting.model import MonitorReport, Report
 from caldist.reporting.text import (
     CLASS_LIMITS,
@@ -343,7 +343,7 @@ def _drawn(wanted: Sequence[Figure]) -> list[dict[str, Any]]:
     figures: list[dict[str, Any]] = []
     size = 0
     for figure in wanted:
-        drawing = figure.draw()
+        drawing = drawn(figure)
         source = _as_data(drawing.svg)
         size += len(source) + _POINT * len(drawing.points)
         if size > _FIGURES:
