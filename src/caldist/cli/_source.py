@@ -28,6 +28,7 @@ from caldist.reading.text import KINDS, TextFile, cell_of, suffix_of
 _PARQUET = (".parquet", ".pq")
 _KNOWN = (*KINDS, *_PARQUET)
 _GZIP = b"\x1f\x8b"
+_QUERIED = 50  # columns, at most, that DuckDB is asked for at once
 
 
 class Columns(NamedTuple):
@@ -257,7 +258,10 @@ class _Text:
     def read(
         self, numbers: Sequence[str], names: Sequence[str], limit: int | None
     ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.object_]]]:
-        if self._text.kind == "csv" and self._text.is_plain and find_spec("duckdb") is not None:
+        # For a few rows, and for many columns, planning a query takes longer than reading.
+        large = limit is None and len(numbers) + len(names) <= _QUERIED
+        plain = self._text.kind == "csv" and self._text.is_plain
+        if large and plain and find_spec("duckdb") is not None:
             from caldist.engines._text import read_by_duckdb
 
             found = read_by_duckdb(self._text, numbers, names, limit)
