@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "make_evidence_page.py"
-pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="only the repository has scripts")
 
 
 @pytest.fixture(scope="module")

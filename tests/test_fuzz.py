@@ -13,10 +13,6 @@ from caldist import Joint
 ROOT = Path(__file__).parent.parent
 TARGETS = ("measures", "certificates", "rounding", "files", "command_line")
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "fuzz").is_dir(), reason="the fuzzer is not part of an installation"
-)
-
 
 @pytest.fixture
 def fuzz(monkeypatch):

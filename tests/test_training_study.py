@@ -17,9 +17,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "studies").is_dir(), reason="the studies are not part of an installation"
-)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from glob import escape
 from pathlib import Path
@@ -16,7 +17,7 @@ from caldist.reading import cells
 _TYPED = "holds another kind of values, and no numbers: name another column, or convert it first."
 
 
-class _Parquet:
+class _Parquet(ABC):
     """A file of typed columns."""
 
     def __init__(self, path: Path) -> None:
@@ -31,8 +32,8 @@ class _Parquet:
         is_number = isinstance(value, int | float) or hasattr(value, "__float__")
         return Cell(where, str(value), None if is_number else f"the column {_TYPED}")
 
-    def _value(self, row: int, name: str) -> object:
-        raise NotImplementedError
+    @abstractmethod
+    def _value(self, row: int, name: str) -> object: ...
 
 
 class DuckParquet(_Parquet):

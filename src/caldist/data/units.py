@@ -164,6 +164,23 @@ class Units:
             return math.sqrt(float((self.count * deviation**2).sum()))
         return math.sqrt(float((self.cluster_sums(deviation) ** 2).sum()))
 
+    def label_error(self, slope: Vector, rate: Vector) -> float:
+        """Return that of a mean if labels of independent rows had the frequency ``rate`` nearby.
+
+        ``slope`` is what label 1 adds to the value of each unit, ``rate`` stands at predictions.
+        Where labels are rare, the error that they happen to show is too small.
+        """
+        spread = (rate * (1 - rate))[self.place]
+        return math.sqrt(float((self.count * (self.share * slope) ** 2 * spread).sum()))
+
+    @property
+    def largest_error(self) -> float:
+        """A number above the standard error of every mean of e·w(v) with |w| ≤ 1."""
+        absolute = self.share * np.abs(self.error)
+        if self.cluster is None:
+            return math.sqrt(float((self.count * absolute**2).sum()))
+        return math.sqrt(float((self.cluster_sums(absolute) ** 2).sum()))
+
     # -- replicates ----------------------------------------------------------------------------
 
     def flip(self, rng: np.random.Generator) -> Vector:

@@ -86,10 +86,7 @@ class Limits:
     @property
     def sigma(self) -> float:
         """σ̂/√n: above the standard error of every mean of e·w(v) with |w| ≤ 1."""
-        absolute = self.units.share * np.abs(self.units.error)
-        if self.units.cluster is None:
-            return math.sqrt(float((self.units.count * absolute**2).sum()))
-        return math.sqrt(float((self.units.cluster_sums(absolute) ** 2).sum()))
+        return self.units.largest_error
 
     @cached_property
     def distance_noise(self) -> float:
@@ -219,9 +216,7 @@ class Limits:
         found = units.standard_error(factor * w)
         if units.cluster is not None:
             return found
-        rate = self.cells.rate[units.place]
-        floor = float((units.count * units.share**2 * rate * (1 - rate) * w**2).sum())
-        return max(found, math.sqrt(floor))
+        return max(found, units.label_error(w, self.cells.rate))
 
     def distance_lower(self, value: float) -> float:
         """Return the lower limit of ldCE, whose value on the sample is at least ``value``."""

@@ -12,7 +12,6 @@ misses twice as often as it says, with a small one never more often.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -58,10 +57,7 @@ def split_mean(measure: Measure[Any], dealt: Dealt, rate: Vector) -> tuple[float
     units = dealt.units
     value, slope = split_values(measure, dealt)
     mean = float((units.mass * value).sum())  # BLAS would wake its threads
-    deviation = units.share * (value - mean)
+    error = units.standard_error(value)
     if units.cluster is not None:
-        return mean, math.sqrt(float((units.cluster_sums(deviation) ** 2).sum()))
-    found = float((units.count * deviation**2).sum())
-    calibrated = rate * (1 - rate)
-    floor = float((units.count * (units.share * slope) ** 2 * calibrated[units.place]).sum())
-    return mean, math.sqrt(max(found, floor))
+        return mean, error
+    return mean, max(error, units.label_error(slope, rate))

@@ -47,26 +47,35 @@ _CLEAR = 2.0  # standard errors by which a witness must stand out of the mean of
 class _Splits(Norms):
     """Differences by means over rows of what functions found on other rows make of them."""
 
+    def __init__(self, measure: Measure[Any], units: Sequence[Units]) -> None:
+        super().__init__(measure, units)
+        self._found: dict[tuple[int, int], list[Mean]] = {}
+
     @abstractmethod
     def _means(self, a: int, b: int) -> list[Mean]:
         """Return means of which the least limit is the lower limit of Ta0 - Tb0."""
 
+    def _lower(self, a: int, b: int, delta: float) -> float:
+        if (a, b) not in self._found:  # ends and p-value ask for the same
+            self._found[a, b] = self._means(a, b)
+        return min(mean.value - mean.margin(delta) for mean in self._found[a, b])
+
     def ends(self, a: int, b: int, delta: float) -> tuple[float, float]:
         """Return the ends of the interval, which fails with probability δ."""
         difference, most = self.values[a] - self.values[b], self._most(a, b, delta)
-        low = min(_limit(self._means(a, b), delta / PARTS), difference)
-        high = max(-_limit(self._means(b, a), delta / PARTS), difference)
+        low = min(self._lower(a, b, delta / PARTS), difference)
+        high = max(-self._lower(b, a, delta / PARTS), difference)
         return max(low, 0.0 - most), min(high, most)
 
     def pvalue(self, a: int, b: int, closer: float = 0.0) -> float:
         """Return the least δ with 0 outside the interval; above 1 where there is none."""
-        means = self._means(a, b) if self.values[a] > self.values[b] else self._means(b, a)
+        larger, other = (a, b) if self.values[a] > self.values[b] else (b, a)
         low, high = math.log(LEAST), math.log(0.5)
-        if _limit(means, math.exp(high)) <= closer:
+        if self._lower(larger, other, math.exp(high)) <= closer:
             return math.inf
         while high - low > 1e-9:
             middle = (low + high) / 2
-            if _limit(means, math.exp(middle)) > closer:
+            if self._lower(larger, other, math.exp(middle)) > closer:
                 high = middle
             else:
                 low = middle
@@ -75,7 +84,7 @@ class _Splits(Norms):
     def _witnesses(self, b: int) -> list[Vector] | None:
         """Return what the population's witness may be, at each unit; None for any function."""
         units, norm = self._units[b], self._norms[b]
-        noise = (norm.noise + _CLEAR * norm.bound) * self._sigma(b)
+        noise = (norm.noise + _CLEAR * norm.bound) * units.largest_error
         if self.values[b] < noise:  # even its sign may be chance
             return None
         functions = norm.candidates(units.residual, noise)
@@ -87,18 +96,6 @@ class _Splits(Norms):
             for function in functions
         ]
 
-    def _sigma(self, b: int) -> float:
-        """Return a number above the standard error of every mean of e·w(v) with |w| ≤ 1."""
-        units = self._units[b]
-        absolute = units.share * np.abs(units.error)
-        if units.cluster is None:
-            return math.sqrt(float((units.count * absolute**2).sum()))
-        return math.sqrt(float((units.cluster_sums(absolute) ** 2).sum()))
-
-
-def _limit(means: Sequence[Mean], delta: float) -> float:
-    return min(mean.value - mean.margin(delta) for mean in means)
-
 
 def _protected(mean: Mean, units: Units, slope: Vector) -> Mean:
     """Return a mean whose error is at least that for labels of the frequency nearby.
@@ -107,9 +104,8 @@ def _protected(mean: Mean, units: Units, slope: Vector) -> Mean:
     """
     if units.cluster is not None:
         return mean
-    rate = cells_of(units).rate[units.place]
-    floor = float((units.count * (units.share * slope) ** 2 * rate * (1 - rate)).sum())
-    return replace(mean, error=max(mean.error, math.sqrt(floor)))
+    floor = units.label_error(slope, cells_of(units).rate)
+    return replace(mean, error=max(mean.error, floor))
 
 
 class PairedSplits(_Splits):
@@ -152,7 +148,7 @@ class PairedSplits(_Splits):
         witnesses, units = self._witnesses(b), self._units[b]
         if witnesses is None:
             mean = _protected(self._rows.mean(value), self._units[a], slope)
-            most = self._norms[b].bound * self._sigma(b)
+            most = self._norms[b].bound * units.largest_error
             return [replace(mean, value=mean.value - self.values[b], error=mean.error + most)]
         return [
             _protected(self._rows.mean(value - units.error * w), self._units[a], slope - w)
@@ -185,7 +181,7 @@ class IndependentSplits(_Splits):
         witnesses, units = self._witnesses(b), self._units[b]
         if witnesses is None:
             bound = self._norms[b].bound
-            most = Mean(self.values[b], bound * self._sigma(b), bound * units.largest_share)
+            most = Mean(self.values[b], bound * units.largest_error, bound * units.largest_share)
             return [self._alone[a].minus(most)]
         return [
             self._alone[a].minus(_protected(unit_mean(units, units.error * w), units, w))

@@ -377,10 +377,8 @@ def paired_comparisons(
         if grid is not None and all(joint.prediction.size >= MANY for joint in joints):
             cells = [model.coarse.joint for model in models.values()]
             differences = PairedSplits(paired, measure, resampler, cells)
-            values = [measure(joint) for joint in joints]
-            found = _compared(differences, measure, cells, confidence_level, values=values)
-        if found is None or not _are_fine(found):
-            found = None
+            found = _on_cells(differences, measure, cells, joints, confidence_level)
+        if found is None:
             differences = PairedSplits(paired, measure, resampler, joints)
     else:
         made = resampler.n_resamples
@@ -419,11 +417,9 @@ def independent_comparison(
         coarse = [rows if grid is None else on_grid(rows) or rows for rows in pair]
         if any(rows is not other for rows, other in zip(pair, coarse, strict=True)):
             differences = IndependentSplits([rows.units for rows in coarse], measure, resampler)
-            values = [measure(joint) for joint in joints]
             cells = [rows.joint for rows in coarse]
-            found = _compared(differences, measure, cells, confidence_level, values=values)
-        if found is None or not _are_fine(found):
-            found = None
+            found = _on_cells(differences, measure, cells, joints, confidence_level)
+        if found is None:
             differences = IndependentSplits(units, measure, resampler)
     else:
         made = resampler.n_resamples
@@ -448,9 +444,18 @@ def _refuse_few(n_resamples: int, confidence_level: float, models: int) -> None:
     order_rank(n_resamples, 1 - (1 - confidence_level) / math.comb(models, 2) / PARTS)
 
 
-def _are_fine(found: Mapping[Any, Comparison]) -> bool:
-    """Return whether rounding takes a small share of each interval only."""
-    return all(one.rounding <= SHARE * (one.upper - one.lower) for one in found.values())
+def _on_cells(
+    differences: Differences,
+    measure: Measure[Any],
+    cells: Sequence[Joint],
+    joints: Sequence[Joint],
+    confidence_level: float,
+) -> dict[tuple[int, int], Comparison] | None:
+    """Return all pairs from rows on a grid; None if rounding takes much of an interval."""
+    values = [measure(joint) for joint in joints]
+    found = _compared(differences, measure, cells, confidence_level, values=values)
+    fine = all(one.rounding <= SHARE * (one.upper - one.lower) for one in found.values())
+    return found if fine else None
 
 
 def _compared(
