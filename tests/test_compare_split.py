@@ -1,12 +1,15 @@
 """Comparisons by splitting: against a row by row recomputation, and the promised properties."""
 
+import json
 import math
 from statistics import NormalDist
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import caldist
+from caldist.cli import main
 from caldist.inference import _grid, _split_differences, comparison
 from caldist.inference._resampling import Resampler
 from caldist.inference.comparison import compare, compare_all
@@ -180,6 +183,19 @@ def test_independent_samples_are_split_likewise(many):
     assert found.lower == pytest.approx(rows.lower, abs=2e-3)  # other folds
     mirrored = compare(*reversed(joints), rng=3)
     assert mirrored.lower == pytest.approx(-found.upper, abs=2e-3)
+
+
+def test_the_command_line_says_that_no_resamples_were_made(many, tmp_path):
+    y, a, b = two_models(14, 4_000)
+    path = tmp_path / "rows.csv"
+    np.savetxt(path, np.column_stack((y, a, b)), "%.17g", ",", header="y,a,b", comments="")
+    options = ["--label", "y", "--score", "a", "--score", "b", "--format", "json"]
+    result = CliRunner().invoke(main, ["compare", str(path), *options], catch_exceptions=False)
+    found = json.loads(result.stdout)
+    library = compare(y, a, b, rng=0)
+    assert found["n_resamples"] == library.n_resamples == 0
+    assert found["results"][0]["lower"] == library.lower
+    assert found["results"][0]["rounding"] == library.rounding
 
 
 def test_several_models_share_the_confidence():

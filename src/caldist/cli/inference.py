@@ -204,7 +204,8 @@ def compare(
         | ({"rounding": pair.rounding} if models.are_summaries or style == "json" else {})
         for (first, second), pair in found.items()
     ]
-    head |= {"measure": str(chosen), "confidence_level": level}
+    made = next(iter(found.values())).n_resamples  # many rows, and means, need none
+    head |= {"n_resamples": made, "measure": str(chosen), "confidence_level": level}
     show(lines, style, head=head, notes=notes)
 
 
