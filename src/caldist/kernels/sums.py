@@ -102,10 +102,10 @@ class Reader:
             self.single = self.double = prediction
             self.weight = weight
             self.y, self.v, self.w = doubles(512), doubles(512), doubles(512)
-            self.term, self.rest, self.part = doubles(512), doubles(512), doubles(256)
+            self.term, self.rest, self.part = doubles(512), doubles(512), doubles(384)
             self.piece, self.bins, self.place = doubles(256), doubles(1024), integers(512)
         _clear(self.rest, 0, 512)
-        _clear(self.part, 0, 256)
+        _clear(self.part, 0, 384)
 
     def __dealloc__(self):
         free(self.y)
@@ -118,7 +118,7 @@ class Reader:
         longs: cython.const[cython.longlong][:]
         singles: cython.const[cython.float][:]
         numbers: cython.const[cython.double][:]
-        self.y = cython.cast(cython.p_double, malloc(8 * 4136))
+        self.y = cython.cast(cython.p_double, malloc(8 * 4264))
         if not self.y:
             raise MemoryError
         self.v = self.y + 520  # not 4096 bytes apart, which some processors mistake for the same
@@ -126,7 +126,7 @@ class Reader:
         self.term = self.w + 520
         self.rest = self.term + 520
         self.part = self.rest + 520
-        self.piece = self.part + 256
+        self.piece = self.part + 384
         self.bins = self.piece + 256
         if self.size == 0:
             return
@@ -568,10 +568,32 @@ def _losses(count: cython.Py_ssize_t, high: cython.p_double, low: cython.p_doubl
         low[i] = -((c - t) + rest)
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_labels(reader: Reader, count: cython.Py_ssize_t, total: cython.double[::1]) -> cython.void:
+    """Add the weights, which are scaled, of the rows of each label; or how many there are."""
+    i: cython.Py_ssize_t
+    label: cython.Py_ssize_t
+    ones: cython.longlong = 0
+    if not reader.weighted:
+        for i in range(count):
+            ones += reader.y[i] != 0.0
+        total[3] += count - ones
+        total[5] += ones
+        return
+    _clear(reader.rest, 0, 512)
+    for label in range(2):
+        for i in range(512):
+            reader.term[i] = reader.w[i] * (reader.y[i] if label else 1.0 - reader.y[i])
+        _add_all(reader.term, reader.rest, count, 128 * (1 + label), reader.part)
+
+
 def logarithms(reader: Reader, total: cython.double[::1]) -> bool:
     """Add -Σ w ln(probability of y) to ``total[0]``, what rounding took to ``total[1]``.
 
-    ``total[2]`` counts rows with weight whose label had the probability 0; they are left out.
+    ``total[2]`` counts rows with weight whose label had the probability 0; they are left out. If
+    there is room for it, Σ w (1 - y) and Σ w y follow, each with what rounding took.
     """
     i: cython.Py_ssize_t
     count: cython.Py_ssize_t
@@ -592,29 +614,12 @@ def logarithms(reader: Reader, total: cython.double[::1]) -> bool:
                 _weigh(reader.w, reader.scale, 0, 512, reader.term, reader.rest)
             total[2] += zeros
             _add_all(reader.term, reader.rest, count, 0, reader.part)
+            if total.shape[0] > 3:
+                _add_labels(reader, count, total)
         _collect(reader.part, 0, 0, total)
-    return count == 0
-
-
-def labels(reader: Reader, total: cython.double[::1]) -> bool:
-    """Add Σ w (1 - y) to ``total[0]``, Σ w y to ``total[2]``, rounding to the places after."""
-    i: cython.Py_ssize_t
-    label: cython.Py_ssize_t
-    count: cython.Py_ssize_t
-    with cython.nogil:
-        while True:
-            count = reader.next()
-            if count <= 0:
-                break
-            for label in range(2):
-                for i in range(count):
-                    reader.term[i] = reader.y[i] if label else 1.0 - reader.y[i]
-                    if reader.weighted:
-                        reader.term[i] *= reader.scale * reader.w[i]
-                _clear(reader.term, count, 512)
-                _add_all(reader.term, reader.rest, count, 128 * label, reader.part)
-        _collect(reader.part, 0, 0, total)
-        _collect(reader.part, 128, 2, total)
+        if total.shape[0] > 3:
+            _collect(reader.part, 128, 3, total)
+            _collect(reader.part, 256, 5, total)
     return count == 0
 
 
