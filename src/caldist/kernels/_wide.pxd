@@ -28,6 +28,8 @@ cdef extern from * nogil:
     WIDE(PY_LONG_LONG, _likelihoods, (double *, double *, size, double *, double *));
     WIDE(void, _losses, (size, double *, double *));
     WIDE(void, _uniform_places, (double *, size, double, int *));
+    WIDE(void, _step, (double *, size, double, double *));
+    WIDE(void, _spread, (double *, size, size, double, double, double *, double *));
     WIDE(PY_LONG_LONG, _cut, (double *, double *, size, double *));
     WIDE(void, _scatter, (int *, size, size, double *, double *));
     #undef WIDE

@@ -448,20 +448,6 @@ def _add(x: cython.double, at: cython.Py_ssize_t, total: cython.double[::1]) -> 
 
 
 @cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _add_product(
-    weight: cython.double, x: cython.double, at: cython.Py_ssize_t, total: cython.double[::1]
-) -> cython.void:
-    """Add a product, and what rounding takes off to the place after it."""
-    product: cython.double = weight * x
-    _add(product, at, total)
-    if weight != 1.0:
-        total[at + 1] += _rest_of_product(weight, x, product)
-
-
-@cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _squares(
@@ -646,17 +632,37 @@ def _uniform_places(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _step(
+    v: cython.p_double, count: cython.Py_ssize_t, edge: cython.double, step: cython.p_double
+) -> cython.void:
+    """Count an edge for the rows at it or after it."""
+    i: cython.Py_ssize_t
+    for i in range(count):
+        step[i] += 1.0 if edge <= v[i] else 0.0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _places(
     v: cython.p_double,
     count: cython.Py_ssize_t,
     edge: cython.const[cython.double][::1],
+    step: cython.p_double,
     place: cython.p_int,
 ) -> cython.void:
-    """Find bins by their edges."""
+    """Find bins by their edges: of a few all are looked at, otherwise half of those left."""
     i: cython.Py_ssize_t
     k: cython.int
     half: cython.int
     left: cython.int
+    if edge.shape[0] <= 33:
+        _clear(step, 0, 512)
+        for i in range(1, edge.shape[0] - 1):
+            _step(v, 512, edge[i], step)
+        for i in range(count):
+            place[i] = int(step[i])
+        return
     for i in range(count):
         k = 0
         left = edge.shape[0] - 1
@@ -762,7 +768,7 @@ def bins(
             if edge.shape[0] == 0:
                 _uniform_places(reader.v, 512, n, place)
             else:
-                _places(reader.v, count, edge, place)
+                _places(reader.v, count, edge, reader.term, place)
             for start in range(0, count, 128):
                 stop = min(start + 128, count)
                 if few and _cut(reader.y, reader.v, start, reader.piece) == 0:
@@ -805,6 +811,44 @@ def magnitude(total: cython.double[::1]) -> float:
     return a + rest
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _spread(
+    member: cython.p_double,
+    low: cython.Py_ssize_t,
+    high: cython.Py_ssize_t,
+    factor: cython.double,
+    weight: cython.double,
+    total: cython.p_double,
+    rest: cython.p_double,
+) -> cython.void:
+    """Add the factor times the memberships from one bin to another, times the weight."""
+    k: cython.Py_ssize_t
+    a: cython.double
+    c: cython.double
+    d: cython.double
+    x: cython.double
+    product: cython.double
+    if weight == 1.0:
+        for k in range(low, high):
+            x = factor * member[k]
+            a = total[k]
+            c = a + x
+            d = c - a
+            total[k] = c
+            rest[k] += (a - (c - d)) + (x - d)
+    else:
+        for k in range(low, high):
+            x = factor * member[k]
+            product = weight * x
+            a = total[k]
+            c = a + product
+            d = c - a
+            total[k] = c
+            rest[k] += ((a - (c - d)) + (product - d)) + _rest_of_product(weight, x, product)
+
+
 def soft_bins(
     reader: Reader,
     n: cython.Py_ssize_t,
@@ -812,14 +856,18 @@ def soft_bins(
     gap: cython.double[::1],
     mass: cython.double[::1],
 ) -> bool:
-    """Add Σ w u_k(v) (y - v) and Σ w u_k(v) for each of n soft bins, with what rounding took.
+    """Add Σ w u_k(v) (y - v) and Σ w u_k(v) for each of n soft bins; what rounding took after all.
 
     With the nearest centre at the distance d from v, and the others at d - m h, the membership in
     these is exp(-(m - 1) m h²/T) exp((2d - h) h/T)^m times that in the nearest.
     """
-    part: cython.double[::1] = doubles(2 * n)
-    curve: cython.double[::1] = part[:n]
-    member: cython.double[::1] = part[n:]
+    room: cython.double[::1] = doubles(2 * n)
+    curve: cython.p_double
+    member: cython.p_double
+    gaps: cython.p_double
+    gap_rests: cython.p_double
+    masses: cython.p_double
+    mass_rests: cython.p_double
     y: cython.p_double = reader.y
     v: cython.p_double = reader.v
     w: cython.p_double = reader.w
@@ -833,9 +881,20 @@ def soft_bins(
     d: cython.double
     ratio: cython.double
     power: cython.double
-    total: cython.double
+    whole: cython.double
     share: cython.double
     weight: cython.double
+    if cython.compiled:
+        curve = cython.address(room[0])
+        member = cython.address(room[n])
+        gaps = cython.address(gap[0])
+        gap_rests = cython.address(gap[n])
+        masses = cython.address(mass[0])
+        mass_rests = cython.address(mass[n])
+    else:
+        curve, member = room[:n], room[n:]
+        gaps, gap_rests = gap[:n], gap[n:]
+        masses, mass_rests = mass[:n], mass[n:]
     with cython.nogil:
         for k in range(n):
             curve[k] = exp(-(k - 1.0) * k * (h * h / temperature)) if k > 1 else 1.0
@@ -847,14 +906,14 @@ def soft_bins(
                 k = int(min(v[i] * n, n - 1.0))
                 d = v[i] - (k + 0.5) / n
                 low = high = k
-                member[k] = total = power = 1.0
+                member[k] = whole = power = 1.0
                 ratio = exp(min((2.0 * d - h) * h / temperature, 0.0))
                 for m in range(1, n - k):
                     power *= ratio
                     member[k + m] = power * curve[m]
                     if member[k + m] < 1e-300:
                         break
-                    total += member[k + m]
+                    whole += member[k + m]
                     high = k + m
                 power = 1.0
                 ratio = exp(min((-2.0 * d - h) * h / temperature, 0.0))
@@ -863,14 +922,12 @@ def soft_bins(
                     member[k - m] = power * curve[m]
                     if member[k - m] < 1e-300:
                         break
-                    total += member[k - m]
+                    whole += member[k - m]
                     low = k - m
-                share = 1.0 / total
-                d = share * (y[i] - v[i])
+                share = 1.0 / whole
                 weight = reader.scale * w[i] if reader.weighted else 1.0
-                for k in range(low, high + 1):
-                    _add_product(weight, d * member[k], 2 * k, gap)
-                    _add_product(weight, share * member[k], 2 * k, mass)
+                _spread(member, low, high + 1, share * (y[i] - v[i]), weight, gaps, gap_rests)
+                _spread(member, low, high + 1, share, weight, masses, mass_rests)
     return count == 0
 
 

@@ -177,8 +177,14 @@ def _refuse_beside_edges(n_bins: int, strategy: str) -> None:
             raise ValueError(message)
 
 
+def _increase(values: Vector) -> bool:
+    return bool((values[1:] > values[:-1]).all())
+
+
 def _check_edges(edges: ArrayLike, rows: Rows) -> Vector:
     values = _validate.real_vector(edges, "edges").astype(np.float64)
+    if -math.inf < values[0] <= 0 and 1 <= values[-1] < math.inf and _increase(values):
+        return values
     if values.size < 2:
         message = f"edges has {values.size} value; one bin needs two."
         raise ValueError(message)
@@ -192,8 +198,6 @@ def _check_edges(edges: ArrayLike, rows: Rows) -> Vector:
         at = int(np.argmin(step > 0)) + 1
         message = f"edges[{at}] is {values[at]}, after {values[at - 1]}: edges must increase."
         raise ValueError(message)
-    if values[0] <= 0 and values[-1] >= 1:
-        return values
     least, most = rows.range
     for at, name, found, outside in (
         (0, "smallest", least, values[0] > least),
