@@ -352,6 +352,11 @@ class Rows:
 _DISTRIBUTIONS = (Joint, Rows)
 
 
+def _is_regular(values: NDArray[Any]) -> bool:
+    """Return whether each value lies where numbers may, and a multiple of their size apart."""
+    return values.flags.aligned and values.strides[0] % values.itemsize == 0
+
+
 def _readable(
     label: NDArray[Any], prediction: NDArray[Any], weight: Vector | None
 ) -> Columns | None:
@@ -360,9 +365,9 @@ def _readable(
     if (
         kind < 0
         or prediction.dtype not in _PREDICTIONS
-        or not label.flags.aligned
-        or not prediction.flags.aligned
-        or not (weight is None or weight.flags.aligned)
+        or not _is_regular(label)
+        or not _is_regular(prediction)
+        or not (weight is None or _is_regular(weight))
     ):
         return None
     return kind, label if as_type is None else label.view(as_type), prediction, weight
