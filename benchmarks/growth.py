@@ -23,10 +23,11 @@ FAMILY = "beta=3"
 SIZES = (10**4, 10**5, 10**6, 10**7)  # 1e8 needs 10 GB of memory: ask for it with --sizes
 EFFORT = Effort(seconds=0.6, fewest=2, most=100)
 _PATIENCE = 1.0  # seconds of a call, after which ten times the rows are not tried
-_COLUMNS = 6
+_COLUMNS = 5
 _STYLE: dict[Any, Any] = {
     "font.size": 7,
     "axes.titlesize": 6.5,
+    "figure.labelsize": 7,
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
@@ -90,7 +91,8 @@ def draw_growth(ratios: Ratios, path: Path) -> None:
         grid = figure.subplots(n_rows, _COLUMNS, sharex=True, sharey=True, squeeze=False)
         for ax in grid.flat[len(ratios) :]:
             ax.set_axis_off()
-        for ax, (name, found) in zip(grid.flat, ratios.items(), strict=False):
+        decades = sorted({n for found in ratios.values() for n in found})
+        for at, (ax, (name, found)) in enumerate(zip(grid.flat, ratios.items(), strict=False)):
             ax.axhline(1, color=GREY, linewidth=0.6, linestyle=(0, (2, 2)))
             ax.plot(
                 list(found), list(found.values()), color=DARK, linewidth=1.2, marker="o",
@@ -99,7 +101,10 @@ def draw_growth(ratios: Ratios, path: Path) -> None:
             ax.set(xscale="log", yscale="log")
             ax.set_title(name, loc="left", pad=2)
             ax.minorticks_off()
+            ax.set_xticks(decades, [f"{n:.0e}".replace("e+0", "e") for n in decades])
+            ax.yaxis.set_major_formatter("{x:g}")
             plain_axes(ax)
+            ax.tick_params(labelbottom=at + _COLUMNS >= len(ratios))
         figure.supxlabel("rows")
         figure.supylabel("multiples of np.sort")
         drawn = io.BytesIO()
