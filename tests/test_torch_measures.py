@@ -27,6 +27,7 @@ MEASURES = {
     ),
 }
 every_measure = pytest.mark.parametrize("name", MEASURES)
+copies_for = _sums.copies_for
 on_devices = pytest.mark.parametrize("device", DEVICES)
 
 
@@ -34,7 +35,7 @@ on_devices = pytest.mark.parametrize("device", DEVICES)
 def copies(request, monkeypatch):
     """One set of sums, as on the CPU, or several, as on a GPU."""
     if request.param > 1:
-        monkeypatch.setattr(_sums, "copies_for", lambda _device, _count: request.param)
+        monkeypatch.setattr(_sums, "copies_for", lambda *_: request.param)
 
 
 def arrays(*tensors):
@@ -127,3 +128,11 @@ def test_the_host_asks_only_whether_values_are_good(name):
     with Fetched() as fetched:
         MEASURES[name][0](p, y)
     assert fetched.count == 1
+
+
+def test_copies_are_for_gpus_and_no_more_than_rows_pay_for():
+    assert copies_for("cpu", 20, 10**7) == 1
+    assert copies_for("cuda", 20, 10**7) == 2**18 // 20
+    assert copies_for("cuda", 2**17, 10**7) == _sums.COPIES
+    assert copies_for("cuda", 2**17, 1000) == 1
+    assert copies_for("cuda", 2**25, 10**7) == 2

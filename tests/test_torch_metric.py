@@ -15,7 +15,7 @@ import caldist
 from caldist.measures.registry import shown_in
 from torch_support import torch
 
-from caldist.torch import _plain_metric  # isort: skip -- after the check that torch is there
+from caldist.torch import _plain_metric, _sums  # isort: skip -- after the check that torch is there
 
 
 @pytest.fixture(params=["torchmetrics", "alone"])
@@ -52,6 +52,27 @@ def test_batches_do_not_matter(metric_class, rows, size):
     for batch in zip(*(part.split(size) for part in some), strict=True):
         metric.update(*batch)
     assert metric.joint() == whole(some)
+
+
+def test_copies_of_the_cells_do_not_matter(metric_class, rows, monkeypatch):
+    """A GPU's rows take turns at several."""
+    monkeypatch.setattr(_sums, "copies_for", lambda *_: 16)
+    metric = metric_class()
+    for batch in zip(*(part.split(1000) for part in rows), strict=True):
+        metric.update(*batch)
+    assert metric.joint() == whole(rows)
+
+
+def test_every_number_of_bits(metric_class):
+    preds = [0.0, -0.0, 5e-324, 1e-300, 2**-24, 2**-55, 0.1, 1 / 3, 1 - 2**-53, 1.0]
+    preds = torch.tensor(preds, dtype=torch.float64)
+    target = torch.tensor([0, 1, 1, 0, 1, 0, 1, 1, 0, 1])
+    for bits in (1, 16, 24):
+        metric = metric_class(bits=bits)
+        metric.update(preds, target)
+        assert metric.joint() == whole((preds, target), bits)
+        grid, expected = metric.joint().grid, whole((preds, target), bits).grid
+        assert (grid.square0 == expected.square0).all()
 
 
 def test_values_and_certain_bounds(metric_class, rows):

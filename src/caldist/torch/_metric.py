@@ -19,6 +19,7 @@ from caldist.measures.registry import find_all, shown_in
 from caldist.multiclass.classwise import enclosed
 from caldist.torch import _checks
 from caldist.torch._multiclass import _problems, class_numbers
+from caldist.torch._sums import add_to_cells, cell_sums
 
 if TYPE_CHECKING:
     from caldist.torch._plain_metric import PlainMetric as Metric
@@ -270,20 +271,18 @@ def _count(
     cells: Tensor, probability: Tensor, label: Tensor, start: Tensor | int, *, bits: int
 ) -> None:
     """Add rows to the cells, which begin at ``start`` for each."""
-    # A product with a power of two, and the difference to the floor, are exact.
-    scaled = probability.to(torch.float64) * 2.0**bits
-    cell = scaled.floor()
-    fraction = scaled - cell
-    sums = torch.stack(
-        (
-            torch.ones_like(cell),
-            (fraction * _PLACES).floor(),
-            (fraction * fraction * _PLACES).floor(),
-        ),
-        dim=1,
-    )
-    code = start + 2 * cell.to(torch.int64) + label.to(torch.int64)
-    cells.index_add_(0, code.to(cells.device), sums.to(cells))
+    # Products with powers of two, and what is left of them without their whole part, are exact.
+    v = probability.to(torch.float64)
+    place = (v * 2.0 ** (bits + _grid.PLACE_BITS)).to(torch.int64)
+    code = (place >> _grid.PLACE_BITS).mul_(2).add_(label.to(torch.int64)).add_(start)
+    place &= 2**_grid.PLACE_BITS - 1
+    fraction = (v * 2.0**bits).frac_()
+    square = (fraction * fraction).mul_(_PLACES).to(torch.int64)
+    sums = torch.stack((torch.ones_like(place), place, square), dim=1)
+    if code.device == cells.device:
+        add_to_cells(cells, code, sums)
+    else:  # what is moved are sums, not rows
+        cells += cell_sums(code, sums, len(cells)).to(cells.device)
 
 
 def _joint(cells: Tensor, bits: int) -> Joint:
