@@ -55,12 +55,14 @@ def test_batches_do_not_matter(metric_class, rows, size):
 
 
 def test_copies_of_the_cells_do_not_matter(metric_class, rows, monkeypatch):
-    """A GPU's rows take turns at several."""
+    """A GPU's rows take turns at several; and batches of more rows than cells go another way."""
     monkeypatch.setattr(_sums, "copies_for", lambda *_: 16)
-    metric = metric_class()
-    for batch in zip(*(part.split(1000) for part in rows), strict=True):
-        metric.update(*batch)
-    assert metric.joint() == whole(rows)
+    metric = metric_class(bits=6)
+    for size in (3004, 100):
+        for batch in zip(*(part.split(size) for part in rows), strict=True):
+            metric.update(*batch)
+        assert metric.joint() == whole(rows, 6)
+        metric.reset()
 
 
 def test_every_number_of_bits(metric_class):

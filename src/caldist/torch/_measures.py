@@ -103,11 +103,13 @@ def binned_ece(
     inner = torch.arange(1, n_bins, dtype=torch.float64, device=prob.device) / n_bins
     place = torch.bucketize(prob.double(), inner, right=True)
     residual = _residuals(prob, label)
-    mass = torch.ones_like(residual) if weight is None else weight
-    error = cell_sums(place, residual.mul_(mass), n_bins)
+    if weight is not None:
+        residual *= weight
     if norm == 1:
+        [error] = cell_sums(place, residual, count=n_bins)
         return _mean(error.abs(), prob, weight)
-    share = cell_sums(place, mass, n_bins)
+    mass = torch.ones_like(residual) if weight is None else weight
+    error, share = cell_sums(place, residual, mass, count=n_bins)
     return _in_norm(error, share, math.inf if norm == "max" else 2, prob, weight)
 
 

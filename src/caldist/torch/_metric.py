@@ -19,7 +19,7 @@ from caldist.measures.registry import find_all, shown_in
 from caldist.multiclass.classwise import enclosed
 from caldist.torch import _checks
 from caldist.torch._multiclass import _problems, class_numbers
-from caldist.torch._sums import add_to_cells, cell_sums
+from caldist.torch._sums import cell_sums
 
 if TYPE_CHECKING:
     from caldist.torch._plain_metric import PlainMetric as Metric
@@ -278,11 +278,13 @@ def _count(
     place &= 2**_grid.PLACE_BITS - 1
     fraction = (v * 2.0**bits).frac_()
     square = (fraction * fraction).mul_(_PLACES).to(torch.int64)
-    sums = torch.stack((torch.ones_like(place), place, square), dim=1)
-    if code.device == cells.device:
-        add_to_cells(cells, code, sums)
-    else:  # what is moved are sums, not rows
-        cells += cell_sums(code, sums, len(cells)).to(cells.device)
+    columns = torch.ones_like(place), place, square
+    if len(code) < len(cells) and code.device == cells.device:
+        cells.index_add_(0, code, torch.stack(columns, dim=1))
+        return
+    # Column by column is faster, but goes over all cells; and what is moved are sums, not rows.
+    sums = cell_sums(code, *columns, count=len(cells))
+    cells += torch.stack(sums, dim=1).to(cells.device)
 
 
 def _joint(cells: Tensor, bits: int) -> Joint:

@@ -68,7 +68,8 @@ def in_cells(v: Tensor, residual: Tensor, tol: float) -> Cells | None:
     place = v * count
     cell = place.long().clamp_(max=count - 1)
     cost = float(size @ place.sub_(cell).sub_(0.5).abs_()) / count
-    return _widened(v, residual, cell, cell_sums(cell, residual, count), cost, tol)
+    [sums] = cell_sums(cell, residual, count=count)
+    return _widened(v, residual, cell, sums, cost, tol)
 
 
 def _round_up(count: float) -> int:
