@@ -101,12 +101,24 @@ def test_calling_it_returns_the_batch_and_keeps_the_sum(metric_class, rows):
     assert metric.joint().n_rows == 0
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn],
+    ids=str,
+)
 def test_every_precision_is_taken_as_it_is(metric_class, rows, dtype):
     preds, target = rows[0].to(dtype), rows[1]
     metric = metric_class()
     metric.update(preds, target.bool())
     assert metric.joint() == whole((preds.double(), target))
+
+
+def test_a_gradient_is_left_aside(metric_class, rows):
+    preds = rows[0].clone().requires_grad_()
+    metric = metric_class()
+    metric.update(preds * 1, rows[1])
+    assert metric.joint() == whole(rows)
+    assert not metric.cells.requires_grad
 
 
 def test_shapes_are_flattened(metric_class, rows):

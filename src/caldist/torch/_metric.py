@@ -329,8 +329,10 @@ def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
     if probability.numel() == 0:
         message = "preds is empty: at least one row is needed."
         raise ValueError(message)
-    good = (probability >= 0) & (probability <= 1) & ((label == 0) | (label == 1))
-    if not bool(good.all()):  # one question to the device; what is wrong is found on the CPU
+    if probability.is_floating_point():
+        probability = _checks.working_precision(probability)
+    # One question to the device; what is wrong is found on the CPU.
+    if not bool(_checks.good_rows(probability, label)):
         _validate.named_inputs(
             label.double().cpu().numpy(),
             {"preds": probability.double().cpu().numpy()},
