@@ -46,7 +46,7 @@ def brier_score(y_prob: Tensor, y_true: Tensor, *, sample_weight: Tensor | None 
     0.15625
     """
     prob, label, weight = _rows(y_prob, y_true, sample_weight)
-    square = _residuals(prob, label).square_()
+    square = (label - prob.double()).square_()
     return square.mean() if weight is None else square @ weight
 
 
@@ -101,8 +101,9 @@ def binned_ece(
     _validate.check_choice("norm", norm, (1, 2, "max"))
     prob, label, weight = _rows(y_prob, y_true, sample_weight)
     inner = torch.arange(1, n_bins, dtype=torch.float64, device=prob.device) / n_bins
-    place = torch.bucketize(prob.double(), inner, right=True)
-    residual = _residuals(prob, label)
+    v = prob.double()
+    place = torch.bucketize(v, inner, right=True)
+    residual = label - v
     if weight is not None:
         residual *= weight
     if norm == 1:
@@ -175,17 +176,14 @@ def ece(
 def _rows(
     y_prob: Tensor, y_true: Tensor, sample_weight: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return checked vectors, the weights in float64 with sum 1."""
+    """Return checked vectors: labels that can be subtracted from, weights in float64 of sum 1."""
     prob, label, weight = _checks.binary(y_prob, y_true, sample_weight)
     _checks.check_binary_values(prob, label, weight)
+    if label.dtype == torch.bool:
+        label = label.to(torch.uint8)
     if weight is not None:
         weight = weight.double() / weight.sum(dtype=torch.float64)
     return prob[0], label[0], weight
-
-
-def _residuals(prob: Tensor, label: Tensor) -> Tensor:
-    """Return y - v in float64."""
-    return label.double() - prob
 
 
 def _differences(sums: Tensor) -> Tensor:
