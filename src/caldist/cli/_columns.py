@@ -24,7 +24,8 @@ _NAMED = 40  # columns that a message lists
 
 def read_table(data: Data, source: Source) -> Models:
     """Read and check the columns that a command needs, guessing those that are not named."""
-    others = [name for name in (data.weight, data.clusters, data.by) if name is not None]
+    divided = [name for name in (data.clusters, data.by, *data.by_columns) if name is not None]
+    others = [*([] if data.weight is None else [data.weight]), *divided]
     named = [name for name in (data.label, *data.scores, *others) if name is not None]
     check_names(source.columns, named)
     label, scores = data.label, list(dict.fromkeys(data.scores))
@@ -33,7 +34,7 @@ def read_table(data: Data, source: Source) -> Models:
         raise ValueError(message)
     if label is None or not scores:
         label, scores = _guess(source, label, scores, others)
-    as_names = [name for name in (data.clusters, data.by) if name is not None]
+    as_names = [*divided]
     as_numbers = [*scores, *([] if data.weight is None else [data.weight])]
     (as_numbers if data.positive is None else as_names).insert(0, label)
     content = read_content(
@@ -71,6 +72,7 @@ def read_table(data: Data, source: Source) -> Models:
         }
         | ({} if content.dropped is None else {"dropped": content.dropped.to_dict()}),
         groups=groups,
+        by={name: content.names[name] for name in data.by_columns},
         dropped=content.dropped,
     )
 
