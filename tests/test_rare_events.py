@@ -286,6 +286,28 @@ def test_axes_fit_the_predictions():
         assert 0 < one.lower < one.upper < 1
 
 
+@pytest.mark.parametrize("share", [0.004, 0.06])
+def test_a_long_tail_that_tells_nothing_does_not_stretch_the_logit_axis(share):
+    rng = np.random.default_rng(0)
+    odds = rng.normal(-4, 1, 20_000)
+    odds[: int(share * odds.size)] = rng.normal(-16, 2, int(share * odds.size))
+    p = np.sort(1 / (1 + np.exp(-odds)))
+    found = scale_of("logit", p, np.ones(p.size))
+    assert 1e-5 <= found.lower <= 1e-3  # and not 1e-8, as far as a thousandth of the rows
+    turned = scale_of("logit", 1 - p[::-1], np.ones(p.size))
+    assert (1 - turned.upper, 1 - turned.lower) == pytest.approx((found.lower, found.upper))
+    y = (rng.random(p.size) < p).astype(int)
+    shown = ReliabilityDisplay.from_predictions(y, p, scale="logit", confidence_level=None)
+    [model] = shown.models
+    place = Scale("logit", *shown.ax_.get_xlim()).place(model.prediction)
+    assert np.nanmax(place) - np.nanmin(place) > 0.7  # of the axis, and not a sixth of it
+
+
+def test_a_tail_of_many_rows_stays_on_the_logit_axis():
+    p = np.concatenate((np.full(300, 1e-7), np.linspace(0.01, 0.1, 700)))
+    assert scale_of("logit", p, np.ones(1000)).lower <= 1e-7
+
+
 def test_axes_have_room_for_curves_beyond_the_predictions():
     assert seen("linear", 0.0, 0.01, [np.array([0.012, np.nan])]).upper == 0.02
     assert seen("linear", 0.0, 0.01, [np.array([0.9])]).upper == 0.02
