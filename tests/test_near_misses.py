@@ -8,12 +8,14 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import caldist
-from caldist import multiclass
+from caldist import multiclass, plots, sklearn
 from caldist._near_misses import answering
 from caldist._util.warning import warn
 from caldist.measures.registry import all_measures
+from caldist.plots._display import MatrixDisplay
 
 RNG = np.random.default_rng(0)
 P = RNG.random(60)
@@ -89,6 +91,52 @@ def test_every_public_function_of_labels_and_predictions_answers():
             if inspect.isfunction(thing) and "y_true" in inspect.signature(thing).parameters:
                 found = answer(thing, Y, P, nonsense=1)
                 assert "has no argument 'nonsense'" in found, name
+
+
+DISPLAYS = [name for name in plots.__all__ if name.endswith("Display")]
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_every_display_answers(name):
+    display = getattr(plots, name)
+    for method in ("from_predictions", "from_monitor"):
+        if method in vars(display):
+            data = (Y, MATRIX if issubclass(display, MatrixDisplay) else P)
+            found = answer(getattr(display, method), *data[: 1 + (method[5] == "p")], nonsense=1)
+            assert f"{name}.{method}() has no argument 'nonsense': its options are " in found
+    assert "plot() has no argument 'axes': it is called ax." in answer(display.plot, None, axes=1)
+
+
+def test_displays_answer_with_the_call_that_works():
+    show = plots.ReliabilityDisplay.from_predictions
+    assert "it is called y_prob." in answer(show, Y, y_score=P)
+    assert "it is called sample_weight." in answer(show, Y, P, weights=P)
+    assert "caldist.evaluate_groups takes sub-groups" in answer(show, Y, P, groups=WORDS)
+    assert "it is called n_bins." in answer(plots.BinnedDisplay.from_predictions, Y, P, bins=5)
+    assert "takes y_true, y_prob by position, the rest by name: " in answer(show, Y, P, 0.9)
+    model = LogisticRegression().fit(P[:, None], Y)
+    found = answer(plots.BinnedDisplay.from_estimator, model, P[:, None], Y, bins=5)
+    assert "it is called n_bins." in found
+    table = caldist.CalibrationMap([0.0, 1.0], [0.1, 0.9])
+    found = answer(plots.MapDisplay.from_map, table, Y, P, weights=P)
+    assert "MapDisplay.from_map() has no argument 'weights': it is called sample_weight." in found
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "expected"),
+    [
+        (sklearn.SlopeCalibrator, {"rng": 0}, "SlopeCalibrator() has no argument 'rng': it is"),
+        (sklearn.SlopeCalibrator, {"seed": 0}, "it is called random_state."),
+        (sklearn.NearestCalibrator, {"bounds": 0}, "it is called out_of_bounds."),
+        (sklearn.RepairedClassifier, {"base_estimator": 0}, "it is called estimator."),
+        (sklearn.SlopeCalibrator().fit, {"weights": P}, "it is called sample_weight."),
+        (sklearn.SlopeCalibrator().fit, {"groups": P}, "clusters= is for rows that depend on"),
+        (sklearn.NearestCalibrator().fit, {"weights": P}, "NearestCalibrator.fit() has no"),
+    ],
+)
+def test_estimators_answer(make, given, expected):
+    data = (P[:, None], Y) if "fit" in repr(make) else ()
+    assert expected in answer(make, *data, **given)
 
 
 @pytest.mark.parametrize("measure", all_measures().values(), ids=str)
