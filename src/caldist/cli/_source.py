@@ -150,6 +150,32 @@ class Source:
         raise IndexError(message)
 
 
+class SomeRows(Source):
+    """Some rows of files, which say the places that they have there."""
+
+    def __init__(self, source: Source, rows: NDArray[np.intp]) -> None:
+        self._source, self._chosen, self.columns = source, rows, source.columns
+
+    @property
+    def notes(self) -> list[str]:
+        """What there is to say about how files were read."""
+        return self._source.notes
+
+    def read(
+        self, numbers: Sequence[str], names: Sequence[str] = (), rows: int | None = None
+    ) -> Columns:
+        """Return columns, or some rows of them."""
+        found, chosen = self._source.read(numbers, names), self._chosen[:rows]
+        return Columns(
+            {name: column[chosen] for name, column in found.numbers.items()},
+            {name: column[chosen] for name, column in found.names.items()},
+        )
+
+    def cell(self, row: int, name: str) -> Cell:
+        """Return where a cell of what was read last is, and what stands there."""
+        return self._source.cell(int(self._chosen[row]), name)
+
+
 def _columns_of_folders(files: Sequence[_File]) -> list[dict[str, str]]:
     if not all("=" in file.path.parent.name for file in files):
         return [{} for _ in files]
