@@ -177,15 +177,20 @@ def test_sub_groups_come_in_their_order(reader, tmp_path):
         assert [line["group"] for line in found] == expected
 
 
-@pytest.mark.parametrize("command", ["measure", "report"])
-def test_a_measurement_makes_no_sub_groups(reader, tmp_path, command):
+def test_a_measurement_makes_no_sub_groups(reader, tmp_path):
     ages = [20.0, 30.0, *(30 + at / 8 for at in range(1, 39))]
     rows = {"won": [0, 1] * 20, "p": [0.25, 0.75] * 20, "age": ages}
     path = write_csv(tmp_path / "ages.csv", rows)
-    result = run(command, path, "--label", "won", "--score", "p", "--by", "age")
+    options = (path, "--label", "won", "--score", "p", "--by", "age")
+    result = run("measure", *options)
     assert result.exit_code == 2
     assert "column 'age'[2] is 30.125, one of 40 different measurements" in result.stderr
     assert result.stdout == ""
+    out = tmp_path / "report.json"  # which puts measurements into bins, as the library does
+    assert run("report", *options, "--resamples", 59, "-o", out).exit_code == 0
+    groups = json.loads(out.read_text(encoding="utf-8"))["groups"]
+    assert groups[0]["group"].startswith("20 to ")
+    assert sum(group["n_rows"] for group in groups) == 40
 
 
 @pytest.mark.parametrize("option", ["--by", "--clusters"])

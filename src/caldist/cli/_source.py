@@ -246,7 +246,8 @@ def on_disk(files: Sequence[str]) -> Iterator[list[str]]:
         try:
             yield [path]
         except (ValueError, TypeError) as error:
-            raise ValueError(str(error).replace(path, "standard input")) from error
+            error.args = (str(error).replace(path, "standard input"),)
+            raise
 
 
 def _copy_of_stdin(folder: Path) -> Path:
