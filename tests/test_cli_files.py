@@ -251,3 +251,35 @@ def test_a_message_about_many_columns_is_short(reader, tmp_path, options):
     assert result.exit_code == 2
     assert "c39 and 460 more." in result.stderr
     assert len(result.stderr) < 600
+
+
+def test_columns_of_one_name_do_not_keep_others_from_being_found(reader, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p,note,note\n" + "0,0.4,a,b\n1,0.6,c,d\n" * 20, encoding="utf-8")
+    result = run("measure", path)
+    assert result.exit_code == 0, result.output
+    assert "using label 'y' and score 'p'" in result.stderr
+
+
+def test_a_file_without_a_header_is_not_guessed(reader, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("0,0.4\n1,0.6\n" * 20, encoding="utf-8")
+    result = run("measure", path)
+    assert result.exit_code == 2
+    assert "The first line is taken for the header, and holds numbers: add one." in result.stderr
+
+
+def test_percentages_are_suspected_where_no_score_is_found(reader, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p,age\n" + "0,40.5,31\n1,6.25,52\n" * 20, encoding="utf-8")
+    result = run("measure", path)
+    assert result.exit_code == 2
+    assert "none does. If 'p' holds percentages, divide them by 100. Columns: y" in result.stderr
+    path.write_text("y,p\n" + "0,-2.5\n1,0.5\n" * 20, encoding="utf-8")
+    assert "percent" not in run("measure", path).stderr
+
+
+def test_a_sheet_is_to_be_saved_as_csv(tmp_path):
+    path = tmp_path / "rows.xlsx"
+    path.write_bytes(b"PK")
+    assert "Save the sheet as CSV." in run("measure", path).stderr

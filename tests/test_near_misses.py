@@ -158,6 +158,24 @@ def test_other_type_errors_pass_through():
     assert list(inspect.signature(fails).parameters) == ["y_true", "option"]
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("ECE", "ece"), ("smCE", "smooth_ce"), ("brier", "brier_score"), ("logloss", "log_loss")],
+)
+def test_measures_by_their_symbols_and_almost_their_names(given, meant):
+    found = answer(caldist.confidence_interval, Y, P, measure=given)
+    assert found.endswith(f"Did you mean {meant!r}?")
+    assert "Did you mean" not in answer(caldist.confidence_interval, Y, P, measure="nonsense")
+    assert "Did you mean" not in answer(caldist.confidence_interval, Y, P, measure=5)
+
+
+def test_a_label_that_does_not_occur():
+    found = answer(caldist.smooth_ce, WORDS, P, pos_label="Yes")
+    assert "pos_label is 'Yes', which is none of the labels, such as " in found
+    assert "'yes'" in found
+    assert "'no'" in found
+
+
 # -- several models where one is meant -------------------------------------------------------------
 
 

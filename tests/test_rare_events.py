@@ -238,6 +238,25 @@ def test_confidence_is_a_matter_of_both_sides(regions, both_sides, words):
     assert words in verdict(0.01, 0.04, 0.001, regions, 0.95, both_sides=both_sides)
 
 
+@pytest.mark.parametrize(
+    ("label", "ends", "gap", "confident"),
+    [
+        (1, (1.2, 1.5), 0.1, False),  # risk that is predicted too low, there and on average
+        (1, (0.9, 1.2), 0.1, True),
+        (1, (0.6, 0.8), 0.1, True),
+        (1, (0.6, 0.8), -0.1, False),
+        (0, (1.2, 1.5), -0.1, False),
+        (0, (1.2, 1.5), 0.1, True),
+        (1, (None, None), 0.1, True),
+    ],
+)
+def test_an_error_in_level_is_not_one_of_confidence(label, ends, gap, confident):
+    rates = Rates(label, 0.2, 0.3, None if ends[0] is None else 1.0, *ends, 0.95, "no ratio")
+    words = verdict(0.01, 0.04, 0.001, [Region(0.1, 0.3, gap, 0.2)], 0.95, rates=rates)
+    assert ("-confident between" in words) == confident
+    assert ("it predicts too" in words) != confident
+
+
 @pytest.mark.parametrize("flip", [False, True])
 def test_risks_on_one_side_of_one_half(flip):
     rng = np.random.default_rng(0)

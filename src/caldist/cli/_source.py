@@ -27,6 +27,7 @@ from caldist.reading.text import KINDS, TextFile, cell_of, suffix_of
 
 _PARQUET = (".parquet", ".pq")
 _KNOWN = (*KINDS, *_PARQUET)
+_SHEETS = (".xlsx", ".xls", ".ods")
 _GZIP = b"\x1f\x8b"
 _QUERIED = 50  # columns, at most, that DuckDB is asked for at once
 
@@ -82,6 +83,11 @@ class Source:
             found |= dict.fromkeys(folders)
         self.columns = list(found)
         self._sizes: list[int] = []
+
+    @property
+    def twice(self) -> set[str]:
+        """The names that several columns of a file have."""
+        return {name for file in self._files for name in file.twice}
 
     @property
     def is_plain(self) -> bool:
@@ -199,6 +205,8 @@ def open_source(files: Sequence[str]) -> Source:
                 f"{path} is of an unknown kind: its name must end in one of {', '.join(_KNOWN)}, "
                 "or in one of these and .gz, .bz2, .xz or .zst."
             )
+            if path.suffix.lower() in _SHEETS:
+                message += " Save the sheet as CSV."
             raise ValueError(message)
     kinds = {"parquet" if suffix in _PARQUET else KINDS[suffix] for suffix in suffixes}
     if len(kinds) > 1:
