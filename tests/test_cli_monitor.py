@@ -15,7 +15,7 @@ import pytest
 
 import caldist
 from caldist._util.locks import locked
-from caldist.cli import _days
+from caldist.cli import _days, _source
 from caldist.cli.monitor import _until
 from command_lines import run, write_csv
 
@@ -356,7 +356,7 @@ def test_files_too_large_to_be_read_again_are_refused_by_counts(place, monkeypat
     rows = together(make_days(2))
     rows["p"][5] = 1.5
     write_csv(place / "rows.csv", rows)
-    monkeypatch.setattr(_days, "_READ_AGAIN", 100)
+    monkeypatch.setattr(_source, "_READ_AGAIN", 100)
     refused = run("monitor", "rows.csv", *COLUMNS, "--state", "s.npz")
     assert refused.exit_code == 2
     assert refused.stderr.startswith("Error: Rows that are not valid: 1 with a bad prediction")

@@ -16,7 +16,7 @@ import numpy as np
 from caldist import _validate
 from caldist.cli._columns import check_names, positive_value
 from caldist.cli._data import Data
-from caldist.cli._source import SomeRows, matches, open_source
+from caldist.cli._source import SomeRows, matches, may_be_read_again, open_source
 from caldist.data.joint import INVALID, Joint
 from caldist.engines import open_files, summarize
 from caldist.engines._collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
@@ -27,7 +27,6 @@ from caldist.reading import cells
 
 BITS = 14  # of the grid of a new monitor
 _MEMORY = 2**30  # bytes that the days of one query may take
-_READ_AGAIN = 2**30  # bytes of files, at most, that are read once more to say what is wrong where
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _MISSING = ("missing label", "missing prediction")
 _TOLD = {TEXT: "texts", NUMBER: "numbers", DATE: "dates"}
@@ -253,7 +252,7 @@ class TableDays:
 
     def _first_gap(self, column: str) -> str:
         """Return where a column has no value first, in words."""
-        if not self._may_be_read_again():
+        if not may_be_read_again(self._paths):
             return ""
         source = open_source(self._paths)
         gaps = [cell is None for cell in source.read([], [column]).names[column]]
@@ -261,7 +260,7 @@ class TableDays:
 
     def _first_refusal(self) -> str:
         """Return what the other commands say of the first row that is not valid, with its place."""
-        if not self._may_be_read_again():
+        if not may_be_read_again(self._paths):
             return ""
         source = open_source(self._paths)
         days = source.read([], [self._date]).names[self._date]
@@ -271,11 +270,6 @@ class TableDays:
         except ValueError as error:
             return f"{error} "
         return ""
-
-    def _may_be_read_again(self) -> bool:
-        """Whether files are small enough for the reader that knows the place of each cell."""
-        files = [path for name in self._paths for path in matches(name)]
-        return sum(path.stat().st_size for path in files) <= _READ_AGAIN
 
     def _wants(self, cell: object) -> bool:
         """Whether a cell is a day that is wanted; one that cannot be understood may be."""

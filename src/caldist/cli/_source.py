@@ -29,6 +29,7 @@ _PARQUET = (".parquet", ".pq")
 _KNOWN = (*KINDS, *_PARQUET)
 _SHEETS = (".xlsx", ".xls", ".ods")
 _GZIP = b"\x1f\x8b"
+_READ_AGAIN = 2**30  # bytes of files, at most, that are read once more to say what is wrong where
 _QUERIED = 50  # columns, at most, that DuckDB is asked for at once
 
 
@@ -235,6 +236,12 @@ def matches(name: str) -> list[Path]:
         return paths
     message = f"{name}: there is no such file."
     raise FileNotFoundError(message)
+
+
+def may_be_read_again(files: Sequence[str]) -> bool:
+    """Whether files are small enough for the reader that knows the place of each cell."""
+    paths = [path for name in files for path in matches(name)]
+    return sum(path.stat().st_size for path in paths) <= _READ_AGAIN
 
 
 # -- standard input ------------------------------------------------------------------------------
