@@ -169,6 +169,25 @@ def test_measures_by_their_symbols_and_almost_their_names(given, meant):
     assert "Did you mean" not in answer(caldist.confidence_interval, Y, P, measure=5)
 
 
+def test_one_threshold_where_a_list_is_meant():
+    found = answer(caldist.net_benefit, Y, P, thresholds=0.1)
+    assert found == "thresholds is 0.1; it must be a list of thresholds, as [0.1]."
+
+
+def test_a_curve_unpacked_as_scikit_learn_has_it():
+    def call():
+        prob_true, prob_pred = caldist.calibration_curve(Y, P)
+        return prob_true, prob_pred
+
+    assert "curve.prob_true, curve.prob_pred" in answer(call)
+
+
+def test_labels_that_an_estimator_does_not_have():
+    model = LogisticRegression().fit(P[:, None], Y)
+    found = answer(plots.BinnedDisplay.from_estimator, model, P[:, None], WORDS)
+    assert "the estimator's classes are 0 and 1, and y has one of them" in found
+
+
 def test_a_label_that_does_not_occur():
     found = answer(caldist.smooth_ce, WORDS, P, pos_label="Yes")
     assert "pos_label is 'Yes', which is none of the labels, such as " in found
