@@ -283,3 +283,10 @@ def test_a_sheet_is_to_be_saved_as_csv(tmp_path):
     path = tmp_path / "rows.xlsx"
     path.write_bytes(b"PK")
     assert "Save the sheet as CSV." in run("measure", path).stderr
+
+
+def test_files_elsewhere_are_not_looked_for():
+    result = run("measure", "s3://bucket/rows.parquet")
+    assert result.exit_code == 2
+    assert "only local files are read here" in result.stderr
+    assert "remote=True" in result.stderr

@@ -235,6 +235,11 @@ def matches(name: str) -> list[Path]:
     if has_magic(name) and paths:
         return paths
     message = f"{name}: there is no such file."
+    if "://" in name:
+        message = (
+            f"{name}: only local files are read here. In Python caldist.engines.open_files(…, "
+            "remote=True) reads others, for caldist.summarize."
+        )
     raise FileNotFoundError(message)
 
 
