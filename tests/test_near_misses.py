@@ -174,6 +174,28 @@ def test_one_threshold_where_a_list_is_meant():
     assert found == "thresholds is 0.1; it must be a list of thresholds, as [0.1]."
 
 
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: caldist.Joint.from_arrays(Y, P, weights=P), "Joint.from_arrays() has no argument"),
+        (lambda: caldist.Joint.from_arrays(Y, y_pred=P), "it is called y_prob."),
+        (lambda: caldist.Joint.from_arrays(Y, P, P), "takes y_true, y_prob by position, the rest"),
+        (lambda: caldist.Accumulator(bins=4), "Accumulator() has no argument 'bins'"),
+        (lambda: caldist.Accumulator().update(Y, P, weights=P), "it is called sample_weight."),
+        (lambda: caldist.Monitor(alpha=0.05), "it is called false_alarm_rate."),
+        (lambda: caldist.Monitor(groups=["a"]), "it is called by."),
+        (lambda: caldist.Monitor().update(Y, P, weights=P), "Monitor.update() has no argument"),
+        (lambda: caldist.summarize(TABLE, label="won", score="p"), "it is called y_true."),
+        (lambda: caldist.summarize(TABLE, y_true="won", score="p"), "it is called y_prob."),
+        (lambda: caldist.summarize(TABLE, "won", "p"), "takes table by position, the rest by name"),
+        (lambda: caldist.top_label(Y, y_pred=MATRIX), "it is called y_prob."),
+        (lambda: caldist.top_label(Y, MATRIX, P), "top_label() got 3 values, and takes y_true, y_"),
+    ],
+)
+def test_summaries_and_monitors_answer(call, expected):
+    assert expected in answer(call)
+
+
 def test_a_curve_unpacked_as_scikit_learn_has_it():
     def call():
         prob_true, prob_pred = caldist.calibration_curve(Y, P)

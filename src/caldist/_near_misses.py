@@ -16,7 +16,9 @@ Value = TypeVar("Value")
 _MEANT = {
     **dict.fromkeys(("bins", "nbins", "num_bins", "nb_bins"), ("n_bins",)),
     **dict.fromkeys(("weights", "weight", "sample_weights", "w"), ("sample_weight",)),
-    **dict.fromkeys(("alpha", "significance", "delta"), ("confidence_level", "error")),
+    **dict.fromkeys(
+        ("alpha", "significance", "delta"), ("confidence_level", "error", "false_alarm_rate")
+    ),
     **dict.fromkeys(("level", "confidence", "conf_level", "ci"), ("confidence_level",)),
     **dict.fromkeys(("groups", "group", "subgroups", "sensitive_features"), ("by", "clusters")),
     **dict.fromkeys(("cluster", "cluster_id", "cluster_ids"), ("clusters",)),
@@ -26,7 +28,18 @@ _MEANT = {
         ("n_resamples",),
     ),
     **dict.fromkeys(
-        ("y_pred", "y_score", "y_proba", "y_hat", "probs", "scores", "predictions", "preds"),
+        (
+            "y_pred",
+            "y_score",
+            "y_proba",
+            "y_hat",
+            "prob",
+            "probs",
+            "score",
+            "scores",
+            "predictions",
+            "preds",
+        ),
         ("y_prob", "y_prob_a", "preds"),
     ),
     **dict.fromkeys(("y_prob", "input", "inputs"), ("preds", "y_prob")),
@@ -73,6 +86,9 @@ def refuse_unknown(
     if data[:1] in (["self"], ["cls"]):
         data, args = data[1:], args[1:]
     if len(args) > len(data):
+        if not options:
+            message = f"{_called(function)} got {len(args)} values, and takes {', '.join(data)}."
+            raise TypeError(message) from None
         takes = f"{', '.join(data)} by position, the rest" if data else "everything"
         message = (
             f"{_called(function)} got {len(args)} values without a name, and takes {takes} by "

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist.data.grid import MAX_BITS
 from caldist.data.joint import INVALID, Joint
 from caldist.engines._files import are_paths, open_files, reading, refuse_what_is_no_number
@@ -67,6 +68,7 @@ def summarize(
 ) -> dict[Any, Joint]: ...
 
 
+@answering
 def summarize(
     table: Any,
     *,
@@ -171,6 +173,7 @@ def summarize(
     return result
 
 
+@answering
 def summarize_top_label(
     table: Any,
     *,
@@ -238,6 +241,7 @@ def summarize_top_label(
     return result
 
 
+@answering
 def summarize_one_vs_rest(
     table: Any,
     *,
