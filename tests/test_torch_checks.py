@@ -1,5 +1,6 @@
 """Bad input to the binary losses is an error that names argument, value and place."""
 
+import inspect
 import math
 from functools import partial
 
@@ -7,6 +8,7 @@ import pytest
 
 from torch_support import DEVICES, torch
 
+import caldist.torch  # isort: skip
 from caldist.torch import (  # isort: skip
     CalibrationDistance,
     MulticlassCalibrationDistance,
@@ -154,6 +156,16 @@ def test_calls_that_almost_work(function, given, expected):
     data = {"CalibrationDistance": (), "MulticlassCalibrationDistance": (3,)}
     with pytest.raises(TypeError, match=expected):
         function(*data.get(function.__name__, values), **given)
+
+
+def test_every_function_answers():
+    p, y = torch.tensor([[0.5, 0.5], [0.25, 0.75]]), torch.tensor([0, 1])
+    for name in caldist.torch.__all__:
+        function = getattr(caldist.torch, name)
+        if inspect.isfunction(function):
+            several = {"from_logits": False} if "multiclass" in name else {}
+            with pytest.raises(TypeError, match=rf"^{name}\(\) has no argument 'nonsense'"):
+                function(p if several else p[:, 1], y, nonsense=1, **several)
 
 
 def test_data_by_other_names():
