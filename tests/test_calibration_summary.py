@@ -11,9 +11,9 @@ from scipy.special import expit, logit
 import caldist
 from caldist import Joint, calibration_summary
 from caldist.data.rows import Rows
-from caldist.inference._logistic import score_test
+from caldist.inference._logistic import Counts, score_test
 from caldist.inference._smoothers import smoother_of
-from r_random import pmcalibration_example
+from r_random import calibration_curves_example, pmcalibration_example, rms_example
 
 QUICK = {"n_resamples": 199, "rng": 0}
 NAMES = ("intercept", "slope", "observed_over_expected", "ici", "e50", "e90", "emax")
@@ -60,6 +60,61 @@ def test_published_output_of_pmcalibration(a1, a3, intercept, slope, chi_squared
         assert found.test.method == "likelihood ratio"
         assert round(found.test.statistic, 2) == chi_squared
         assert round(found.test.pvalue, 2) == pvalue
+
+
+def test_published_output_of_val_prob():
+    """README of pmcalibration 0.1.0: ``rms::val.prob(p = p, y = y)``, which smooths by lowess."""
+    y, p = pmcalibration_example(-3, 0.3)
+    found = calibration_summary(y, p, smoother="lowess", **QUICK)
+    values = {
+        "Brier": (0.057594793, caldist.brier_score(y, p)),
+        "Slope": (1.336388397, found.slope.value),
+        "Emax": (0.350214394, found.emax.value),
+        "E90": (0.029680412, found.e90.value),
+        "Eavg": (0.020095036, found.ici.value),
+        "U:Chi-sq": (7.910945691, found.test.statistic),
+        "U:p": (0.019149612, found.test.pvalue),
+        # Theirs is that of the line with this slope; ours, in the large, that of slope 1.
+        "Intercept": (0.528823286, Counts.of(Joint.from_arrays(y, p)).line()[0]),
+    }
+    for name, (printed, ours) in values.items():
+        assert ours == pytest.approx(printed, abs=6e-10), name
+
+
+def test_the_example_in_the_manual_of_val_prob():
+    """Printed at stats.stackexchange.com/a/459526; lrm stopped at seven digits."""
+    y, p = rms_example()
+    assert Counts.of(Joint.from_arrays(y, p)).line() == pytest.approx(
+        (0.05228721, 0.95651781), abs=5e-8
+    )
+    assert calibration_summary(y, p, **QUICK).slope.value == pytest.approx(0.95651781, abs=5e-8)
+
+
+def test_published_output_of_calibration_curves():
+    """Vignette of CalibrationCurves 2.0: ``val.prob.ci.2(pHat, yTest)``, which smooths by loess."""
+    y, p = calibration_curves_example()
+    found = calibration_summary(y, p, **QUICK)
+    (a, b), grid = Counts.of(Joint.from_arrays(y, p)).line(), np.arange(1, 2000) / 2000
+    values = {
+        "Intercept": (0.22404680, found.intercept.value),
+        "Slope": (0.82278297, found.slope.value),
+        "Eavg": (0.04747448, found.ici.value),
+        "U:Chi-sq": (8.43195136, found.test.statistic),
+        "U:p": (0.01475792, found.test.pvalue),
+        "Brier": (0.17703339, caldist.brier_score(y, p)),
+        "Emax": (0.08288689, np.abs(expit(a + b * logit(grid)) - grid).max()),  # of the line
+    }
+    for name, (printed, ours) in values.items():
+        assert ours == pytest.approx(printed, abs=6e-9), name
+    at = np.sort(p)[:4]
+    assert at == pytest.approx([0.00561, 0.00651, 0.00706, 0.01183], abs=6e-6)
+    curve_there = curve("loess", y, p)[np.argsort(p)[:4]]
+    assert curve_there == pytest.approx([0.0504, 0.0514, 0.0520, 0.0572], abs=6e-5)
+    # Theirs suppose that the line is true; ours do not.
+    assert (found.intercept.lower, found.intercept.upper) == pytest.approx(
+        (0.00339, 0.4447), abs=0.015
+    )
+    assert (found.slope.lower, found.slope.upper) == pytest.approx((0.666, 0.980), abs=0.002)
 
 
 # R's example(cars): dist against speed.

@@ -8,12 +8,14 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import caldist
 from caldist import _validate
 from caldist.cli import _source, main
+from caldist.cli._refusals import is_refusal
 from caldist.data import joint as data_joint
 from caldist.data import rows as data_rows
 from caldist.measures.registry import shown_in
@@ -336,6 +338,42 @@ def test_what_is_no_fault_of_the_input_ends_with_exit_code_70(
     assert traced.exit_code == 70
     assert traced.stderr.startswith("Traceback")
     assert traced.stderr.rstrip().splitlines()[-1].startswith((error.__name__, "more"))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        # An expression of the package fails: it goes through a number, it unpacks too little.
+        ("caldist.measures.evaluation.find_all", lambda *_: 5, "TypeError: 'int' object is not"),
+        ("caldist.cli._columns.cluster_codes", lambda *_: (1,), "ValueError: not enough values"),
+        ("caldist.cli._columns.read_content", lambda *_, **__: 1 + "a", "TypeError: unsupported"),
+    ],
+)
+def test_mistakes_of_the_package_are_not_blamed_on_the_input(
+    monkeypatch, file, name, wrong, message
+):
+    monkeypatch.setattr(name, wrong)
+    result = run("measure", file, "--label", "won", "--score", "first", "--clusters", "player")
+    assert result.exit_code == 70, result.output
+    assert result.stderr.startswith(f"Error: {message}")
+    assert "This is a bug in caldist" in result.stderr
+
+
+def test_what_others_refuse_about_a_file_is_about_the_input():
+    def read(_):
+        raise ValueError("line 3 is broken")
+
+    others = (OSError("gone"), ImportError("no jinja2"), UnicodeDecodeError("a", b"", 0, 1, "b"))
+    for error in others:
+        assert is_refusal(error)
+    with pytest.raises(ValueError, match="line 3") as caught:
+        read("rows.csv")
+    assert is_refusal(caught.value)
+    with pytest.raises(ValueError, match="broadcast") as caught:
+        np.broadcast_shapes((2,), (3,))
+    assert not is_refusal(caught.value)
+    assert not is_refusal(KeyError("cell"))
+    assert is_refusal(ValueError("never raised"))
 
 
 def test_debug_shows_where_input_was_refused_and_changes_no_exit_code(file):

@@ -177,15 +177,20 @@ def test_sub_groups_come_in_their_order(reader, tmp_path):
         assert [line["group"] for line in found] == expected
 
 
-@pytest.mark.parametrize("command", ["measure", "report"])
-def test_a_measurement_makes_no_sub_groups(reader, tmp_path, command):
+def test_a_measurement_makes_no_sub_groups(reader, tmp_path):
     ages = [20.0, 30.0, *(30 + at / 8 for at in range(1, 39))]
     rows = {"won": [0, 1] * 20, "p": [0.25, 0.75] * 20, "age": ages}
     path = write_csv(tmp_path / "ages.csv", rows)
-    result = run(command, path, "--label", "won", "--score", "p", "--by", "age")
+    options = (path, "--label", "won", "--score", "p", "--by", "age")
+    result = run("measure", *options)
     assert result.exit_code == 2
     assert "column 'age'[2] is 30.125, one of 40 different measurements" in result.stderr
     assert result.stdout == ""
+    out = tmp_path / "report.json"  # which puts measurements into bins, as the library does
+    assert run("report", *options, "--resamples", 59, "-o", out).exit_code == 0
+    groups = json.loads(out.read_text(encoding="utf-8"))["groups"]
+    assert groups[0]["group"].startswith("20 to ")
+    assert sum(group["n_rows"] for group in groups) == 40
 
 
 @pytest.mark.parametrize("option", ["--by", "--clusters"])
@@ -246,3 +251,42 @@ def test_a_message_about_many_columns_is_short(reader, tmp_path, options):
     assert result.exit_code == 2
     assert "c39 and 460 more." in result.stderr
     assert len(result.stderr) < 600
+
+
+def test_columns_of_one_name_do_not_keep_others_from_being_found(reader, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p,note,note\n" + "0,0.4,a,b\n1,0.6,c,d\n" * 20, encoding="utf-8")
+    result = run("measure", path)
+    assert result.exit_code == 0, result.output
+    assert "using label 'y' and score 'p'" in result.stderr
+
+
+def test_a_file_without_a_header_is_not_guessed(reader, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("0,0.4\n1,0.6\n" * 20, encoding="utf-8")
+    result = run("measure", path)
+    assert result.exit_code == 2
+    assert "The first line is taken for the header, and holds numbers: add one." in result.stderr
+
+
+def test_percentages_are_suspected_where_no_score_is_found(reader, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p,age\n" + "0,40.5,31\n1,6.25,52\n" * 20, encoding="utf-8")
+    result = run("measure", path)
+    assert result.exit_code == 2
+    assert "none does. If 'p' holds percentages, divide them by 100. Columns: y" in result.stderr
+    path.write_text("y,p\n" + "0,-2.5\n1,0.5\n" * 20, encoding="utf-8")
+    assert "percent" not in run("measure", path).stderr
+
+
+def test_a_sheet_is_to_be_saved_as_csv(tmp_path):
+    path = tmp_path / "rows.xlsx"
+    path.write_bytes(b"PK")
+    assert "Save the sheet as CSV." in run("measure", path).stderr
+
+
+def test_files_elsewhere_are_not_looked_for():
+    result = run("measure", "s3://bucket/rows.parquet")
+    assert result.exit_code == 2
+    assert "only local files are read here" in result.stderr
+    assert "remote=True" in result.stderr

@@ -15,7 +15,7 @@ import pytest
 
 import caldist
 from caldist._util.locks import locked
-from caldist.cli import _days
+from caldist.cli import _days, _source
 from caldist.cli.monitor import _until
 from command_lines import run, write_csv
 
@@ -311,11 +311,55 @@ def test_weights_and_rows_without_a_label(place):
     command = ("monitor", "rows.csv", *COLUMNS, "--weight", "w", "--state", "s.npz")
     refused = run(*command)
     assert refused.exit_code == 2
+    assert (
+        "rows.csv, line 7: column 'y' is empty: fill it, or leave such rows out" in refused.stderr
+    )
     assert "1 with a missing label" in refused.stderr
+    assert "--invalid count" in refused.stderr
     assert not (place / "s.npz").exists()
     counted = run(*command, "--invalid", "count", "--format", "json")
     assert [line["n_rows"] for line in lines_of(counted)] == [119, 120, 120]
     assert "1 rows were left out: 1 with a missing label" in counted.stderr
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_first_bad_cell_is_named(place, kind):
+    """Of the dates that are taken: what is wrong with others is not asked."""
+    frame = pd.DataFrame(together(make_days(3))).astype({"p": object, "day": str})
+    frame["p"] = frame["p"].astype(str) if kind == "csv" else frame["p"].astype(float)
+    good = frame.copy()
+    frame.loc[[3, 250, 300], "p"] = ["1.5", "61%", "1.7"] if kind == "csv" else [1.5, 1.6, 1.7]
+    written = (place / f"rows.{kind}", {"index": False})
+
+    def write(table):
+        (table.to_csv if kind == "csv" else table.to_parquet)(written[0], **written[1])
+
+    command = ("monitor", written[0].name, *COLUMNS, "--state", "s.npz")
+    write(frame)
+    refused = run(*command)
+    assert refused.exit_code == 2
+    if kind == "csv":
+        assert "rows.csv, line 252: column 'p' is '61%': it is a percentage" in refused.stderr
+    else:
+        assert "rows.parquet, row 4: column 'p' is '1.5'" in refused.stderr
+    assert "3 with a bad prediction" in refused.stderr
+    write(good.iloc[:120])
+    assert run(*command).exit_code == 0
+    write(frame)  # whose first day is taken already
+    again = run(*command)
+    line = "line 252" if kind == "csv" else "row 251"
+    assert f"rows.{kind}, {line}: column 'p'" in again.stderr
+    assert "2 with a bad prediction" in again.stderr
+
+
+def test_files_too_large_to_be_read_again_are_refused_by_counts(place, monkeypatch):
+    rows = together(make_days(2))
+    rows["p"][5] = 1.5
+    write_csv(place / "rows.csv", rows)
+    monkeypatch.setattr(_source, "_READ_AGAIN", 100)
+    refused = run("monitor", "rows.csv", *COLUMNS, "--state", "s.npz")
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("Error: Rows that are not valid: 1 with a bad prediction")
 
 
 @pytest.mark.parametrize(
@@ -456,7 +500,7 @@ def test_what_is_refused_leaves_the_state_as_it_was(place, options, message):
         (["2026-01-01.npz", "2026-01-01.npz"], "is named twice"),
         (["week.npz", "--maturity", "1d"], "week.npz is named 'week', which is no date"),
         (["absent.csv", *COLUMNS], "there is no such file"),
-        (["gaps.csv", *COLUMNS], "column 'day' is missing in 1 rows"),
+        (["gaps.csv", *COLUMNS], "column 'day' is missing in 1 rows, the first at gaps.csv, line"),
         (["gaps.csv", *COLUMNS[:-1], "week", "--by", "day"], "column 'day' is missing in 1 rows"),
         (["gaps.csv", *COLUMNS[:-1], "week", "--by", "p"], "column 'p' holds DOUBLE"),
         (["rows.csv", *COLUMNS, "--tolerance", "2"], "tolerance is 2"),

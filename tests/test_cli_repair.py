@@ -165,7 +165,7 @@ def test_bad_scores_stop_it_and_leave_nothing(halved, tmp_path, bad, shown):
     out.write_text("what was there")
     done = run("apply", halved, table, "--score", "p", "--column", "q", "-o", out)
     assert done.exit_code == 2
-    assert f"column 'p' is {shown}, which is no probability" in done.output
+    assert f"in.csv, line 3: column 'p' is {shown}, which is no probability" in done.output
     assert out.read_text() == "what was there"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["in.csv", "map.json", "out.csv"]
 

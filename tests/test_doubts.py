@@ -24,8 +24,9 @@ DOUBTS = {
 @pytest.mark.parametrize("kind", DOUBTS)
 def test_evaluate_warns(kind):
     score, words = DOUBTS[kind]
-    with pytest.warns(UserWarning, match=words):
+    with pytest.warns(UserWarning, match=words) as caught:
         caldist.evaluate(Y, score, measures=["smooth_ce"])
+    assert caught[0].filename == __file__  # at the caller's line
     for joint in (
         caldist.Joint.from_arrays(Y, score),
         caldist.Joint.from_arrays(Y, score).coarsen(12),

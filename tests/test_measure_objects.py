@@ -407,7 +407,8 @@ reveal_type(caldist.smooth_ce(joint))  # float
 reveal_type(caldist.kernel_ce.using(bandwidth=0.1)(joint, sample_weight=None))  # float
 reveal_type(caldist.smooth_ce)  # caldist.measures._measure.Measure[...
 reveal_type(caldist.kernel_ce.using(bandwidth=0.1))  # caldist.measures._measure.Measure[...
-reveal_type(caldist.evaluate(joint))  # dict[str, caldist.measures.evaluation.Evaluation]
+reveal_type(caldist.evaluate(joint))  # caldist.measures.evaluation.Evaluations
+reveal_type(caldist.evaluate(joint)["ece"])  # caldist.measures.evaluation.Evaluation
 caldist.evaluate(y, p, measures=["ece", caldist.kernel_ce.using(bandwidth=0.1)])
 caldist.binned_ece(y, p, n_bin=3)  # call-arg
 caldist.binned_ece(y, p, n_bins="3")  # arg-type

@@ -8,12 +8,14 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import caldist
-from caldist import multiclass
+from caldist import multiclass, plots, sklearn
 from caldist._near_misses import answering
 from caldist._util.warning import warn
 from caldist.measures.registry import all_measures
+from caldist.plots._display import MatrixDisplay
 
 RNG = np.random.default_rng(0)
 P = RNG.random(60)
@@ -91,6 +93,52 @@ def test_every_public_function_of_labels_and_predictions_answers():
                 assert "has no argument 'nonsense'" in found, name
 
 
+DISPLAYS = [name for name in plots.__all__ if name.endswith("Display")]
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_every_display_answers(name):
+    display = getattr(plots, name)
+    for method in ("from_predictions", "from_monitor"):
+        if method in vars(display):
+            data = (Y, MATRIX if issubclass(display, MatrixDisplay) else P)
+            found = answer(getattr(display, method), *data[: 1 + (method[5] == "p")], nonsense=1)
+            assert f"{name}.{method}() has no argument 'nonsense': its options are " in found
+    assert "plot() has no argument 'axes': it is called ax." in answer(display.plot, None, axes=1)
+
+
+def test_displays_answer_with_the_call_that_works():
+    show = plots.ReliabilityDisplay.from_predictions
+    assert "it is called y_prob." in answer(show, Y, y_score=P)
+    assert "it is called sample_weight." in answer(show, Y, P, weights=P)
+    assert "caldist.evaluate_groups takes sub-groups" in answer(show, Y, P, groups=WORDS)
+    assert "it is called n_bins." in answer(plots.BinnedDisplay.from_predictions, Y, P, bins=5)
+    assert "takes y_true, y_prob by position, the rest by name: " in answer(show, Y, P, 0.9)
+    model = LogisticRegression().fit(P[:, None], Y)
+    found = answer(plots.BinnedDisplay.from_estimator, model, P[:, None], Y, bins=5)
+    assert "it is called n_bins." in found
+    table = caldist.CalibrationMap([0.0, 1.0], [0.1, 0.9])
+    found = answer(plots.MapDisplay.from_map, table, Y, P, weights=P)
+    assert "MapDisplay.from_map() has no argument 'weights': it is called sample_weight." in found
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "expected"),
+    [
+        (sklearn.SlopeCalibrator, {"rng": 0}, "SlopeCalibrator() has no argument 'rng': it is"),
+        (sklearn.SlopeCalibrator, {"seed": 0}, "it is called random_state."),
+        (sklearn.NearestCalibrator, {"bounds": 0}, "it is called out_of_bounds."),
+        (sklearn.RepairedClassifier, {"base_estimator": 0}, "it is called estimator."),
+        (sklearn.SlopeCalibrator().fit, {"weights": P}, "it is called sample_weight."),
+        (sklearn.SlopeCalibrator().fit, {"groups": P}, "clusters= is for rows that depend on"),
+        (sklearn.NearestCalibrator().fit, {"weights": P}, "NearestCalibrator.fit() has no"),
+    ],
+)
+def test_estimators_answer(make, given, expected):
+    data = (P[:, None], Y) if "fit" in repr(make) else ()
+    assert expected in answer(make, *data, **given)
+
+
 @pytest.mark.parametrize("measure", all_measures().values(), ids=str)
 def test_every_measure_answers(measure):
     assert "it is called sample_weight" in answer(measure, Y, P, weights=P)
@@ -108,6 +156,65 @@ def test_other_type_errors_pass_through():
         fails()
     assert fails.__name__ == "fails"
     assert list(inspect.signature(fails).parameters) == ["y_true", "option"]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("ECE", "ece"), ("smCE", "smooth_ce"), ("brier", "brier_score"), ("logloss", "log_loss")],
+)
+def test_measures_by_their_symbols_and_almost_their_names(given, meant):
+    found = answer(caldist.confidence_interval, Y, P, measure=given)
+    assert found.endswith(f"Did you mean {meant!r}?")
+    assert "Did you mean" not in answer(caldist.confidence_interval, Y, P, measure="nonsense")
+    assert "Did you mean" not in answer(caldist.confidence_interval, Y, P, measure=5)
+
+
+def test_one_threshold_where_a_list_is_meant():
+    found = answer(caldist.net_benefit, Y, P, thresholds=0.1)
+    assert found == "thresholds is 0.1; it must be a list of thresholds, as [0.1]."
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: caldist.Joint.from_arrays(Y, P, weights=P), "Joint.from_arrays() has no argument"),
+        (lambda: caldist.Joint.from_arrays(Y, y_pred=P), "it is called y_prob."),
+        (lambda: caldist.Joint.from_arrays(Y, P, P), "takes y_true, y_prob by position, the rest"),
+        (lambda: caldist.Accumulator(bins=4), "Accumulator() has no argument 'bins'"),
+        (lambda: caldist.Accumulator().update(Y, P, weights=P), "it is called sample_weight."),
+        (lambda: caldist.Monitor(alpha=0.05), "it is called false_alarm_rate."),
+        (lambda: caldist.Monitor(groups=["a"]), "it is called by."),
+        (lambda: caldist.Monitor().update(Y, P, weights=P), "Monitor.update() has no argument"),
+        (lambda: caldist.summarize(TABLE, label="won", score="p"), "it is called y_true."),
+        (lambda: caldist.summarize(TABLE, y_true="won", score="p"), "it is called y_prob."),
+        (lambda: caldist.summarize(TABLE, "won", "p"), "takes table by position, the rest by name"),
+        (lambda: caldist.top_label(Y, y_pred=MATRIX), "it is called y_prob."),
+        (lambda: caldist.top_label(Y, MATRIX, P), "top_label() got 3 values, and takes y_true, y_"),
+    ],
+)
+def test_summaries_and_monitors_answer(call, expected):
+    assert expected in answer(call)
+
+
+def test_a_curve_unpacked_as_scikit_learn_has_it():
+    def call():
+        prob_true, prob_pred = caldist.calibration_curve(Y, P)
+        return prob_true, prob_pred
+
+    assert "curve.prob_true, curve.prob_pred" in answer(call)
+
+
+def test_labels_that_an_estimator_does_not_have():
+    model = LogisticRegression().fit(P[:, None], Y)
+    found = answer(plots.BinnedDisplay.from_estimator, model, P[:, None], WORDS)
+    assert "the estimator's classes are 0 and 1, and y has one of them" in found
+
+
+def test_a_label_that_does_not_occur():
+    found = answer(caldist.smooth_ce, WORDS, P, pos_label="Yes")
+    assert "pos_label is 'Yes', which is none of the labels, such as " in found
+    assert "'yes'" in found
+    assert "'no'" in found
 
 
 # -- several models where one is meant -------------------------------------------------------------

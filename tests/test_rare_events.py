@@ -238,6 +238,25 @@ def test_confidence_is_a_matter_of_both_sides(regions, both_sides, words):
     assert words in verdict(0.01, 0.04, 0.001, regions, 0.95, both_sides=both_sides)
 
 
+@pytest.mark.parametrize(
+    ("label", "ends", "gap", "confident"),
+    [
+        (1, (1.2, 1.5), 0.1, False),  # risk that is predicted too low, there and on average
+        (1, (0.9, 1.2), 0.1, True),
+        (1, (0.6, 0.8), 0.1, True),
+        (1, (0.6, 0.8), -0.1, False),
+        (0, (1.2, 1.5), -0.1, False),
+        (0, (1.2, 1.5), 0.1, True),
+        (1, (None, None), 0.1, True),
+    ],
+)
+def test_an_error_in_level_is_not_one_of_confidence(label, ends, gap, confident):
+    rates = Rates(label, 0.2, 0.3, None if ends[0] is None else 1.0, *ends, 0.95, "no ratio")
+    words = verdict(0.01, 0.04, 0.001, [Region(0.1, 0.3, gap, 0.2)], 0.95, rates=rates)
+    assert ("-confident between" in words) == confident
+    assert ("it predicts too" in words) != confident
+
+
 @pytest.mark.parametrize("flip", [False, True])
 def test_risks_on_one_side_of_one_half(flip):
     rng = np.random.default_rng(0)
@@ -284,6 +303,28 @@ def test_axes_fit_the_predictions():
     for at in (0.0, 1.0, 1e-12):
         one = scale_of("logit", np.array([at]), np.ones(1))
         assert 0 < one.lower < one.upper < 1
+
+
+@pytest.mark.parametrize("share", [0.004, 0.06])
+def test_a_long_tail_that_tells_nothing_does_not_stretch_the_logit_axis(share):
+    rng = np.random.default_rng(0)
+    odds = rng.normal(-4, 1, 20_000)
+    odds[: int(share * odds.size)] = rng.normal(-16, 2, int(share * odds.size))
+    p = np.sort(1 / (1 + np.exp(-odds)))
+    found = scale_of("logit", p, np.ones(p.size))
+    assert 1e-5 <= found.lower <= 1e-3  # and not 1e-8, as far as a thousandth of the rows
+    turned = scale_of("logit", 1 - p[::-1], np.ones(p.size))
+    assert (1 - turned.upper, 1 - turned.lower) == pytest.approx((found.lower, found.upper))
+    y = (rng.random(p.size) < p).astype(int)
+    shown = ReliabilityDisplay.from_predictions(y, p, scale="logit", confidence_level=None)
+    [model] = shown.models
+    place = Scale("logit", *shown.ax_.get_xlim()).place(model.prediction)
+    assert np.nanmax(place) - np.nanmin(place) > 0.7  # of the axis, and not a sixth of it
+
+
+def test_a_tail_of_many_rows_stays_on_the_logit_axis():
+    p = np.concatenate((np.full(300, 1e-7), np.linspace(0.01, 0.1, 700)))
+    assert scale_of("logit", p, np.ones(1000)).lower <= 1e-7
 
 
 def test_axes_have_room_for_curves_beyond_the_predictions():

@@ -541,6 +541,14 @@ addEventListener("load", () => {
     const place = each.querySelector(".meaning").getBoundingClientRect();
     beyond = Math.max(beyond, -place.left, place.right - innerWidth);
   }
+  const passed = [];
+  for (const each of document.querySelectorAll("a, summary, .tip:not(.spot), .scroll")) {
+    if (!each.checkVisibility()) continue;
+    each.focus();
+    const seen = getComputedStyle(each).outlineStyle !== "none";
+    const reached = document.activeElement === each && each.tabIndex === 0;
+    if (!reached || !seen) passed.push(each.className);
+  }
   const tip = document.querySelector(".tip");
   tip.focus();
   const result = {
@@ -551,6 +559,11 @@ addEventListener("load", () => {
     contrast,
     tip: getComputedStyle(tip.querySelector(".meaning")).display,
     focusable: document.querySelectorAll("[tabindex='0']").length,
+    folded: [...document.querySelectorAll("details:not(.numbers)")].map(each =>
+      each.getBoundingClientRect().height - each.firstElementChild.getBoundingClientRect().height),
+    passed,
+    hidden: [...document.querySelectorAll(".contents, .spot, .numbers, .meaning")].every(each =>
+      getComputedStyle(each).display === "none"),
   };
   const pre = document.createElement("pre");
   pre.id = "probe";
@@ -600,6 +613,40 @@ def test_in_a_browser(browser, report, tmp_path, width, scheme):
     assert probe["contrast"] >= 4.5
     assert probe["tip"] == "block"
     assert probe["focusable"] > 20
+    assert (
+        probe["passed"] == []
+    )  # by keys all is reached, and shows it; numbers of figures in a table
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_paper(browser, report, tmp_path, scheme):
+    """Black on white whatever the screen is; what is folded is printed, what is touched is not."""
+    page = (
+        report.to_html().replace("</body>", PROBE + "</body>").replace("@media print", "@media all")
+    )
+    if scheme == "dark":
+        page = page.replace("(prefers-color-scheme: dark)", "all")
+    width = 700  # of a sheet between its margins
+    frame = f'<iframe srcdoc="{escape(page)}" style="width:{width}px;border:0"></iframe>'
+    done = browse(
+        f"<!DOCTYPE html><title>frame</title><body>{frame}</body>", tmp_path, 1300, "--dump-dom"
+    )
+    [found] = re.findall(r'<pre id="probe">(.*?)</pre>', done.stdout)
+    probe = json.loads(found)
+    assert probe["width"] == width
+    assert probe["overflow"] <= 0
+    assert probe["contrast"] >= 4.5
+    assert probe["hidden"]
+    assert probe["folded"]
+    assert min(probe["folded"]) > 100
+
+
+def test_printed_to_a_file(browser, report, tmp_path):
+    sheets = tmp_path / "report.pdf"
+    browse(report.to_html(), tmp_path, 1000, f"--print-to-pdf={sheets}", "--no-pdf-header-footer")
+    content = sheets.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert 4 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 12
 
 
 def test_hostile_names_run_nothing_in_a_browser(browser, hostile_report, tmp_path):

@@ -537,6 +537,35 @@ def test_a_report_read_back_has_its_page_without_figures(report):
     assert again.class_models[0].verdict in page.text
 
 
+def test_contents_and_overview_lead_to_every_section_and_model(report):
+    page = report.to_html()
+    anchors = re.findall(r'<li><a href="#([\w-]+)">', page)
+    assert anchors == re.findall(r'<h2 id="([\w-]+)">', page)
+    assert anchors[0] == "overview"
+    assert {"verdict", "figures", "classes", "compared", "measures"} <= set(anchors)
+    before, cards = page.split('<h2 id="verdict">')
+    overview = Page(before).text
+    for at, model in enumerate(report.class_models, 1):
+        assert f'<a href="#model-{at}">{model.name}</a>' in before
+        assert f'id="model-{at}" aria-label="{model.name}"' in cards
+        ends = f"{down(model.population_lower)} to {up(model.population_upper)}"
+        assert ends in overview
+    alone = replace(report, class_models=report.class_models[:1], pairs=(), figures=()).to_html()
+    assert 'id="overview"' not in alone
+    anchors = re.findall(r'<li><a href="#([\w-]+)">', alone)
+    assert anchors == re.findall(r'<h2 id="([\w-]+)">', alone)
+
+
+def test_the_overview_says_what_is_not_known(report):
+    unknown = {"population_lower": None, "population_upper": None, "noise": None, "pvalue": None}
+    models = tuple(replace(model, **unknown) for model in report.class_models)
+    page = replace(report, class_models=models, figures=()).to_html()
+    assert page.split('id="verdict"')[0].count("—") == 3 * len(models)
+    models = tuple(replace(model, population_upper=None) for model in report.class_models)
+    page = replace(report, class_models=models, figures=()).to_html()
+    assert "at least" in Page(page.split('id="verdict"')[0]).text
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1200, "light")])
 def test_in_a_browser(browser, report, tmp_path, width, scheme):  # noqa: F811
     model = report.class_models[1]

@@ -81,6 +81,43 @@ def test_sources_of_several_classes():
         assert "Date" not in text
 
 
+def test_several_columns_of_sub_groups_on_the_command_line(tmp_path):
+    """The same sub-groups, numbers in bins among them, as the library makes of the columns."""
+    path, out = tmp_path / "scores.csv", tmp_path / "report.json"
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"p": rng.random(200).round(4)})
+    table["y"] = (rng.random(200) < table["p"]).astype(int)
+    table["bmi"] = rng.normal(25, 3, 200).round(3)
+    table["ward"] = rng.integers(3, size=200)
+    table["sex"] = rng.choice(["f", "m"], 200)
+    table.to_csv(path, index=False)
+    command = ["report", str(path), "--label", "y", "--score", "p", "--resamples", "59"]
+    by = ["--by", "bmi", "--by", "ward", "--by", "sex"]
+    done = CliRunner().invoke(main, [*command, *by, "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    found = Report.from_json(out).groups
+    assert [group.by for group in found] == ["bmi"] * 4 + ["ward"] * 3 + ["sex"] * 2
+    columns = {name: table[name] for name in ("bmi", "ward", "sex")}
+    library = caldist.report(table["y"], {"p": table["p"]}, by=columns, **QUICK)
+    assert found == library.groups
+
+
+def test_one_column_of_sub_groups_elsewhere(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("y,p,a,b\n" + "0,0.4,u,v\n1,0.6,u,w\n" * 20)
+    for command in ("measure", "summarize"):
+        done = CliRunner().invoke(main, [command, str(path), "--by", "a", "--by", "b"])
+        assert done.exit_code == 2
+        assert (
+            f"'a' and 'b' were given, and {command} divides the rows by one column" in done.output
+        )
+    path.write_text("y,p_a,p_b\n" + "a,0.4,0.6\n" * 20)
+    asked = ["report", str(path), "--label", "y", "--score", "p_*", "--by", "y"]
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 2
+    assert "--by was given with several classes, whose report has no sub-groups" in done.output
+
+
 @pytest.mark.parametrize(
     ("source", "error", "message"),
     [

@@ -4,11 +4,13 @@ import html
 import importlib
 import inspect
 import json
+import pickle
 import re
 from collections.abc import Mapping
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import caldist
@@ -71,6 +73,7 @@ def samples():
         caldist.calibration_test(y, p, **QUICK),
         caldist.compare(y, p, p**2, **QUICK),
         caldist.compare_all(y, {NAMES[0]: p, NAMES[1]: p**2}, **QUICK),
+        caldist.evaluate(y, p),
         caldist.evaluate(y, p)["smooth_ce"],
         caldist.evaluate_groups(y, p, by=by, **QUICK),
         caldist.gate(y, p, at_most=0.1),
@@ -117,6 +120,28 @@ def test_every_public_result_is_among_the_samples(samples):
     assert len(samples) > 40
     # and what is inside of them is public too
     assert set(samples) - public_types() == set()
+
+
+def test_evaluations_are_a_dict_that_reads_well():
+    joint = caldist.Joint.from_arrays([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    found = caldist.evaluate(joint.coarsen(bits=4), measures=["smooth_ce", "ece"])
+    assert isinstance(found, dict)
+    assert found == dict(found)
+    assert repr(found) == repr(dict(found))
+    assert json.loads(json.dumps(found.to_dict()))["ece"]["upper"] is None
+    first, second = str(found).splitlines()
+    assert re.fullmatch(r"smooth_ce  0\.\d+, certainly between [\d.]+ and [\d.]+", first)
+    assert second.startswith("ece        ")
+    assert second.endswith("what rounding did to it is not bounded")
+    frame = found.to_frame("polars")
+    assert frame.columns == ["measure", "value", "lower", "upper"]
+    assert frame["measure"].to_list() == list(found)
+    assert frame["upper"].to_list()[1] is None
+    again = pickle.loads(pickle.dumps(found))
+    assert (again, type(again)) == (found, type(found))
+    assert str(caldist.evaluate(joint, measures=[])) == ""
+    table = pd.DataFrame({"y": [0, 1], "p": [0.2, 0.7]})
+    assert isinstance(caldist.evaluate(table["y"], table["p"]).to_frame(), pd.DataFrame)
 
 
 def test_all_have_a_text_of_their_own(samples):

@@ -1,5 +1,6 @@
 """Bad input to the binary losses is an error that names argument, value and place."""
 
+import inspect
 import math
 from functools import partial
 
@@ -7,7 +8,15 @@ import pytest
 
 from torch_support import DEVICES, torch
 
-from caldist.torch import kernel_ce_loss, smooth_ce_loss  # isort: skip
+import caldist.torch  # isort: skip
+from caldist.torch import (  # isort: skip
+    CalibrationDistance,
+    MulticlassCalibrationDistance,
+    kernel_ce_loss,
+    multiclass_kernel_ce_loss,
+    multiclass_smooth_ce_loss,
+    smooth_ce_loss,
+)
 
 LOSSES = {
     "laplace": kernel_ce_loss,
@@ -126,3 +135,50 @@ def test_options_of_the_kernel_loss():
         kernel_ce_loss(p, y, unbiased=True, sample_weight=p)
     with pytest.raises(ValueError, match="at least two rows"):
         kernel_ce_loss(p[:1], y[:1], unbiased=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "expected"),
+    [
+        (kernel_ce_loss, {"weights": 1}, r"kernel_ce_loss\(\) has .* called sample_weight\."),
+        (kernel_ce_loss, {"sigma": 1}, "it is called bandwidth"),
+        (smooth_ce_loss, {"bins": 10}, "its options are sample_weight, tol"),
+        (multiclass_smooth_ce_loss, {"logits": True}, "it is called from_logits"),
+        (multiclass_kernel_ce_loss, {"weight": 1, "from_logits": True}, "called sample_weight"),
+        (CalibrationDistance, {"n_bins": 10}, r"CalibrationDistance\(\) has no argument 'n_bins'"),
+        (CalibrationDistance, {"metrics": ["ece"]}, "it is called measures"),
+        (MulticlassCalibrationDistance, {"num_classes": 3, "from_logits": True}, "n_classes"),
+    ],
+)
+def test_calls_that_almost_work(function, given, expected):
+    """They are answered with the call that does."""
+    values = torch.tensor([0.5, 0.25]), torch.tensor([0, 1])
+    data = {"CalibrationDistance": (), "MulticlassCalibrationDistance": (3,)}
+    with pytest.raises(TypeError, match=expected):
+        function(*data.get(function.__name__, values), **given)
+
+
+def test_every_function_answers():
+    p, y = torch.tensor([[0.5, 0.5], [0.25, 0.75]]), torch.tensor([0, 1])
+    for name in caldist.torch.__all__:
+        function = getattr(caldist.torch, name)
+        if inspect.isfunction(function):
+            several = {"from_logits": False} if "multiclass" in name else {}
+            with pytest.raises(TypeError, match=rf"^{name}\(\) has no argument 'nonsense'"):
+                function(p if several else p[:, 1], y, nonsense=1, **several)
+
+
+def test_data_by_other_names():
+    p, y = torch.tensor([0.5, 0.25]), torch.tensor([0, 1])
+    with pytest.raises(TypeError, match="it is called y_prob"):
+        smooth_ce_loss(preds=p, target=y)
+    with pytest.raises(TypeError, match="it is called preds"):
+        multiclass_smooth_ce_loss(y_prob=p, y_true=y, from_logits=True)
+    with pytest.raises(TypeError, match="it is called target"):
+        multiclass_smooth_ce_loss(p, y_true=y, from_logits=True)
+
+
+def test_options_of_torchmetrics_with_other_values_pass_through():
+    pytest.importorskip("torchmetrics")
+    with pytest.raises(ValueError, match="sync_on_compute"):
+        CalibrationDistance(sync_on_compute="now")

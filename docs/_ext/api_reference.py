@@ -57,7 +57,7 @@ TASKS = (
         "Numbers of labels and predictions. Each measure has [a page](../measures/index.md) of "
         "its own; here is what goes with all of them.",
         (
-            "evaluate Evaluation",
+            "evaluate Evaluations Evaluation",
             "Measure",
             "properties PropertyTable Property Evidence PropertyError",
             "corp Corp",

@@ -68,6 +68,7 @@ from .measures.ecce_mad import ecce_mad as ecce_mad
 from .measures.ecce_range import ecce_range as ecce_range
 from .measures.ece import ece as ece
 from .measures.evaluation import Evaluation as Evaluation
+from .measures.evaluation import Evaluations as Evaluations
 from .measures.evaluation import evaluate as evaluate
 from .measures.interval_ce import interval_ce as interval_ce
 from .measures.interval_ce import optimal_partition as optimal_partition

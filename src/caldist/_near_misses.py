@@ -16,20 +16,39 @@ Value = TypeVar("Value")
 _MEANT = {
     **dict.fromkeys(("bins", "nbins", "num_bins", "nb_bins"), ("n_bins",)),
     **dict.fromkeys(("weights", "weight", "sample_weights", "w"), ("sample_weight",)),
-    **dict.fromkeys(("alpha", "significance", "delta"), ("confidence_level", "error")),
+    **dict.fromkeys(
+        ("alpha", "significance", "delta"), ("confidence_level", "error", "false_alarm_rate")
+    ),
     **dict.fromkeys(("level", "confidence", "conf_level", "ci"), ("confidence_level",)),
     **dict.fromkeys(("groups", "group", "subgroups", "sensitive_features"), ("by", "clusters")),
     **dict.fromkeys(("cluster", "cluster_id", "cluster_ids"), ("clusters",)),
-    **dict.fromkeys(("seed", "random_state", "random_seed"), ("rng",)),
+    **dict.fromkeys(("seed", "random_state", "random_seed", "rng"), ("rng", "random_state")),
     **dict.fromkeys(
         ("n_boot", "n_bootstrap", "n_bootstraps", "n_permutations", "n_draws", "n_samples"),
         ("n_resamples",),
     ),
     **dict.fromkeys(
-        ("y_pred", "y_score", "y_proba", "y_hat", "probs", "scores", "predictions"),
-        ("y_prob", "y_prob_a"),
+        (
+            "y_pred",
+            "y_score",
+            "y_proba",
+            "y_hat",
+            "prob",
+            "probs",
+            "score",
+            "scores",
+            "predictions",
+            "preds",
+        ),
+        ("y_prob", "y_prob_a", "preds"),
     ),
-    **dict.fromkeys(("y", "y_label", "labels", "target", "targets"), ("y_true",)),
+    **dict.fromkeys(("y_prob", "input", "inputs"), ("preds", "y_prob")),
+    **dict.fromkeys(("y", "y_label", "labels", "target", "targets"), ("y_true", "target")),
+    **dict.fromkeys(("y_true", "label"), ("target", "y_true", "y")),
+    **dict.fromkeys(("logits", "is_logits", "with_logits"), ("from_logits", "y_prob")),
+    **dict.fromkeys(("sigma", "h", "length_scale", "gamma"), ("bandwidth",)),
+    **dict.fromkeys(("num_classes", "n_class", "k"), ("n_classes",)),
+    **dict.fromkeys(("base_estimator", "model", "clf", "classifier"), ("estimator",)),
     **dict.fromkeys(("positive", "positive_label"), ("pos_label",)),
     **dict.fromkeys(("metric", "metrics"), ("measure", "measures")),
     **dict.fromkeys(("threshold", "limit"), ("at_most", "thresholds")),
@@ -60,22 +79,41 @@ def refuse_unknown(
     """Raise for the first argument that a function does not have, and say what was meant."""
     parameters = inspect.signature(function).parameters
     kinds = {name: parameter.kind for name, parameter in parameters.items()}
-    options = [name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY]
-    data = [name for name in kinds if name not in options]
     if inspect.Parameter.VAR_KEYWORD in kinds.values():
         return
+    options = [name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY]
+    data = [name for name in kinds if name not in options]
+    if data[:1] in (["self"], ["cls"]):
+        data, args = data[1:], args[1:]
     if len(args) > len(data):
+        if not options:
+            message = f"{_called(function)} got {len(args)} values, and takes {', '.join(data)}."
+            raise TypeError(message) from None
         takes = f"{', '.join(data)} by position, the rest" if data else "everything"
         message = (
-            f"{function.__name__}() got {len(args)} values without a name, and takes {takes} by "
+            f"{_called(function)} got {len(args)} values without a name, and takes {takes} by "
             f"name: {', '.join(f'{name}=' for name in options)}."
         )
         raise TypeError(message) from None
-    for name, value in given.items():
+    for name in given:
         if name not in parameters:
-            answer = _answer(name, value, list(parameters), options)
-            message = f"{function.__name__}() has no argument {name!r}: {answer}"
-            raise TypeError(message) from None
+            refuse_option(function, name, given[name])
+
+
+def refuse_option(function: Callable[..., Any], name: str, value: object) -> NoReturn:
+    """Raise for an argument that a function does not have, and say what was meant."""
+    parameters = inspect.signature(function).parameters.values()
+    named = [item for item in parameters if item.kind is not inspect.Parameter.VAR_KEYWORD]
+    known = [item.name for item in named if item.name not in {"self", "cls"}]
+    options = [item.name for item in named if item.kind is inspect.Parameter.KEYWORD_ONLY]
+    message = f"{_called(function)} has no argument {name!r}: "
+    raise TypeError(message + _answer(name, value, known, options or known)) from None
+
+
+def _called(function: Callable[..., Any]) -> str:
+    """Return how a function is called: a class by its name, a method with that of its class."""
+    name = getattr(function, "__qualname__", function.__name__).rpartition("<locals>.")[2]
+    return f"{name.removesuffix('.__init__')}()"
 
 
 def _answer(name: str, value: object, known: list[str], options: list[str]) -> str:

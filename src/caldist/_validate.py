@@ -222,7 +222,11 @@ def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArr
     if rest.size and not ones.any():
         different = np.asarray(others != others[0], bool)
         if different.any() or not alike:
-            why = f"pos_label is {show(pos_label)}, which is none of the labels."
+            found = [*others[:1].tolist(), *others[different][:1].tolist()]
+            why = (
+                f"pos_label is {show(pos_label)}, which is none of the labels, such as "
+                f"{' and '.join(map(show, found))}."
+            )
             fail(name, array, ~ones, why)
     elif rest.size:
         different = np.asarray(others != others[0], bool)

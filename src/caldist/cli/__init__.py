@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
-from caldist._util.errors import ToleranceError
 from caldist._util.escaping import for_terminal
 from caldist._version import __version__
+from caldist.cli._refusals import is_refusal
 from caldist.cli._streams import drop_output, open_missing, say, unwritable
 from caldist.cli.demos import demo, paper
 from caldist.cli.inference import compare, test
@@ -29,8 +29,6 @@ from caldist.cli.verify import verify
 
 __all__ = ["main"]
 
-
-_REFUSED = (ValueError, TypeError, OSError, ImportError, ToleranceError)
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -69,7 +67,7 @@ def _explained(error: Exception, command: str | None) -> click.ClickException:
         return _Breakdown("not enough memory" + (f": {error}" if str(error) else "."))
     if isinstance(error, OSError) and unwritable(error):
         return _Unwritable(f"the output cannot be written: {error}")
-    if isinstance(error, _REFUSED):
+    if is_refusal(error):
         return _WrongInput(str(error).partition("\n\n")[0])  # DuckDB goes on and on
     first = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
     return _Breakdown(

@@ -85,6 +85,12 @@ def read_classes(data: Data, source: Source) -> ClassModels:
             "and 1."
         )
         raise ValueError(message)
+    if data.by_columns:
+        message = (
+            "--by was given with several classes, whose report has no sub-groups: caldist measure "
+            "--by has their numbers; or make a file of each sub-group, and a report of each."
+        )
+        raise ValueError(message)
     if data.label is None:
         message = (
             "name the column of classes with --label: with several classes it is not guessed. "

@@ -24,7 +24,8 @@ _NAMED = 40  # columns that a message lists
 
 def read_table(data: Data, source: Source) -> Models:
     """Read and check the columns that a command needs, guessing those that are not named."""
-    others = [name for name in (data.weight, data.clusters, data.by) if name is not None]
+    divided = [name for name in (data.clusters, data.by, *data.by_columns) if name is not None]
+    others = [*([] if data.weight is None else [data.weight]), *divided]
     named = [name for name in (data.label, *data.scores, *others) if name is not None]
     check_names(source.columns, named)
     label, scores = data.label, list(dict.fromkeys(data.scores))
@@ -33,7 +34,7 @@ def read_table(data: Data, source: Source) -> Models:
         raise ValueError(message)
     if label is None or not scores:
         label, scores = _guess(source, label, scores, others)
-    as_names = [name for name in (data.clusters, data.by) if name is not None]
+    as_names = [*divided]
     as_numbers = [*scores, *([] if data.weight is None else [data.weight])]
     (as_numbers if data.positive is None else as_names).insert(0, label)
     content = read_content(
@@ -71,6 +72,7 @@ def read_table(data: Data, source: Source) -> Models:
         }
         | ({} if content.dropped is None else {"dropped": content.dropped.to_dict()}),
         groups=groups,
+        by={name: content.names[name] for name in data.by_columns},
         dropped=content.dropped,
     )
 
@@ -119,17 +121,25 @@ def _guess(
     source: Source, label: str | None, scores: list[str], taken: list[str]
 ) -> tuple[str, list[str]]:
     """Find the one column of zeros and ones and the one other column within [0, 1], and say so."""
+    if all(cells.number(column) != cells.BAD for column in source.columns):
+        message = (
+            "name the columns with --label and --score. The first line is taken for the header, "
+            f"and holds numbers: add one. Columns: {_listed(source.columns)}."
+        )
+        raise ValueError(message)
     known = {label, *scores, *taken}
-    likely = [name for name in source.columns if name not in known]
+    likely = [name for name in source.columns if name not in known | source.twice]
     # Most columns show in their first rows that they are something else: only the others are read.
-    likely = list(_within_unit(source.read(likely, rows=_HEAD).numbers))
+    first = source.read(likely, rows=_HEAD).numbers
+    likely = list(_within_unit(first))
     found = _within_unit(source.read(likely).numbers)
     binary = {name: None for name, column in found.items() if np.isin(column, (0, 1)).all()}
     inside = [name for name in found if name not in binary]
     if label is None:
         label = _only(list(binary), "--label", "holds only 0 and 1", source)
     if not scores:
-        scores = [_only(inside, "--score", "holds only values between 0 and 1", source)]
+        hint = "" if inside else _in_other_units(first)
+        scores = [_only(inside, "--score", "holds only values between 0 and 1", source, hint)]
     say(f"using label {label!r} and score {', '.join(map(repr, scores))}", err=True)
     return label, scores
 
@@ -143,17 +153,28 @@ def _within_unit(columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[n
     return {name: x for name, x in there.items() if x.size and ((x >= 0) & (x <= 1)).all()}
 
 
+def _in_other_units(columns: dict[str, NDArray[np.float64]]) -> str:
+    """Return which columns look like percentages, if some do."""
+    there = {name: column[~np.isnan(column)] for name, column in columns.items()}
+    found = [
+        repr(name)
+        for name, x in there.items()
+        if x.size and (x >= 0).all() and 1 < x.max() <= 100 and (x != np.round(x)).any()
+    ]
+    return f" If {' or '.join(found)} holds percentages, divide them by 100." if found else ""
+
+
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 
 
-def _only(candidates: list[str], option: str, what: str, source: Source) -> str:
+def _only(candidates: list[str], option: str, what: str, source: Source, hint: str = "") -> str:
     if len(candidates) == 1:
         return candidates[0]
     found = f"{len(candidates)} columns do: {_listed(candidates)}" if candidates else "none does"
     message = (
-        f"name the column with {option}. It is guessed only where exactly one {what}; {found}. "
-        f"Columns: {_listed(source.columns)}."
+        f"name the column with {option}. It is guessed only where exactly one {what}; {found}."
+        f"{hint} Columns: {_listed(source.columns)}."
     )
     raise ValueError(message)

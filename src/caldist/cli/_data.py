@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from caldist.cli._dropped import Dropped
 from caldist.cli._source import matches, on_disk
@@ -55,6 +55,8 @@ class Models:
         What was read, for JSON.
     groups
         The names of sub-groups, and the number of each row's.
+    by
+        The columns of a command that divides the rows by several, each by itself.
     dropped
         What was left out of all models; None if nobody asked for it.
     left_out
@@ -65,6 +67,7 @@ class Models:
     named_by: str
     head: dict[str, object]
     groups: tuple[NDArray[np.object_], NDArray[np.int64]] | None = None
+    by: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     dropped: Dropped | None = None
     left_out: Mapping[str, Dropped] = field(default_factory=dict)
 
@@ -115,6 +118,7 @@ class Data:
     weight: str | None = None
     clusters: str | None = None
     by: str | None = None
+    by_columns: tuple[str, ...] = ()
     classes: str | None = None
     positive: str | None = None
     drop_missing: bool = False
@@ -221,8 +225,8 @@ class Data:
     def refuse_columns(self) -> None:
         """Raise if an option speaks of columns, which summaries have not."""
         given = (
-            *(self.label, self.scores, self.weight, self.clusters, self.by, self.classes),
-            *(self.positive, self.drop_missing),
+            *(self.label, self.scores, self.weight, self.clusters, self.by or self.by_columns),
+            *(self.classes, self.positive, self.drop_missing),
         )
         for (option, reason), value in zip(_OF_TABLES.items(), given, strict=True):
             if value:

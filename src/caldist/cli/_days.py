@@ -16,12 +16,12 @@ import numpy as np
 from caldist import _validate
 from caldist.cli._columns import check_names, positive_value
 from caldist.cli._data import Data
-from caldist.cli._source import matches, open_source
+from caldist.cli._source import SomeRows, matches, may_be_read_again, open_source
 from caldist.data.joint import INVALID, Joint
 from caldist.engines import open_files, summarize
 from caldist.engines._collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
 from caldist.engines._files import connect, reading
-from caldist.engines._summarize import refuse_invalid
+from caldist.engines._summarize import invalid_in_words
 from caldist.monitoring.labels import DATE, NUMBER, TEXT, Label, kind_of
 from caldist.reading import cells
 
@@ -190,6 +190,7 @@ class TableDays:
                 "columns with --label, --score and --date."
             )
             raise ValueError(message)
+        self._data, self._date, self._wanted = data, date, wanted
         self._paths, self._label = list(paths), data.label
         self._allowed = INVALID if invalid == "count" else _MISSING if data.drop_missing else ()
         self._score, self._weight = data.scores[0], data.weight
@@ -223,8 +224,8 @@ class TableDays:
             for column, value in ((date, key), *(((data.by, name),) if group else ())):
                 if value is None:
                     message = (
-                        f"column {column!r} is missing in {rows:,} rows: fill it, or leave those "
-                        "rows out."
+                        f"column {column!r} is missing in {rows:,} rows{self._first_gap(column)}: "
+                        "fill it, or leave those rows out."
                     )
                     raise ValueError(message)
             self._sizes.setdefault(key, {})[name] = rows
@@ -248,6 +249,39 @@ class TableDays:
 
     def _reading(self) -> AbstractContextManager[None]:
         return reading(self._paths)
+
+    def _first_gap(self, column: str) -> str:
+        """Return where a column has no value first, in words."""
+        if not may_be_read_again(self._paths):
+            return ""
+        source = open_source(self._paths)
+        gaps = [cell is None for cell in source.read([], [column]).names[column]]
+        return f", the first at {source.cell(gaps.index(True), column).where}"
+
+    def _first_refusal(self) -> str:
+        """Return what the other commands say of the first row that is not valid, with its place."""
+        if not may_be_read_again(self._paths):
+            return ""
+        source = open_source(self._paths)
+        days = source.read([], [self._date]).names[self._date]
+        rows = np.array([at for at, day in enumerate(days) if self._wants(day)], dtype=np.intp)
+        try:
+            replace(self._data, by=None).table(SomeRows(source, rows))
+        except ValueError as error:
+            return f"{error} "
+        return ""
+
+    def _wants(self, cell: object) -> bool:
+        """Whether a cell is a day that is wanted; one that cannot be understood may be."""
+        label: Label = str(cell)
+        try:
+            if self.kind == DATE:
+                label = dt.datetime.fromisoformat(str(cell)).date()
+            elif self.kind == NUMBER:
+                label = int(str(cell))
+        except ValueError:
+            return True
+        return self._wanted.has(label)
 
     @property
     def groups(self) -> list[str]:
@@ -283,7 +317,13 @@ class TableDays:
                     invalid="count",
                     memory_limit=None,
                 )
-            refuse_invalid(joints, self._allowed)
+            found = invalid_in_words(joints, self._allowed)
+            if found:
+                message = (
+                    f"{self._first_refusal()}Rows that are not valid: {found}. Correct or filter "
+                    "them, or leave them out with --invalid count."
+                )
+                raise ValueError(message)
             days: dict[Any, Groups] = {}
             for (label, *group), joint in joints.items():
                 days.setdefault(label, {})[group[0] if group else None] = joint

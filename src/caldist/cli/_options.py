@@ -13,6 +13,18 @@ from caldist.cli._data import Data
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+
+def _one(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """Refuse a second column, of which the first would be forgotten without a word."""
+    if len(values) > 1:
+        message = (
+            f"{values[0]!r} and {values[1]!r} were given, and {context.info_name} divides the rows "
+            "by one column: run it once for each. caldist report takes several."
+        )
+        raise click.BadParameter(message, context, option)
+    return values[0] if values else None
+
+
 _DATA = {
     "files": click.argument("files", nargs=-1, required=True, metavar="FILE..."),
     "label": click.option(
@@ -47,7 +59,21 @@ _DATA = {
         help="Leave out rows in which a column that is needed has no value; every output says how "
         "many. Otherwise they are an error.",
     ),
-    "by": click.option("--by", metavar="COL", help="Sub-groups: one for each value of a column."),
+    "by": click.option(
+        "--by",
+        multiple=True,
+        callback=_one,
+        metavar="COL",
+        help="Sub-groups: one for each value of a column.",
+    ),
+    "by_columns": click.option(
+        "--by",
+        "by_columns",
+        multiple=True,
+        metavar="COL",
+        help="Sub-groups: one for each value of a column; many numbers are put into bins. Repeat "
+        "for several columns.",
+    ),
 }
 
 

@@ -27,7 +27,9 @@ from caldist.reading.text import KINDS, TextFile, cell_of, suffix_of
 
 _PARQUET = (".parquet", ".pq")
 _KNOWN = (*KINDS, *_PARQUET)
+_SHEETS = (".xlsx", ".xls", ".ods")
 _GZIP = b"\x1f\x8b"
+_READ_AGAIN = 2**30  # bytes of files, at most, that are read once more to say what is wrong where
 _QUERIED = 50  # columns, at most, that DuckDB is asked for at once
 
 
@@ -82,6 +84,11 @@ class Source:
             found |= dict.fromkeys(folders)
         self.columns = list(found)
         self._sizes: list[int] = []
+
+    @property
+    def twice(self) -> set[str]:
+        """The names that several columns of a file have."""
+        return {name for file in self._files for name in file.twice}
 
     @property
     def is_plain(self) -> bool:
@@ -150,6 +157,32 @@ class Source:
         raise IndexError(message)
 
 
+class SomeRows(Source):
+    """Some rows of files, which say the places that they have there."""
+
+    def __init__(self, source: Source, rows: NDArray[np.intp]) -> None:
+        self._source, self._chosen, self.columns = source, rows, source.columns
+
+    @property
+    def notes(self) -> list[str]:
+        """What there is to say about how files were read."""
+        return self._source.notes
+
+    def read(
+        self, numbers: Sequence[str], names: Sequence[str] = (), rows: int | None = None
+    ) -> Columns:
+        """Return columns, or some rows of them."""
+        found, chosen = self._source.read(numbers, names), self._chosen[:rows]
+        return Columns(
+            {name: column[chosen] for name, column in found.numbers.items()},
+            {name: column[chosen] for name, column in found.names.items()},
+        )
+
+    def cell(self, row: int, name: str) -> Cell:
+        """Return where a cell of what was read last is, and what stands there."""
+        return self._source.cell(int(self._chosen[row]), name)
+
+
 def _columns_of_folders(files: Sequence[_File]) -> list[dict[str, str]]:
     if not all("=" in file.path.parent.name for file in files):
         return [{} for _ in files]
@@ -173,6 +206,8 @@ def open_source(files: Sequence[str]) -> Source:
                 f"{path} is of an unknown kind: its name must end in one of {', '.join(_KNOWN)}, "
                 "or in one of these and .gz, .bz2, .xz or .zst."
             )
+            if path.suffix.lower() in _SHEETS:
+                message += " Save the sheet as CSV."
             raise ValueError(message)
     kinds = {"parquet" if suffix in _PARQUET else KINDS[suffix] for suffix in suffixes}
     if len(kinds) > 1:
@@ -200,7 +235,18 @@ def matches(name: str) -> list[Path]:
     if has_magic(name) and paths:
         return paths
     message = f"{name}: there is no such file."
+    if "://" in name:
+        message = (
+            f"{name}: only local files are read here. In Python caldist.engines.open_files(…, "
+            "remote=True) reads others, for caldist.summarize."
+        )
     raise FileNotFoundError(message)
+
+
+def may_be_read_again(files: Sequence[str]) -> bool:
+    """Whether files are small enough for the reader that knows the place of each cell."""
+    paths = [path for name in files for path in matches(name)]
+    return sum(path.stat().st_size for path in paths) <= _READ_AGAIN
 
 
 # -- standard input ------------------------------------------------------------------------------
@@ -220,7 +266,8 @@ def on_disk(files: Sequence[str]) -> Iterator[list[str]]:
         try:
             yield [path]
         except (ValueError, TypeError) as error:
-            raise ValueError(str(error).replace(path, "standard input")) from error
+            error.args = (str(error).replace(path, "standard input"),)
+            raise
 
 
 def _copy_of_stdin(folder: Path) -> Path:

@@ -158,16 +158,37 @@ def apply(
         message = "name a FILE, --score, --column and --out, or print an expression with --sql COL."
         raise ValueError(message)
     from caldist.cli._source import on_disk
-    from caldist.engines._rewrite import FORMATS, write_with_column
+    from caldist.engines._rewrite import FORMATS, NoProbabilityError, write_with_column
     from caldist.repairing._sql import lookup
 
     _options.check_out(out, tuple(FORMATS))
     with working("applying"), on_disk(files) as paths:
-        write_with_column(
-            paths,
-            source=score,
-            column=column,
-            mapping=partial(lookup, table.x, table.y),
-            out=Path(out),
-        )
+        try:
+            write_with_column(
+                paths,
+                source=score,
+                column=column,
+                mapping=partial(lookup, table.x, table.y),
+                out=Path(out),
+            )
+        except NoProbabilityError as error:
+            raise ValueError(_placed(paths, score) or str(error)) from error
     say(f"{out}: {column} from {score} by {table!r}")
+
+
+def _placed(paths: list[str], score: str) -> str:
+    """Say where the first score that is no probability is, and what stands there."""
+    from caldist.cli._source import may_be_read_again, open_source
+
+    if not may_be_read_again(paths):
+        return ""
+    source = open_source(paths)
+    found = source.read([score]).numbers[score]
+    bad = (~((found >= 0) & (found <= 1))).nonzero()[0]
+    if bad.size == 0:
+        return ""
+    cell = source.cell(int(bad[0]), score)
+    return (
+        f"{cell.where}: column {score!r} is {cell.text.strip() or 'missing'}, which is no "
+        "probability: mend it."
+    )

@@ -23,7 +23,7 @@ _SUFFIXES = (".html", ".json", ".md")
 
 
 @click.command()
-@_options.data("positive", "by", "clusters", "classes")
+@_options.data("positive", "by_columns", "clusters", "classes")
 @_options.confidence
 @_options.resampling
 @_options.out(
@@ -68,7 +68,7 @@ def report(
 
     found = make_report(
         cast("Any", _named(models)),  # checked, which the public types do not speak of
-        by=_by(models, data),
+        by=(models.by or None) if isinstance(models, Models) else None,
         confidence_level=confidence_level,
         n_resamples=resamples,
         rng=seed,
@@ -88,21 +88,6 @@ def report(
     else:
         found.to_markdown(path)
     say(f"{said}\n\nwritten to {out}")
-
-
-def _by(models: Models | ClassModels, data: Data) -> Any:
-    """Return the sub-group of each row, under the name of the column; numbers if there are many."""
-    if models.groups is None:
-        return None
-    from caldist.data.categories import is_measured
-
-    names, code = models.groups
-    values = names[code]
-    try:
-        numbers = names.astype(float)[code]
-    except ValueError:
-        return {data.by: values}
-    return {data.by: numbers if is_measured(numbers) else values}
 
 
 def _source(

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
+from caldist._near_misses import answering
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
 
@@ -35,11 +36,13 @@ class Accumulator:
     0.0467
     """
 
+    @answering
     def __init__(self, bits: int = 16) -> None:
         self._joint = Joint.empty(bits)
         self._bits = int(bits)
         self._lock = threading.Lock()
 
+    @answering
     def update(
         self,
         y_true: ArrayLike | Joint,

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from caldist._util.warning import warn
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 
@@ -63,10 +64,10 @@ def _on_grid(rows: Rows) -> Joint:
     return rows.on_grid(_BITS)
 
 
-def warn_about(rows: Rows, stacklevel: int = 3) -> None:
+def warn_about(rows: Rows) -> None:
     """Warn of what looks wrong about scores."""
     for doubt in doubts_of(rows):
-        warnings.warn(doubt, DoubtfulScoresWarning, stacklevel=stacklevel)
+        warn(doubt, DoubtfulScoresWarning)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import support
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.data import files
 from caldist.data import grid as _grid
@@ -116,6 +117,7 @@ class Joint:
     # -- making one --------------------------------------------------------------------------
 
     @classmethod
+    @answering
     def from_arrays(
         cls,
         y_true: ArrayLike,
@@ -152,6 +154,7 @@ class Joint:
         return cls(**sort_masses(prediction, *masses, *squares, order=order), n_rows=label.size)
 
     @classmethod
+    @answering
     def from_masses(
         cls,
         prediction: ArrayLike,
@@ -193,6 +196,7 @@ class Joint:
         return cls(**sort_masses(value, label0, label1, *squares), n_rows=n_rows, radius=radius)
 
     @classmethod
+    @answering
     def from_cells(
         cls,
         cell: ArrayLike,

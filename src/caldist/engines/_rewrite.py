@@ -30,6 +30,10 @@ FORMATS = {
 _REFUSED = "is no probability:"
 
 
+class NoProbabilityError(ValueError):
+    """A score that is missing, or no number between 0 and 1."""
+
+
 def write_with_column(
     files: Paths,
     *,
@@ -87,7 +91,7 @@ def write_with_column(
         except duckdb.InvalidInputException as error:
             if _REFUSED not in str(error):
                 raise
-            raise ValueError(str(error).partition("Error: ")[2]) from error
+            raise NoProbabilityError(str(error).partition("Error: ")[2]) from error
 
 
 def _text(value: str) -> str:

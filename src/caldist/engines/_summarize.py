@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist.data.grid import MAX_BITS
 from caldist.data.joint import INVALID, Joint
 from caldist.engines._files import are_paths, open_files, reading, refuse_what_is_no_number
@@ -67,6 +68,7 @@ def summarize(
 ) -> dict[Any, Joint]: ...
 
 
+@answering
 def summarize(
     table: Any,
     *,
@@ -171,6 +173,7 @@ def summarize(
     return result
 
 
+@answering
 def summarize_top_label(
     table: Any,
     *,
@@ -238,6 +241,7 @@ def summarize_top_label(
     return result
 
 
+@answering
 def summarize_one_vs_rest(
     table: Any,
     *,
@@ -339,23 +343,28 @@ def _keyed(joints: dict[tuple[Any, ...], Joint], by: object) -> Summary:
 
 def refuse_invalid(joints: Mapping[Any, Joint], allowed: Collection[str] = ()) -> None:
     """Raise if rows were left out, but for reasons that are allowed."""
-    counts = {
-        reason: sum(joint.invalid.get(reason, 0) for joint in joints.values())
-        for reason in INVALID
-        if reason not in allowed
-    }
-    if not any(counts.values()):
+    found = invalid_in_words(joints, allowed)
+    if not found:
         if () in joints and joints[()].total == 0:
             message = "sample_weight is 0 in every row: no row would count."
             raise ValueError(message)
         return
-    found = ", ".join(
-        f"{count:,} with a {reason} ({_EXPLAINED[reason]})"
-        for reason, count in counts.items()
-        if count
-    )
     message = (
         f"table has rows that are not valid: {found}. Correct or filter them, or pass "
         "invalid='count' to leave them out and find their number in Joint.invalid."
     )
     raise ValueError(message)
+
+
+def invalid_in_words(joints: Mapping[Any, Joint], allowed: Collection[str] = ()) -> str:
+    """Return how many rows were left out and why, but for reasons that are allowed."""
+    counts = {
+        reason: sum(joint.invalid.get(reason, 0) for joint in joints.values())
+        for reason in INVALID
+        if reason not in allowed
+    }
+    return ", ".join(
+        f"{count:,} with a {reason} ({_EXPLAINED[reason]})"
+        for reason, count in counts.items()
+        if count
+    )

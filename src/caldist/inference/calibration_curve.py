@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +50,14 @@ class CalibrationCurve(Result):
     bin_upper: Vector
     confidence_level: float
     library: str | None = field(default=None, repr=False)
+
+    def __iter__(self) -> NoReturn:
+        """Refuse to be unpacked as the pair of arrays that scikit-learn's function returns."""
+        message = (
+            "a CalibrationCurve is not unpacked: its fields have names, as in "
+            "curve = caldist.calibration_curve(…); curve.prob_true, curve.prob_pred."
+        )
+        raise TypeError(message)
 
     def _lines(self) -> list[dict[str, Any]]:
         names = ("bin_lower", "bin_upper", "prob_pred", "prob_true", "count", "lower", "upper")

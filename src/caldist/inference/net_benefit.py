@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -150,6 +151,9 @@ def net_benefit(
 
 def check_thresholds(thresholds: ArrayLike) -> Vector:
     """Return thresholds as contiguous float64 in [0, 1)."""
+    if isinstance(thresholds, numbers.Real):
+        message = f"thresholds is {thresholds}; it must be a list of thresholds, as [{thresholds}]."
+        raise TypeError(message)
     array = _validate.real_vector(thresholds, "thresholds")
     bad = ~((array >= 0) & (array < 1))
     if bad.any():

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from caldist._near_misses import answering
 from caldist._util.results import Result
+from caldist._util.text_tables import aligned
 from caldist.data.doubts import warn_about
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -39,6 +40,29 @@ class Evaluation(Result):
         return f"{self.value:.6g}, certainly between {self.lower:.6g} and {self.upper:.6g}"
 
 
+class Evaluations(Result, dict[str, Evaluation]):
+    """The result of :func:`caldist.evaluate`: a dict from names of measures to evaluations.
+
+    It prints as a table, shows as one in a notebook, and has ``to_dict``, ``to_frame`` and
+    ``to_latex``, with a line for each measure.
+    """
+
+    @property
+    def library(self) -> str | None:
+        """What the data were a frame of, if they were one."""
+        return next((found.library for found in self.values()), None)
+
+    def __str__(self) -> str:
+        return "\n".join(aligned([[name, str(found)] for name, found in self.items()], {0, 1}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return value, lower and upper of each measure, ready for JSON."""
+        return {name: found.to_dict() for name, found in self.items()}
+
+    def _lines(self) -> list[dict[str, Any]]:
+        return [{"measure": name} | found.to_dict() for name, found in self.items()]
+
+
 @answering
 def evaluate(
     y_true: ArrayLike | Joint,
@@ -47,7 +71,7 @@ def evaluate(
     measures: Iterable[str | Measure[Any]] | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-) -> dict[str, Evaluation]:
+) -> Evaluations:
     """Compute measures of rows or of their joint, with the certified effect of rounding.
 
     Parameters
@@ -65,9 +89,9 @@ def evaluate(
 
     Returns
     -------
-    dict
-        From the name of each measure, with its options if it has any, to its
-        :class:`Evaluation`.
+    Evaluations
+        A dict from the name of each measure, with its options if it has any, to its
+        :class:`Evaluation`; it prints as a table.
 
     Warns
     -----
@@ -81,14 +105,20 @@ def evaluate(
     >>> joint = caldist.Joint.from_arrays([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     >>> caldist.evaluate(joint, measures=["smooth_ce"])
     {'smooth_ce': Evaluation(value=0.03125, lower=0.03125, upper=0.03125)}
+    >>> print(caldist.evaluate(joint, measures=["smooth_ce", "brier_score"]))
+    smooth_ce    0.03125
+    brier_score  0.15625
     >>> rounded = joint.coarsen(bits=16)
     >>> caldist.evaluate(rounded, measures=[caldist.ece])["ece"].upper is None
     True
     """
     chosen = find_all(measures, shown_in("evaluate"))
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-    found = {
-        str(measure): Evaluation(*measure.enclosed(rows.joint), rows.library) for measure in chosen
-    }
+    found = Evaluations(
+        {
+            str(measure): Evaluation(*measure.enclosed(rows.joint), rows.library)
+            for measure in chosen
+        }
+    )
     warn_about(rows)  # now, as they are sorted
     return found

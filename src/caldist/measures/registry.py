@@ -7,7 +7,8 @@ takes to add one. Folders that others append to ``caldist.measures.__path__`` co
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -55,7 +56,7 @@ def find(measure: object, argument: str = "measure", among: Iterable[str] = ()) 
             names = ", ".join(among or known)
             message = (
                 f"{argument} is {_validate.show(measure)}; it must be a measure, such as "
-                f"caldist.smooth_ce, or one of the names {names}."
+                f"caldist.smooth_ce, or one of the names {names}.{_hint(measure, known)}"
             )
             raise ValueError(message)
         found = known[measure]
@@ -67,6 +68,15 @@ def find(measure: object, argument: str = "measure", among: Iterable[str] = ()) 
         )
         raise TypeError(message)
     return found
+
+
+def _hint(name: object, known: Mapping[str, Measure[Any]]) -> str:
+    """Return which measure was meant by its symbol, or by almost its name."""
+    if not isinstance(name, str):
+        return ""
+    symbols = [key for key, one in known.items() if one.facts.symbol.lower() == name.lower()]
+    near = symbols or get_close_matches(name.lower(), known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def find_all(measures: object, among: Iterable[Measure[Any]]) -> list[Measure[Any]]:

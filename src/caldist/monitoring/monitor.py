@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.frames import library_of
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -87,6 +88,7 @@ class Monitor:
     (21, 17, 'slope')
     """
 
+    @answering
     def __init__(
         self,
         *,
@@ -119,6 +121,7 @@ class Monitor:
 
     # -- taking batches ------------------------------------------------------------------------
 
+    @answering
     def update(
         self,
         y_true: ArrayLike | Joint | Mapping[Any, Joint],

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.data.class_rows import class_numbers, matrix_beside
 
 Labels = NDArray[np.int64]
 
 
+@answering
 def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> tuple[Labels, Vector]:
     r"""Reduce to confidence calibration: the most probable class, right or wrong.
 
@@ -52,6 +54,7 @@ def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> tuple[Labels, Vector]:
     return (best == classes).astype(np.int64), matrix[np.arange(best.size), best]
 
 
+@answering
 def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[tuple[Labels, Vector]]:
     """Reduce to one binary problem per class: this class or any other.
 

@@ -145,7 +145,7 @@ def estimator_predictions(
         at = _validate.first(np.atleast_1d(unknown).ravel())
         message = (
             f"y[{at}] is {_validate.show(label.ravel()[at])}; the estimator's classes are "
-            f"{classes[0]!r} and {classes[1]!r}, and y has one of them for each row."
+            f"{' and '.join(map(repr, classes.tolist()))}, and y has one of them for each row."
         )
         raise ValueError(message)
     return second.astype(np.uint8), np.asarray(estimator.predict_proba(X))[:, 1]

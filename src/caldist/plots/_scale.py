@@ -21,6 +21,7 @@ SCALES: tuple[ScaleName, ScaleName] = ("linear", "logit")
 # Lengths of a linear axis that begins at 0 or ends at 1; one that fits is not less than half full.
 _LENGTHS = tuple(float(f"{m}e{power}") for power in range(-6, 0) for m in (1, 2, 5))
 _TAIL = 1e-3  # of the mass beyond either end of an axis, which would otherwise be mostly empty
+_SILENT, _TOLD = 0.1, 1e-5  # of the mass, and of the information, beyond an end of a logit axis
 _ROOM = 2.0  # by how much an axis may become longer for what is drawn over the predictions
 _LEAST = 1e-9  # the least odds that a logit axis shows
 _SHORTEST = math.log(10)  # of a logit axis, in log odds
@@ -143,12 +144,26 @@ def scale_of(
     """Return the axis that fits predictions with masses, and as far as may be other probabilities.
 
     ``prediction`` does not decrease. Beyond either end there is at most a thousandth of the mass,
-    which a few outliers among rare events would otherwise leave the axis to.
+    which a few outliers among rare events would otherwise leave the axis to. A logit axis may end
+    earlier, with up to a tenth of the mass beyond, if that has next to none of the information: a
+    row tells v(1 − v) of its log odds, so that a long tail of predictions near 0 or 1 is as good
+    as empty, and would leave the curve a corner of the axis.
     """
-    share = np.cumsum(mass)
-    at = np.searchsorted(share, np.array([_TAIL, 1 - _TAIL]) * share[-1])
-    low, high = prediction[at.clip(max=prediction.size - 1)].tolist()
+    low, high = _between(prediction, mass, _TAIL)
+    if name == "logit":
+        told = mass * prediction * (1 - prediction)
+        if told.sum() > 0:
+            ends, most = _between(prediction, told, _TOLD), _between(prediction, mass, _SILENT)
+            low, high = max(low, min(ends[0], most[0])), min(high, max(ends[1], most[1]))
     return seen(name, low, high, others)
+
+
+def _between(prediction: Vector, mass: Vector, tail: float) -> tuple[float, float]:
+    """Return the predictions below and above which there is at most a share of the mass."""
+    share = np.cumsum(mass)
+    at = np.searchsorted(share, np.array([tail, 1 - tail]) * share[-1])
+    low, high = prediction[at.clip(max=prediction.size - 1)].tolist()
+    return low, high
 
 
 def seen(name: ScaleName, low: float, high: float, others: Sequence[Vector] = ()) -> Scale:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Integers, Vector
 from caldist.data.rows import Rows
 from caldist.inference.calibration_curve import curve_of
@@ -88,6 +89,7 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
     """
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: Labels,
@@ -139,6 +141,7 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
         )  # fmt: skip
         return found.plot(ax=ax)
 
+    @answering
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the bins.
 

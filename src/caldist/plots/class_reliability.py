@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._validate import Rng
 from caldist.data.class_rows import Classes, ClassRows
 from caldist.data.rows import Rows
@@ -53,6 +54,7 @@ class TopLabelDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve]):
     _sides: ClassVar[tuple[str, str]] = ("right", "wrong")
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: ArrayLike,
@@ -122,6 +124,7 @@ class ClassReliabilityDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve
     _sides: ClassVar[tuple[str, str]] = ("true", "other")
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: ArrayLike,

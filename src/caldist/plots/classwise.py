@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.numbers import number
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes
@@ -89,6 +90,7 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
     pointed: ClassVar[bool] = False
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: ArrayLike | dict[Any, Joint] | list[Joint],
@@ -133,6 +135,7 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
         shown = class_shares(one_name(name), table)
         return cls([shown], library=table.library).plot(ax=ax, most=most)
 
+    @answering
     def plot(self, *, ax: Axes | None = None, most: int = MOST) -> Self:
         """Draw the bars, the worst class on top.
 

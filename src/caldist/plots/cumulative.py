@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.numbers import short
 from caldist._util.types import Vector
 from caldist._validate import Rng
@@ -103,6 +104,7 @@ class CumulativeDisplay(PredictionDisplay[CumulativeCurve]):
     """
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: Labels,
@@ -149,6 +151,7 @@ class CumulativeDisplay(PredictionDisplay[CumulativeCurve]):
         )  # fmt: skip
         return found.plot(ax=ax)
 
+    @answering
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the sums.
 

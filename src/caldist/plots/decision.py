@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.data.rows import Rows, models_of
 from caldist.inference.net_benefit import benefit_of, check_thresholds
@@ -80,6 +81,7 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
     """
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: Labels,
@@ -129,6 +131,7 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
         curves = [decision_curve(key, rows, at, level, scale) for key, rows in models.items()]
         return cls(curves, library=next(iter(models.values())).library).plot(ax=ax)
 
+    @answering
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the curves.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.numbers import down, up
 from caldist._validate import Rng
 from caldist.data.rows import Rows
@@ -74,6 +75,7 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
     """
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: Labels,
@@ -125,6 +127,7 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
         )  # fmt: skip
         return found.plot(ax=ax)
 
+    @answering
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the brackets, the first model on top; on axes that have some already, below them.
 

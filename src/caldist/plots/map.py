@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.joint import Joint
@@ -109,6 +110,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
     """
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: Labels,
@@ -177,6 +179,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         return cls._of(shown, y_true, y_prob, name, **options).plot(ax=ax)
 
     @classmethod
+    @answering
     def from_repair(
         cls,
         found: Repair,
@@ -216,6 +219,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         return cls([repair_curve(key, found, rows, scale)], library=library).plot(ax=ax)
 
     @classmethod
+    @answering
     def from_map(
         cls,
         table: CalibrationMap,
@@ -244,6 +248,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         library = None if rows is None else rows.library
         return cls([map_curve(key, table, rows, scale)], library=library).plot(ax=ax)
 
+    @answering
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the map.
 

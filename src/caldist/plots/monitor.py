@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.monitoring import Monitor, Step
 from caldist.plots import _style
@@ -124,6 +125,7 @@ class MonitorDisplay(Display[MonitorCurve]):
                 raise ValueError(message)
 
     @classmethod
+    @answering
     def from_monitor(
         cls,
         monitor: Monitor,
@@ -148,6 +150,7 @@ class MonitorDisplay(Display[MonitorCurve]):
         """
         return cls(monitor_curves(monitor, groups=groups, name=name)).plot(ax=ax)
 
+    @answering
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the three parts, one below the other.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.rows import Rows
@@ -96,6 +97,7 @@ class ReliabilityDrawing(Display[ReliabilityCurve]):
     _axes: ClassVar[tuple[str, str]] = ("prediction", "frequency of label 1")
     _sides: ClassVar[tuple[str, str]] = ("y = 1", "y = 0")
 
+    @answering
     def plot(
         self, *, ax: Axes | None = None, curve: Curve | None = None, density: bool = True
     ) -> Self:
@@ -257,6 +259,7 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
     """
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: Labels,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.class_rows import Classes, ClassRows, sums_by
@@ -96,6 +97,7 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
     pointed: ClassVar[bool] = False
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: ArrayLike,
@@ -134,6 +136,7 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
         shown = simplex_groups(name, rows, confidence_level, generator)
         return cls([shown], library=rows.library).plot(ax=ax)
 
+    @answering
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the triangle.
 

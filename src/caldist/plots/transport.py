@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -97,6 +98,7 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
     """
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: Labels,
@@ -139,6 +141,7 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
             pos_label=pos_label,
         ).plot(ax=ax)
 
+    @answering
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the plan.
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.rows import Rows
@@ -108,6 +109,7 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
     """
 
     @classmethod
+    @answering
     def from_predictions(
         cls,
         y_true: Labels,
@@ -169,6 +171,7 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
         )
         return found.plot(ax=ax)
 
+    @answering
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the residuals and the witness.
 

@@ -25,7 +25,7 @@ from caldist.inference._rates import Rates, factors
 from caldist.inference.calibration_summary import NAMES
 from caldist.reporting.class_verdict import BLIND
 from caldist.reporting.figures import Figure, drawn
-from caldist.reporting.model import MonitorReport, Report
+from caldist.reporting.model import ClassModelReport, MonitorReport, Report
 from caldist.reporting.text import (
     CLASS_LIMITS,
     CLASS_TWIN,
@@ -243,6 +243,22 @@ def _sections(report: Report, *, figures: bool) -> list[tuple[str, str]]:
     return [(anchor, words) for there, anchor, words in listed if there]
 
 
+def _class_sections(report: Report, *, figures: bool) -> list[tuple[str, str]]:
+    """Return the anchor and the title of each section that the page of several classes has."""
+    listed = (
+        (len(report.class_models) > 1, "overview", "Overview"),
+        (True, "verdict", "Verdict"),
+        (figures, "figures", "Figures"),
+        (True, "classes", "Classes"),
+        (bool(report.pairs), "compared", "Models compared"),
+        (True, "measures", "Measures and tests"),
+        (True, "data", "Data"),
+        (True, "meaning", "What the numbers mean"),
+        (True, "computed", "How it was computed"),
+    )
+    return [(anchor, words) for there, anchor, words in listed if there]
+
+
 def _ratio(rates: Rates | None) -> str:
     """Return observed over predicted, as it stands in a table."""
     if rates is None or rates.ratio is None:
@@ -252,6 +268,16 @@ def _ratio(rates: Rates | None) -> str:
         return factors(rates.ratio)[0] + of
     value, low, high = factors(rates.ratio, rates.lower, rates.upper)
     return f"{value} ({low} to {high}){of}"
+
+
+def _population(model: ClassModelReport) -> str:
+    """Return what is known of the population's distance of several classes, for a table."""
+    if model.population_lower is None:
+        return "—"
+    lower = down(model.population_lower)
+    if model.population_upper is None:
+        return f"at least {lower}"
+    return f"{lower} to {up(model.population_upper)}"
 
 
 def _class_page(report: Report) -> str:
@@ -270,6 +296,7 @@ def _class_page(report: Report) -> str:
             rows=rows_in_words(report.data),
             origin=source_in_words(report.data),
             figures=figures,
+            sections=_class_sections(report, figures=bool(figures)),
             undrawn=len(report.figures) - len(figures),
             classes={model.name: worst(model.classes, many) for model in report.class_models},
             first=_CLASSES,
@@ -309,7 +336,7 @@ def _template(name: str) -> Any:
         "confidence_in_words": confidence_in_words, "interval": interval, "number": number,
         "change": change, "estimate": estimate, "rate": rate, "short": short, "signed": signed,
         "class_probability": class_probability, "ratio": _ratio, "least_of": least_of,
-        "title": _title,
+        "title": _title, "population": _population,
     }  # fmt: skip
     return environment.get_template(name)
 

@@ -46,7 +46,8 @@ def verdict(
         if proved
         else f"the data are compatible with perfect calibration {chance}"
     )
-    places = _listed(regions, confident=both_sides and not _one_way(regions))
+    level = _one_way(regions) or _is_level(regions, rates)
+    places = _listed(regions, confident=both_sides and not level)
     if pvalue >= LEVEL and not regions:
         return f"{distance} T{compatible[1:]}."
     if pvalue >= LEVEL:
@@ -64,6 +65,16 @@ def _one_way(regions: Sequence[Region]) -> bool:
     low = {region.too_high for region in regions if region.upper <= 0.5 + _NEARLY}
     high = {region.too_high for region in regions if region.lower >= 0.5 - _NEARLY}
     return len(low) == 1 and low == high
+
+
+def _is_level(regions: Sequence[Region], rates: Rates | None) -> bool:
+    """Whether all regions err the way that the mean prediction surely does: in level."""
+    if rates is None or rates.lower is None or rates.upper is None:
+        return False
+    if rates.lower <= 1 <= rates.upper:
+        return False
+    too_high = (rates.lower > 1) == (rates.label == 0)
+    return {region.too_high for region in regions} == {too_high}
 
 
 def _where(region: Region, *, confident: bool) -> tuple[str, str]:

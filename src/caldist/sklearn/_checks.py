@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from caldist import _validate
 from caldist._util.types import Vector
+from caldist._util.warning import warn
 from caldist.data.class_rows import ROW_SUM_TOLERANCE
 from caldist.repairing.calibration_map import CalibrationMap
 
@@ -36,11 +36,10 @@ def in_bounds(matrix: NDArray[Any], out_of_bounds: str) -> Vector:
             'first; to move values to 0 or 1 pass out_of_bounds="clip".',
         )
     if out_of_bounds == "warn":
-        warnings.warn(
+        warn(
             "X has values outside [0, 1], which are moved to 0 or 1. If these are logits, "
             'apply the sigmoid first; out_of_bounds="raise" makes this an error.',
-            UserWarning,
-            stacklevel=4,  # who called fit or transform
+            through="sklearn",  # which wraps transform
         )
     clipped: Vector = np.clip(matrix, 0, 1).astype(np.float64)
     return clipped

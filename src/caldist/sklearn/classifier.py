@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist._util.results import plain
 from caldist._util.types import Vector
 from caldist.multiclass.reductions import one_vs_rest, top_label
@@ -132,6 +133,7 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     'the rows judged other models: ...'
     """
 
+    @answering
     def __init__(
         self,
         estimator: Any,

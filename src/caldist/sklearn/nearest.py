@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.measures.upper_distance import best_map, nearest_known
@@ -83,9 +84,11 @@ class NearestCalibrator(ColumnCalibrator):
     array([0.067])
     """
 
+    @answering
     def __init__(self, *, out_of_bounds: _checks.Bounds = "warn") -> None:
         self.out_of_bounds = out_of_bounds
 
+    @answering
     def fit(
         self,
         X: ArrayLike,  # noqa: N803 - the name scikit-learn passes

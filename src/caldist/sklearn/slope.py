@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.repairing.repair import Method, repair
 from caldist.sklearn import _checks
@@ -84,6 +85,7 @@ class SlopeCalibrator(ColumnCalibrator):
            [0.98]])
     """
 
+    @answering
     def __init__(
         self,
         *,
@@ -103,6 +105,7 @@ class SlopeCalibrator(ColumnCalibrator):
         self.out_of_bounds = out_of_bounds
         self.random_state = random_state
 
+    @answering
     def fit(
         self,
         X: ArrayLike,  # noqa: N803 - the name scikit-learn passes

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist.torch import _checks
 from caldist.torch._operators import kernel_squared
 
@@ -16,6 +17,7 @@ KernelName = Literal["laplace", "gaussian"]
 NARROWEST_GAUSSIAN = 1e-6
 
 
+@answering
 def kernel_ce_loss(
     y_prob: Tensor,
     y_true: Tensor,

@@ -9,12 +9,14 @@ import torch
 from torch import Tensor
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist.measures.binned_ece import MOST_BINS
 from caldist.torch import _checks
 from caldist.torch._operators import sorted_labels
 from caldist.torch._sums import cell_sums
 
 
+@answering
 @torch.no_grad()
 def brier_score(y_prob: Tensor, y_true: Tensor, *, sample_weight: Tensor | None = None) -> Tensor:
     r"""Return the Brier score of tensors, the mean of :math:`(y - v)^2`.
@@ -50,6 +52,7 @@ def brier_score(y_prob: Tensor, y_true: Tensor, *, sample_weight: Tensor | None 
     return square.mean() if weight is None else square @ weight
 
 
+@answering
 @torch.no_grad()
 def binned_ece(
     y_prob: Tensor,
@@ -114,6 +117,7 @@ def binned_ece(
     return _in_norm(error, share, math.inf if norm == "max" else 2, prob, weight)
 
 
+@answering
 @torch.no_grad()
 def ece(
     y_prob: Tensor,

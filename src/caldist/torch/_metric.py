@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,6 +12,7 @@ import torch
 from torch import Tensor
 
 from caldist import _validate
+from caldist._near_misses import refuse_option
 from caldist.data import grid as _grid
 from caldist.data.class_rows import EXACT_SUM, ClassJoints
 from caldist.data.joint import Joint
@@ -88,7 +91,8 @@ class CalibrationDistance(Metric):
         from_logits: bool | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(**options)
+        with _answering(CalibrationDistance.__init__, options):
+            super().__init__(**options)
         self.measures = tuple(find_all(measures, shown_in("evaluate")))
         self.bits = _validate.check_count("bits", bits, maximum=24)
         if reduction is not None:
@@ -200,7 +204,8 @@ class MulticlassCalibrationDistance(Metric):
     def __init__(
         self, n_classes: int, *, from_logits: bool, bits: int = 12, **options: Any
     ) -> None:
-        super().__init__(**options)
+        with _answering(MulticlassCalibrationDistance.__init__, options):
+            super().__init__(**options)
         self.n_classes = _validate.check_count("n_classes", n_classes, minimum=2)
         self.from_logits = _validate.check_flag("from_logits", from_logits)
         self.bits = _validate.check_count("bits", bits, maximum=24)
@@ -260,6 +265,18 @@ class MulticlassCalibrationDistance(Metric):
         value, lower, upper = enclosed(ClassJoints.of(joints, None))
         name = "classwise_distance"
         return _tensors({name: value, f"{name}_lower": lower, f"{name}_upper": upper}, self.device)
+
+
+@contextmanager
+def _answering(function: Callable[..., Any], options: Mapping[str, Any]) -> Iterator[None]:
+    """Answer options that torchmetrics does not have with those that were meant."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        for name, value in options.items():
+            if re.search(f"nexpected keyword argument.*[`']{re.escape(name)}[`']", str(error)):
+                refuse_option(function, name, value)
+        raise
 
 
 def _empty(bits: int) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from caldist import _validate
+from caldist._near_misses import answering
 from caldist.torch import _checks
 from caldist.torch._kernel_loss import KernelName, in_power, kernel_losses
 from caldist.torch._operators import UNSAFE
@@ -16,6 +17,7 @@ from caldist.torch._smooth import smooth_losses
 Reduction = Literal["top_label", "classwise"]
 
 
+@answering
 def multiclass_kernel_ce_loss(
     preds: Tensor,
     target: Tensor,
@@ -80,6 +82,7 @@ def multiclass_kernel_ce_loss(
     return in_power(_total(losses), squared=squared)
 
 
+@answering
 def multiclass_smooth_ce_loss(
     preds: Tensor,
     target: Tensor,

@@ -10,11 +10,13 @@ from torch import Tensor
 
 from caldist import _validate
 from caldist._kernels import smooth
+from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.torch import _checks, _smooth_cells
 from caldist.torch._operators import UNSAFE, sort_rows
 
 
+@answering
 def smooth_ce_loss(
     y_prob: Tensor,
     y_true: Tensor,
