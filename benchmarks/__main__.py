@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from benchmarks import peers, repair
+from benchmarks import growth, peers, repair
 from benchmarks.digits import digits_table
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
@@ -61,6 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sums", action="store_true", help="only sums over rows and smECE, beside their peers"
     )
+    parser.add_argument(
+        "--growth", action="store_true", help="only the growth of each measure beside np.sort"
+    )
+    parser.add_argument("--figure", type=Path, metavar="FILE", help="with --growth: draw it")
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
     parser.add_argument(
         "--repair", action="store_true", help="only repairs: maps, statements, summaries, files"
@@ -85,6 +89,14 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     several = sizes if options.quick or options.sizes else SUMS_SIZES
     if options.sums:
         return [sums_table(several, effort)]
+    if options.growth:
+        measures = [MEASURES[name] for name in options.measures or MEASURES]
+        wanted = sizes if options.quick or options.sizes else growth.SIZES
+        effort = ONCE if options.quick else growth.EFFORT
+        ratios, sorting = growth.measure_growth(measures, wanted, effort)
+        if options.figure is not None:
+            growth.draw_growth(ratios, options.figure)
+        return [growth.growth_table(ratios, sorting, effort)]
     if options.multiclass:
         quick = options.quick
         return [multiclass_table(effort, quick=quick), digits_table(quick=quick)]

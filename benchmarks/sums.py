@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,11 +12,13 @@ import numpy as np
 import caldist
 from benchmarks.families import FAMILIES, Sample
 from benchmarks.tables import Table, number, size_name
-from benchmarks.timing import Effort, best_of
+from benchmarks.timing import Effort, best_of, processor_time
 
 FAMILY = "beta=3"
 SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)
 _N_BINS = 20
+_EDGES = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 1.0])
+_SOFT_BINS, _TEMPERATURE = 15, 0.01
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,30 @@ def _numpy_bins(sample: Sample) -> float:
     y, p = sample.y_true, sample.y_prob
     place = np.minimum((p * _N_BINS).astype(np.intp), _N_BINS - 1)
     return float(np.abs(np.bincount(place, y - p, _N_BINS)).sum() / p.size)
+
+
+def _numpy_entropy(sample: Sample) -> float:
+    loss, rate = _numpy_log(sample), float(sample.y_true.mean())
+    entropy = -rate * math.log(rate) - (1 - rate) * math.log(1 - rate)
+    return (entropy - loss) / entropy
+
+
+def _numpy_edges(sample: Sample) -> float:
+    _check(sample)
+    y, p = sample.y_true, sample.y_prob
+    last = _EDGES.size - 2
+    place = np.minimum(np.searchsorted(_EDGES, p, side="right") - 1, last)
+    return float(np.abs(np.bincount(place, y - p, last + 1)).sum() / p.size)
+
+
+def _numpy_soft(sample: Sample) -> float:
+    _check(sample)
+    y, p = sample.y_true, sample.y_prob
+    centre = (np.arange(_SOFT_BINS) + 0.5) / _SOFT_BINS
+    share = np.exp(-((p[:, None] - centre) ** 2) / _TEMPERATURE)
+    share /= share.sum(axis=1, keepdims=True)
+    gap, mass = (y - p) @ share, share.sum(axis=0)
+    return math.sqrt(float((gap * gap / mass).sum() / p.size))
 
 
 def _probcal(name: str) -> Callable[[Sample], object]:
@@ -125,6 +151,18 @@ MEASURES: dict[str, tuple[Callable[..., float], tuple[Rival, ...]]] = {
             Rival("torchmetrics", "torchmetrics", _torchmetrics),
         ),
     ),
+    "normalized_cross_entropy": (
+        caldist.normalized_cross_entropy,
+        (Rival("NumPy", "numpy", _numpy_entropy),),
+    ),
+    "binned_ece, own edges": (
+        caldist.binned_ece.using(edges=_EDGES),
+        (Rival("NumPy", "numpy", _numpy_edges),),
+    ),
+    "soft_binned_ece": (
+        caldist.soft_binned_ece,
+        (Rival("NumPy", "numpy", _numpy_soft),),
+    ),
     "kernel_smoothed_ece": (
         caldist.kernel_smoothed_ece,
         (
@@ -133,18 +171,6 @@ MEASURES: dict[str, tuple[Callable[..., float], tuple[Rival, ...]]] = {
         ),
     ),
 }
-
-
-def _processor_time(function: Callable[[], object], effort: Effort) -> float:
-    """Return the least processor time of a call, of all threads, in seconds."""
-    best, began = float("inf"), time.perf_counter()
-    for repeat in range(effort.most):
-        if repeat >= effort.fewest and time.perf_counter() - began > effort.seconds / 10:
-            break
-        start = time.process_time()
-        function()
-        best = min(best, time.process_time() - start)
-    return best
 
 
 def sums_table(sizes: Sequence[int], effort: Effort) -> Table:
@@ -156,12 +182,12 @@ def sums_table(sizes: Sequence[int], effort: Effort) -> Table:
         for n in sizes:
             sample = FAMILIES[FAMILY].make(n)
             times = {
-                rival.name: _processor_time(lambda r=rival, s=sample: r.function(s), effort)
+                rival.name: processor_time(lambda r=rival, s=sample: r.function(s), effort)
                 for rival in rivals
                 if find_spec(rival.module) is not None
             }
-            ours = _processor_time(lambda m=measure, s=sample: m(s.y_true, s.y_prob), effort)
-            sort = _processor_time(lambda s=sample: np.sort(s.y_prob), effort)
+            ours = processor_time(lambda m=measure, s=sample: m(s.y_true, s.y_prob), effort)
+            sort = processor_time(lambda s=sample: np.sort(s.y_prob), effort)
             faster = [rival for rival, seconds in times.items() if seconds < ours]
             if faster:
                 lost.append(f"{name} at {size_name(n)} ({', '.join(faster)})")

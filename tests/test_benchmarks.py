@@ -124,6 +124,27 @@ def test_sums_over_rows_are_timed_beside_their_peers(benchmarks, capsys):
     assert "Rows that a peer wins: " in text
 
 
+def test_growth_is_shown_and_drawn(benchmarks, capsys, tmp_path):
+    figure = tmp_path / "growth.svg"
+    names = "smooth_ce,brier_score"
+    options = ["--quick", "--growth", "--measures", names, "--figure", str(figure)]
+    assert benchmarks("__main__").main(options) == 0
+    text = capsys.readouterr().out
+    for name in names.split(","):
+        assert f"{name} " in text
+    assert "np.sort itself: " in text
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_slow_measures_are_not_tried_on_more_rows(benchmarks, monkeypatch):
+    growth, measures = benchmarks("growth"), benchmarks("measures").MEASURES
+    monkeypatch.setattr(growth, "_PATIENCE", -1.0)
+    once = benchmarks("timing").ONCE
+    ratios, sorting = growth.measure_growth([measures["ece"]], (50, 100), once)
+    assert list(ratios["ece"]) == [50]
+    assert growth.growth_table(ratios, sorting, once).rows[0][2:] == ["–", ""]
+
+
 def test_peers_of_sums_over_rows_give_the_same_number(benchmarks):
     sums, sample = benchmarks("sums"), benchmarks("families").FAMILIES["beta=3"].make(300)
     for name, (measure, rivals) in sums.MEASURES.items():

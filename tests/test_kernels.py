@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from caldist import Joint, _kernels
+from caldist.data.sorting import sorting_order
 from strategies import FAMILIES, family
 
 compiled_only = pytest.mark.skipif(not _kernels.COMPILED, reason="kernels are not compiled")
@@ -97,6 +98,44 @@ def test_shifts(width):
             for kernel in (_kernels.shifts, plain)
         ]
         assert values[0] == values[1]
+
+
+def hard_to_sort(n, rng):
+    """Keys in parts of every size, and numbers of any order of magnitude."""
+    yield rng.random(n)
+    yield 10.0 ** -rng.uniform(0, 323, n)
+    yield np.full(n, 0.25)
+    yield np.repeat([1.0, 5e-324, 0.0], n)[:n]
+    yield np.linspace(0, 1, n)
+    yield np.linspace(1, 0, n)
+    yield np.minimum(0.5 + np.arange(n)[::-1] * 2.0**-53, 1)
+    yield np.concatenate((np.full(n - n // 3, 0.5), rng.random(n // 3)))
+    # Each level of leading bits splits off one key alone.
+    yield (2 ** (np.arange(n) % 62)).view(np.float64).clip(0, 1)
+    yield np.repeat((2 ** np.arange(62)).view(np.float64).clip(0, 1), -(-n // 62))[:n]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 16, 17, 300, 5000])
+def test_keys_are_sorted_with_their_order(n):
+    kernels = [_kernels.plain("support")] if n <= 300 else []
+    kernels += [_kernels.support] if _kernels.COMPILED else []
+    none = np.empty(0, dtype=np.int64)
+    for values in hard_to_sort(n, np.random.default_rng(n)):
+        for kernel in kernels:
+            for order in (none, np.arange(n)):
+                key, work = values.copy().view(np.int64), np.empty(n, dtype=np.int64)
+                places, end = np.empty(order.size, dtype=np.int64), np.full(8193, -7)
+                kernel.sort_keys(key, order, work, places, end[:-1])
+                assert np.array_equal(key.view(np.float64), np.sort(values))
+                assert end[-1] == -7
+                if order.size:
+                    assert np.array_equal(order, np.argsort(values, kind="stable"))
+
+
+@pytest.mark.parametrize("n", [10, 199, 200, 3000])
+def test_the_order_of_rows_is_that_of_numpy(n):
+    values = np.random.default_rng(n).choice([0.0, -0.0, 0.5, 1.0, 1e-300], n)
+    assert np.array_equal(sorting_order(values), np.argsort(values, kind="stable"))
 
 
 @compiled_only

@@ -99,6 +99,48 @@ def test_sums_are_exact(n):
     assert caldist.log_loss(y, p) == pytest.approx(losses / n, rel=4e-16)
 
 
+@pytest.mark.parametrize(
+    "p",
+    [5e-324, 1e-300, 2.0**-1022, 1e-17, 2.0**-54, 0.1, 0.5, 0.7071065902709961, 0.7071067811865476,
+     0.75, 1 - 1e-9, 1 - 2.0**-53],
+)  # fmt: skip
+def test_logarithms_are_right_to_the_last_digit(p):
+    """Of any size, near 0 and near 1, alone and with weights; the C library's differ by system."""
+    for q in (p, math.nextafter(p, 0), math.nextafter(p, 1)):
+        losses = -math.log(q) if q > 0 else math.inf, -math.log1p(-q) if q < 1 else math.inf
+        for y, expected in zip((1, 0), losses, strict=True):
+            assert caldist.log_loss([y], [q]) == pytest.approx(expected, rel=2.3e-16)
+            weighted = caldist.log_loss([y, y], [q, q], sample_weight=[0.1, 0.2])
+            assert weighted == pytest.approx(expected, rel=5e-16)
+
+
+def test_tiny_gaps_are_added_up_to_the_last_digit():
+    """Those too small to be cut into pieces, alone and beside others, in any order."""
+    rng = np.random.default_rng(5)
+    p = np.concatenate((10.0 ** -rng.uniform(0, 30, 900), 1 - 10.0 ** -rng.uniform(1, 15, 300)))
+    for y, v in ((np.zeros(900), p[:900]), (np.ones(300), p[900:]), (np.zeros(90), p[:90] / 1e9)):
+        exact = abs(sum(Fraction(b) - int(a) for a, b in zip(y, v.tolist(), strict=True))) / y.size
+        for n_bins in (1, 7, 200):
+            values = [
+                caldist.binned_ece(y, v[order], n_bins=n_bins)
+                for order in (np.arange(y.size), np.argsort(v), rng.permutation(y.size))
+            ]
+            assert values[0] == pytest.approx(float(exact), rel=5e-16)
+            assert len(set(values)) == 1
+
+
+@pytest.mark.parametrize("n_bins", [3, 10, 49, 128, 129])
+def test_rows_at_the_edges_of_bins_are_in_the_right_one(n_bins):
+    edges = np.arange(n_bins + 1) / n_bins
+    p = np.concatenate((edges, np.nextafter(edges, 0), np.nextafter(edges, 1))).clip(0, 1)
+    place = np.minimum(np.searchsorted(edges, p, side="right") - 1, n_bins - 1)
+    y = place % 2
+    gap = [abs(math.fsum((y - p)[place == k].tolist())) for k in range(n_bins)]
+    expected = pytest.approx(math.fsum(gap) / p.size, rel=1e-15)
+    assert caldist.binned_ece(y, p, n_bins=n_bins) == expected
+    assert caldist.binned_ece(y, p, edges=edges) == expected
+
+
 def test_many_equal_terms_lose_no_digits():
     n = 1_000_000 if _kernels.COMPILED else 10_000
     y, p = np.zeros(n, bool), np.full(n, 0.1)
@@ -172,14 +214,15 @@ def test_nothing_is_copied(measure):
 @compiled_only
 def test_compiled_and_plain_kernels_give_the_same_bits():
     compiled, plain = _kernels.sums, _kernels.plain("sums")
-    edges, width = np.array(EDGES), np.arange(21) / 20
+    edges, uniform = np.array(EDGES), np.empty(0)
     weight = np.random.default_rng(0).random(700)
     calls = [
         ("squares", (), (2,)),
         ("logarithms", (), (3,)),
-        ("labels", (), (4,)),
-        ("bins", (width, True), (40, 40)),
-        ("bins", (edges, False), (8, 0)),
+        ("logarithms", (), (7,)),
+        ("bins", (20, uniform), (40, 40)),
+        ("bins", (300, uniform), (600, 0)),
+        ("bins", (4, edges), (8, 0)),
         ("soft_bins", (7, 0.01), (14, 14)),
         ("moments", (64,), (640, 640)),
     ]

@@ -23,6 +23,7 @@ from caldist._util.types import Vector
 Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
 
 _NUMBER_KINDS = "buif"
+_SIMPLE = (str, int)
 _ORDER = "The order is (y_true, y_prob)."
 _MATRIX_REMEDY = (
     "Binary measures take the probability of label 1 as one column, for example y_prob[:, 1]. "
@@ -111,6 +112,8 @@ def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoRetur
 
 def real_array(values: object, name: str) -> NDArray[Any]:
     """Return ``values`` as an array of a real NumPy dtype, of any shape."""
+    if type(values) is np.ndarray and values.dtype.kind in _NUMBER_KINDS:
+        return values
     if isinstance(values, str | bytes | Mapping | AbstractSet) or values is None:
         refuse_several(values, name)
         message = (
@@ -409,6 +412,8 @@ def columns(
 
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     """Raise unless ``value`` is one of the choices."""
+    if type(value) in _SIMPLE and value in choices:
+        return
     known = isinstance(value, str | numbers.Real | None) and not isinstance(value, bool | np.bool_)
     if known and value in choices:
         return
@@ -432,6 +437,8 @@ def check_goes_with(
 
 def check_flag(name: str, value: object) -> bool:
     """Return a true Boolean."""
+    if type(value) is bool:
+        return value
     if not isinstance(value, bool | np.bool_):
         message = f"{name} is {show(value)}; it must be True or False."
         raise TypeError(message)
@@ -440,6 +447,8 @@ def check_flag(name: str, value: object) -> bool:
 
 def check_count(name: str, value: object, minimum: int = 1, maximum: int = 2**53) -> int:
     """Return an integer between ``minimum`` and ``maximum``."""
+    if type(value) is int and minimum <= value <= maximum:
+        return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         message = f"{name} is {show(value)}; it must be an integer."
         raise TypeError(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -20,14 +20,22 @@ from caldist.data.sorting import sorting_order
 from caldist.data.units import Units
 
 Labels = NDArray[np.uint8]
-Columns = tuple[NDArray[Any], NDArray[Any], Vector | None]
+Columns = tuple[int, NDArray[Any], NDArray[Any], Vector | None]
 
-# How sums.Reader reads labels of a type: its number for them, and as what. Integers that are not 0
-# or 1 are none of both in whichever type of the same size.
-_KINDS: dict[str, tuple[int, type]] = {"f": (3, np.float32), "d": (4, np.float64)} | {
-    letter: {1: (0, np.uint8), 4: (1, np.int32), 8: (2, np.int64)}[np.dtype(letter).itemsize]
-    for letter in "?bBiIlLqQ"
+# How sums.Reader reads labels of a type: its number for them, and as what if not as they are.
+# Integers that are not 0 or 1 are none of both in whichever type of the same size.
+_KINDS: dict[np.dtype[Any], tuple[int, type | None]] = {
+    np.dtype(np.float32): (3, None),
+    np.dtype(np.float64): (4, None),
+    np.dtype(np.uint8): (0, None),
+    np.dtype(np.int32): (1, None),
+    np.dtype(np.int64): (2, None),
+    np.dtype(np.bool_): (0, np.uint8),
+    np.dtype(np.int8): (0, np.uint8),
+    np.dtype(np.uint32): (1, np.int32),
+    np.dtype(np.uint64): (2, np.int64),
 }
+_PREDICTIONS = (np.dtype(np.float64), np.dtype(np.float32))
 _COARSE_BITS = 16
 
 
@@ -63,6 +71,8 @@ class Rows:
     ) -> None:
         self._label, self._prediction, self._weight = label, prediction, weight
         self._given: tuple[Any, Any, Any] | None = None  # what is not checked yet
+        self._columns: Columns | None = None  # as a reader takes them
+        self._scale: tuple[float, float] | None = None
         self.cluster, self.n_clusters = cluster, n_clusters
         self.library = library
         self.index: Integers | None = None  # of the rows this is a part of
@@ -106,10 +116,12 @@ class Rows:
         pos_label: object = None,
     ) -> Rows:
         """Take rows as they come, to be checked when they are added up, or else asked for."""
-        joined = isinstance(y_true, Joint | Rows) or y_prob is None or isinstance(y_prob, Joint)
+        joined = isinstance(y_true, _DISTRIBUTIONS) or y_prob is None or isinstance(y_prob, Joint)
         if joined or pos_label is not None:
             return cls.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-        rows = cls(None, None, library=library_of(y_prob))
+        rows = cls(None, None)
+        if type(y_prob) is not np.ndarray:
+            rows.library = library_of(y_prob)
         rows._given = (y_true, y_prob, sample_weight)
         return rows
 
@@ -117,9 +129,7 @@ class Rows:
         """Check what was taken as given: raise for the first value that is not valid."""
         if self._given is not None:
             self._label, self._prediction, self._weight = _validate.binary_inputs(*self._given)
-            self._given = None
-            self.__dict__.pop("_columns", None)
-            self.__dict__.pop("_scale", None)
+            self._given = self._columns = self._scale = None
 
     # -- what there is -------------------------------------------------------------------------
 
@@ -238,33 +248,37 @@ class Rows:
         numbers there are of each kind.
         """
         found = [np.zeros(size) for size in room]
-        if all(kernel(reader, *options, *found) for reader in self._readers()):
-            return found
-        self.check()  # raises
-        return self.add_up(kernel, *options, room=room)
+        for reader in self._readers():
+            if not kernel(reader, *options, *found):
+                self.check()  # raises
+        return found
 
     @property
     def size(self) -> int:
         """How many rows there are; predictions of a joint where these have other weights."""
         if not self.is_summary:
-            return int(self._columns[1].size)
+            return self._read()[2].size
         rows = self.joint.n_rows if self.joint.counts_rows else None
         return self.joint.prediction.size if rows is None else rows
 
     @property
     def total(self) -> float:
         """The weight of all rows, scaled like those that are added up."""
-        return self._scale[1]
+        return self._scaling()[1]
 
-    @cached_property
-    def _scale(self) -> tuple[float, float]:
-        """A power of two that brings the weights to a sum of about 1, and that sum."""
+    def _scaling(self) -> tuple[float, float]:
+        """Return a power of two that brings the weights to a sum of about 1, and that sum."""
+        if self._scale is None:
+            self._scale = self._find_scale()
+        return self._scale
+
+    def _find_scale(self) -> tuple[float, float]:
         if self.is_summary:
             whole = self.joint.total
             if self.joint.counts_rows:
                 return 1.0, whole
         else:
-            _, prediction, weight = self._columns
+            _, _, prediction, weight = self._read()
             if weight is None:
                 return 1.0, float(prediction.size)
             with np.errstate(over="ignore", invalid="ignore"):
@@ -274,36 +288,38 @@ class Rows:
         scale = math.ldexp(1.0, min(1000, -math.frexp(whole)[1]))
         return scale, whole * scale
 
-    def _readers(self) -> Iterator[Any]:
-        scale, _ = self._scale
+    def _readers(self) -> list[Any]:
+        scale, _ = self._scaling()
         if not self.is_summary:
-            label, prediction, weight = self._columns
-            kind, as_type = _KINDS[label.dtype.char]
-            yield sums.Reader(kind, label.view(as_type), prediction, weight, scale, False)
-            return
+            return [sums.Reader(*self._read(), scale, False)]
         joint = self.joint
+        readers = []
         for value, mass in enumerate((joint.mass0, joint.mass1)):
             label = np.broadcast_to(np.uint8(value), mass.shape)
-            yield sums.Reader(0, label, joint.prediction, mass, scale, joint.counts_rows)
+            readers.append(sums.Reader(0, label, joint.prediction, mass, scale, joint.counts_rows))
+        return readers
 
-    @cached_property
-    def _columns(self) -> Columns:
-        """The columns as a reader takes them: as given where it can read them, else checked."""
-        if self._given is not None:
-            try:
-                columns = _validate.columns(*self._given)
-            except (TypeError, ValueError):
-                self.check()  # raises what comes first in the order of the arguments
-                raise
-            if (
-                columns[0].dtype.char in _KINDS
-                and columns[1].dtype.char in "fd"
-                and all(
-                    part is None or (part.dtype.isnative and part.flags.aligned) for part in columns
-                )
-            ):
-                return columns
-        return self.label, self.prediction, self.weight
+    def _read(self) -> Columns:
+        """Return the columns as a reader takes them: as given where it can, else checked."""
+        if self._columns is None:
+            columns = None
+            if self._given is not None:
+                y_true, y_prob, weight = self._given
+                try:
+                    if not (
+                        type(y_true) is type(y_prob) is np.ndarray
+                        and y_true.ndim == 1
+                        and y_true.shape == y_prob.shape
+                        and y_true.size > 0
+                        and weight is None
+                    ):  # nothing to convert, nothing to say
+                        y_true, y_prob, weight = _validate.columns(y_true, y_prob, weight)
+                    columns = _readable(y_true, y_prob, weight)
+                except (TypeError, ValueError):
+                    self.check()  # raises what comes first in the order of the arguments
+                    raise
+            self._columns = columns or (0, self.label, self.prediction, self.weight)
+        return self._columns
 
     def split(self, code: Integers, count: int) -> list[Rows]:
         """Return the rows of each group, ``code`` being the number of each row's; sorted already.
@@ -331,6 +347,30 @@ class Rows:
             part.order, part.index = np.arange(rows.size), rows
             parts.append(part)
         return parts
+
+
+_DISTRIBUTIONS = (Joint, Rows)
+
+
+def _is_regular(values: NDArray[Any]) -> bool:
+    """Return whether each value lies where numbers may, and a multiple of their size apart."""
+    return values.flags.aligned and values.strides[0] % values.itemsize == 0
+
+
+def _readable(
+    label: NDArray[Any], prediction: NDArray[Any], weight: Vector | None
+) -> Columns | None:
+    """Return columns with the number of the type of labels, or None if they cannot be read."""
+    kind, as_type = _KINDS.get(label.dtype, (-1, None))
+    if (
+        kind < 0
+        or prediction.dtype not in _PREDICTIONS
+        or not _is_regular(label)
+        or not _is_regular(prediction)
+        or not (weight is None or _is_regular(weight))
+    ):
+        return None
+    return kind, label if as_type is None else label.view(as_type), prediction, weight
 
 
 _NO_ROWS = (

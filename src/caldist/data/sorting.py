@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._kernels import support
+from caldist._kernels import COMPILED, support
 from caldist._util.threads import thread_count
 from caldist._util.types import Vector
 
 Columns = dict[str, Any]  # vectors by the names of a joint's fields
 
+_FEW = 200  # rows up to which NumPy is as quick
+_PLACES = 8 * 1024  # that the kernel keeps the ends of parts in
 _THREADED_SORT = 100_000  # rows from which a second thread repays its start
 
 
@@ -22,21 +24,33 @@ def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> Columns:
     """Return distinct predictions with row counts per label.
 
     The two labels are sorted apart, in two threads when large: sorting values is twice as fast as
-    finding a sorting order, and NumPy sorts without holding the interpreter's lock.
+    finding a sorting order, and is done without holding the interpreter's lock.
     """
     n = prediction.size
     rows = np.empty(n)
+    out = np.empty(n), np.empty(n), np.empty(n)
     ones = support.split_by_label(label, prediction, rows)
     if n >= _THREADED_SORT and thread_count() > 1:
-        helper = threading.Thread(target=rows[:ones].sort)
+        helper = threading.Thread(target=_sort, args=(rows[:ones], out[0][:ones]))
         helper.start()
-        rows[ones:].sort()
+        _sort(rows[ones:], out[0][ones:])
         helper.join()
     else:
-        rows[:ones].sort()
-        rows[ones:].sort()
-    out = np.empty(n), np.empty(n), np.empty(n)
+        _sort(rows[:ones], out[0][:ones])
+        _sort(rows[ones:], out[0][ones:])
     return _trimmed(out, support.merge_labels(rows[:ones], rows[ones:], *out))
+
+
+def _sort(values: Vector, work: Vector) -> None:
+    """Sort numbers that are not negative: their bits are in the same order as they are.
+
+    That takes a quarter of the time that NumPy takes, or all of it, by processor.
+    """
+    if COMPILED and values.size >= _FEW:
+        none, end = np.empty(0, dtype=np.int64), np.empty(_PLACES, dtype=np.int64)
+        support.sort_keys(values.view(np.int64), none, work.view(np.int64), none, end)
+    else:
+        values.sort()
 
 
 def sort_masses(
@@ -60,7 +74,14 @@ def sort_masses(
 
 def sorting_order(prediction: Vector) -> NDArray[np.int64]:
     """Return which row comes first, second, …, equal predictions in the order of the rows."""
-    return np.argsort(prediction, kind="stable")
+    n = prediction.size
+    if not COMPILED or n < _FEW:
+        return np.argsort(prediction, kind="stable")
+    key = (prediction + 0.0).view(np.int64)  # -0.0 is 0.0
+    order = np.arange(n, dtype=np.int64)
+    work, places, end = (np.empty(size, dtype=np.int64) for size in (n, n, _PLACES))
+    support.sort_keys(key, order, work, places, end)
+    return order
 
 
 def merging_order(values: Vector) -> NDArray[np.int64]:

@@ -38,6 +38,118 @@ def split_by_label(
     return left
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _distribute(
+    key: cython.p_longlong,
+    order: cython.p_longlong,
+    paired: cython.bint,
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    work: cython.p_longlong,
+    places: cython.p_longlong,
+    end: cython.p_longlong,
+    at: cython.Py_ssize_t,
+) -> cython.void:
+    """Put keys from one place to another into parts by their leading bits, and so on in each part.
+
+    What is left in disorder are parts of at most 16 keys. The ends of the parts are kept from
+    ``at`` on. Keys differ in 63 bits at most, of which each level takes at least 4 and at most 10.
+    """
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    size: cython.Py_ssize_t = 4
+    shift: cython.int = 0
+    low: cython.longlong = key[start]
+    high: cython.longlong = low
+    for i in range(start, stop):
+        low = min(low, key[i])
+        high = max(high, key[i])
+    while 2 << size < stop - start and size < 10:
+        size += 1
+    while (high - low) >> shift >= 1 << size:
+        shift += 1
+    size = 1 << size
+    for k in range(at, at + size):
+        end[k] = 0
+    for i in range(start, stop):
+        k = (key[i] - low) >> shift
+        end[at + k] += 1
+    i = start
+    for k in range(at, at + size):
+        i += end[k]
+        end[k] = i - end[k]
+    for i in range(start, stop):
+        k = (key[i] - low) >> shift
+        work[end[at + k]] = key[i]
+        if paired:
+            places[end[at + k]] = order[i]
+        end[at + k] += 1
+    for i in range(start, stop):
+        key[i] = work[i]
+        if paired:
+            order[i] = places[i]
+    if shift == 0:
+        return
+    for k in range(at, at + size):
+        if end[k] - start > 16:
+            _distribute(key, order, paired, start, end[k], work, places, end, at + size)
+        start = end[k]
+
+
+def sort_keys(
+    key: cython.longlong[::1],
+    order: cython.longlong[::1],
+    work: cython.longlong[::1],
+    places: cython.longlong[::1],
+    end: cython.longlong[::1],
+) -> None:
+    """Sort integers that are not negative, such as the bits of doubles that are not.
+
+    ``order`` goes with them, equal keys in the order given; it may be empty. Parts by leading bits
+    fit into the cache from the second level on. ``work`` and ``places`` are as long as ``key`` and
+    ``order``; ``end`` has 8192 places.
+    """
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    n: cython.Py_ssize_t = key.shape[0]
+    x: cython.longlong
+    at: cython.longlong = 0
+    paired: cython.bint = order.shape[0] > 0
+    keys: cython.p_longlong
+    numbers: cython.p_longlong
+    space: cython.p_longlong
+    other: cython.p_longlong
+    ends: cython.p_longlong
+    if n < 2:
+        return
+    if cython.compiled:
+        keys, space = cython.address(key[0]), cython.address(work[0])
+        numbers = cython.address(order[0]) if paired else keys
+        other = cython.address(places[0]) if paired else space
+        ends = cython.address(end[0])
+    else:
+        keys, numbers, space, other, ends = key, order, work, places, end
+    with cython.nogil:
+        _distribute(keys, numbers, paired, 0, n, space, other, ends, 0)
+        for i in range(1, n):
+            x = keys[i]
+            if keys[i - 1] <= x:
+                continue
+            j = i
+            if paired:
+                at = numbers[i]
+            while j > 0 and keys[j - 1] > x:
+                keys[j] = keys[j - 1]
+                if paired:
+                    numbers[j] = numbers[j - 1]
+                j -= 1
+            keys[j] = x
+            if paired:
+                numbers[j] = at
+
+
 def merge_labels(
     one: cython.const[cython.double][::1],
     zero: cython.const[cython.double][::1],

@@ -205,7 +205,7 @@ class Measure(Generic[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> float:
         """Return the value on labels and predictions, or on a joint in their place."""
         try:
-            return self._function(*args, **{**self.options, **kwargs})
+            return self._function(*args, **({**self.options, **kwargs} if self.options else kwargs))
         except TypeError:
             refuse_unknown(self._function, args, kwargs)
             raise

@@ -22,6 +22,7 @@ _OF_BINS = (
     "measure='random_interval_ce', which averages over all places of the bins."
 )
 _BINS = 20  # the default
+_UNIFORM = np.empty(0)  # the edges of bins of equal width, which nobody needs to make
 MOST_BINS = 10_000_000  # whose edges are held in memory
 
 
@@ -140,7 +141,6 @@ def binned_ece(
     if add_width:
         _validate.check_goes_with("add_width", add_width, "norm", norm, (1,))
     rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-    uniform = False
     if edges is not None:
         try:
             _refuse_beside_edges(n_bins, strategy)
@@ -149,21 +149,23 @@ def binned_ece(
             rows.check()  # what is wrong with the rows is said first
             raise
     elif strategy == "uniform":
-        # k/n is the double nearest to the edge, as the reader of 0.15 expects; k*(1/n) is not.
-        edges, uniform = np.arange(n_bins + 1) / n_bins, True
+        edges = _UNIFORM
     else:
         joint = rows.joint
         start = equal_mass_starts(joint.mass0 + joint.mass1, n_bins)
         edges = np.concatenate(([0.0], joint.prediction[start[1:]], [1.0]))
-    size = 2 * (edges.size - 1)
+    n_bins = edges.size - 1 if edges.size else n_bins
     only_gap = norm == 1 and not add_width
-    gap, mass = rows.add_up(sums.bins, edges, uniform, room=(size, 0 if only_gap else size))
-    error = np.abs((gap[::2] + gap[1::2]) / rows.total)
+    room = (2 * n_bins, 0 if only_gap else 2 * n_bins)
+    gap, mass = rows.add_up(sums.bins, n_bins, edges, room=room)
     if only_gap:
-        return float(error.sum())
+        return sums.magnitude(gap) / rows.total
+    error = np.abs(gap[::2] + gap[1::2]) / rows.total
     share = (mass[::2] + mass[1::2]) / rows.total
     if norm == 1:
-        return float(error.sum()) + float((share * np.diff(edges)).sum())
+        # k/n is the double nearest to the edge, as the reader of 0.15 expects; k*(1/n) is not.
+        width = np.diff(edges if edges.size else np.arange(n_bins + 1) / n_bins)
+        return float(error.sum()) + float((share * width).sum())
     distance = np.divide(error, share, out=np.zeros_like(error), where=share > 0)
     return float(distance.max()) if norm == "max" else math.sqrt(float((error * distance).sum()))
 
@@ -175,8 +177,14 @@ def _refuse_beside_edges(n_bins: int, strategy: str) -> None:
             raise ValueError(message)
 
 
+def _increase(values: Vector) -> bool:
+    return bool((values[1:] > values[:-1]).all())
+
+
 def _check_edges(edges: ArrayLike, rows: Rows) -> Vector:
     values = _validate.real_vector(edges, "edges").astype(np.float64)
+    if -math.inf < values[0] <= 0 and 1 <= values[-1] < math.inf and _increase(values):
+        return values
     if values.size < 2:
         message = f"edges has {values.size} value; one bin needs two."
         raise ValueError(message)
@@ -190,8 +198,6 @@ def _check_edges(edges: ArrayLike, rows: Rows) -> Vector:
         at = int(np.argmin(step > 0)) + 1
         message = f"edges[{at}] is {values[at]}, after {values[at - 1]}: edges must increase."
         raise ValueError(message)
-    if values[0] <= 0 and values[-1] >= 1:
-        return values
     least, most = rows.range
     for at, name, found, outside in (
         (0, "smallest", least, values[0] > least),

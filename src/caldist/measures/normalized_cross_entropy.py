@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import cast
 
 from numpy.typing import ArrayLike
 
@@ -12,7 +11,7 @@ from caldist._kernels import sums
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures._measure import Entries, measure
-from caldist.measures.log_loss import log_loss, log_loss_properties
+from caldist.measures.log_loss import log_loss_properties
 
 
 def _properties() -> Entries:
@@ -86,8 +85,9 @@ def normalized_cross_entropy(
     0.0
     """
     rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-    [mass] = rows.add_up(sums.labels, room=(4,))
-    zeros, ones = (float(part) / rows.total for part in mass.reshape(2, 2).sum(axis=1))
+    [found] = rows.add_up(sums.logarithms, room=(7,))
+    loss, failures = float(found[0] + found[1]) / rows.total, found[2]
+    zeros, ones = (float(part) / rows.total for part in found[3:].reshape(2, 2).sum(axis=1))
     if zeros == 0 or ones == 0:
         message = (
             f"y_true is {int(zeros == 0)} in every row with weight: the entropy of the base rate "
@@ -96,4 +96,4 @@ def normalized_cross_entropy(
         raise ValueError(message)
     rarer = min(zeros, ones)  # log(1 - rarer) would lose its digits
     entropy = -rarer * math.log(rarer) - (1 - rarer) * math.log1p(-rarer)
-    return (entropy - log_loss(cast("Joint", rows))) / entropy
+    return -math.inf if failures > 0 else (entropy - loss) / entropy

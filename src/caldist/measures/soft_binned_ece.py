@@ -88,7 +88,7 @@ def soft_binned_ece(
     _validate.check_choice("norm", norm, (1, 2))
     rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     found = rows.add_up(sums.soft_bins, n_bins, temperature, room=(2 * n_bins, 2 * n_bins))
-    gap, in_bin = ((part[::2] + part[1::2]) / rows.total for part in found)
+    gap, in_bin = ((part[:n_bins] + part[n_bins:]) / rows.total for part in found)
     gap = np.abs(gap)
     if norm == 1:
         return float(gap.sum())
