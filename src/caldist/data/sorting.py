@@ -44,7 +44,7 @@ def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> Columns:
 def _sort(values: Vector, work: Vector) -> None:
     """Sort numbers that are not negative: their bits are in the same order as they are.
 
-    That takes a quarter of the time that NumPy takes, or all of it, by processor.
+    On the machine of the benchmarks that takes a quarter of the time that NumPy takes.
     """
     if COMPILED and values.size >= _FEW:
         none, end = np.empty(0, dtype=np.int64), np.empty(_PLACES, dtype=np.int64)
