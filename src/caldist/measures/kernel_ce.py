@@ -166,6 +166,7 @@ def kernel_ce(
     unbiased: bool = False,
     n_terms: int | None = None,
     n_features: int | None = None,
+    tol: float = 0.0,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     rng: _validate.Rng = None,
@@ -214,6 +215,10 @@ def kernel_ce(
     n_features : int, optional
         Only for "fourier" and "binning": draws to average; by default one, as in the paper.
         :func:`caldist.kernel_ce_draws` gives both for a wanted precision.
+    tol : float
+        How far apart what is certain of the value may lie; 0 for the exact value. With a positive
+        one many rows go onto a grid instead of being sorted, just fine enough;
+        :func:`caldist.evaluate` returns the bounds.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
@@ -244,6 +249,8 @@ def kernel_ce(
     if n_features is not None:
         n_features = _validate.check_count("n_features", n_features)
         _validate.check_goes_with("n_features", n_features, "method", method, _FEATURES)
+    if tol:
+        _validate.check_goes_with("tol", tol, "method", method, ("exact",))
     if unbiased:
         _validate.check_goes_with("unbiased", unbiased, "method", method, ("exact",))
     generator = _validate.generator(rng)

@@ -61,6 +61,16 @@ def _rounding_bounds(
     return better_of(bounds, _second_order.lower_distance(joint.grid, certificate))
 
 
+def _solver_bounds(joint: Joint, *, tol: float, progress: bool = False) -> tuple[float, float]:
+    """Bound ldCE of the rows behind cells, half of the tolerance being the solver's."""
+    assert joint.grid is not None  # noqa: S101 -- only asked of gridded joints
+    progress = _validate.check_flag("progress", progress)
+    certificate = certify_lower(_on_edges(joint.grid), tol=tol / 2, progress=progress)
+    lower, upper = _second_order.lower_distance(joint.grid, certificate)
+    lower = max(0.0, lower)
+    return lower, max(lower, upper)
+
+
 def _on_edges(grid: Grid) -> Joint:
     """Return the rows shared between the edges of their cells so that each label's mean stays."""
     (count0, first0, _), (count1, first1, _) = grid.fractions()
@@ -73,7 +83,7 @@ def _on_edges(grid: Grid) -> Joint:
 
 
 def _encloses(joint: Joint, *, tol: float = TOLERANCE, **others: Any) -> tuple[float, float, float]:
-    value = lower_distance(joint, tol=tol, **others)
+    value = lower_distance.using(tol=tol, **others).of(joint)
     return value, value, value + tol
 
 
@@ -109,7 +119,7 @@ def _noise(units: Units, **_: object) -> dict[int, Replicate]:
 def _interval(
     limits: Limits, joint: Joint, *, tol: float = TOLERANCE, **others: Any
 ) -> tuple[float, float, float]:
-    value = lower_distance(joint, tol=tol, **others)
+    value = lower_distance.using(tol=tol, **others).of(joint)
     lower, upper = limits.distance_lower(value), limits.distance_upper(joint, value + tol)
     return lower_distance.using(tol=tol).moved_outwards(joint, value, lower, upper)
 
@@ -139,6 +149,7 @@ def _properties() -> Entries:
     shown_in=("evaluate", "measure", "report", "groups"),
     encloses=_encloses,
     rounding=_rounding_bounds,
+    solver=_solver_bounds,
     dual=_dual,
     noise=_noise,
     interval=_interval,
