@@ -73,13 +73,15 @@ def _solver_bounds(joint: Joint, *, tol: float, progress: bool = False) -> tuple
 
 def _on_edges(grid: Grid) -> Joint:
     """Return the rows shared between the edges of their cells so that each label's mean stays."""
-    (count0, first0, _), (count1, first1, _) = grid.fractions()
-    edge = np.concatenate((grid.cell, np.minimum(grid.cell + 1, 2**grid.bits))) * grid.width
-    mass0, mass1 = (
-        np.concatenate((count - first, first))
-        for count, first in ((count0, first0), (count1, first1))
-    )
-    return Joint.from_masses(edge, mass0, mass1)
+    node, at, inside = grid.edges()
+    masses = []
+    for count, first, _ in grid.fractions():
+        mass = np.zeros(node.size)
+        mass[at] = count - first
+        mass[at[inside] + 1] += first[inside]
+        masses.append(mass)
+    there = masses[0] + masses[1] > 0
+    return Joint(node[there], masses[0][there], masses[1][there])
 
 
 def _encloses(joint: Joint, *, tol: float = TOLERANCE, **others: Any) -> tuple[float, float, float]:
