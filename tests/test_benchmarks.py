@@ -124,6 +124,13 @@ def test_sums_over_rows_are_timed_beside_their_peers(benchmarks, capsys):
     assert "Rows that a peer wins: " in text
 
 
+def test_values_within_a_tolerance_are_timed(benchmarks, capsys):
+    assert benchmarks("__main__").main(["--quick", "--tol", "--sizes", "5000"]) == 0
+    rows = _rows(capsys.readouterr().out)
+    for measure in benchmarks("tolerance")._MEASURES:
+        assert (measure.name, "narrow") in rows
+
+
 def test_peers_of_sums_over_rows_give_the_same_number(benchmarks):
     sums, sample = benchmarks("sums"), benchmarks("families").FAMILIES["beta=3"].make(300)
     for name, (measure, rivals) in sums.MEASURES.items():

@@ -34,6 +34,7 @@ _BLOCK = 2**15  # rows whose intermediate arrays stay in the processor's cache
 _CELLS_PER_ROW = 4  # with more of them those without rows are worth avoiding
 _SQUARES = ("square0", "square1")
 _ROUNDED = 1e-9  # what sums of weights may be off by, relative to their size
+_FLOORED = 2 / _UNIT + _ROUNDED  # what a row's square may be off by
 _TINY = np.finfo(np.float64).tiny  # squares below it have lost digits
 _FAINT = 2.0**-960  # total weights below it have parts that lose digits
 
@@ -173,6 +174,22 @@ class Grid:
         for count, first, _ in self.fractions():
             chord = (count - first) * centre + first * (1 - centre)
             bounds.append(np.where(inside, chord * self.width + count * self.resolution, 0.0))
+        return bounds[0], bounds[1]
+
+    @cached_property
+    def spreads(self) -> tuple[Vector, Vector]:
+        """Bound the same as :attr:`moves`, where squares are known by the rows' variance, too.
+
+        Rows of a cell that all have one prediction have not moved, and that is seen here.
+        """
+        if self.square0 is None or self.square1 is None:
+            return self.moves
+        centre = self.centres() / self.width - self.cell
+        bounds = []
+        for move, (count, first, second) in zip(self.moves, self.fractions(), strict=True):
+            squares = second - centre * (2 * first - centre * count) + _FLOORED * count
+            root = np.sqrt(count * np.maximum(squares, 0.0))  # Cauchy and Schwarz
+            bounds.append(np.minimum(move, root * self.width))
         return bounds[0], bounds[1]
 
     def edges(self) -> tuple[Vector, Cells, NDArray[np.bool_]]:

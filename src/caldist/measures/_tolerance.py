@@ -16,7 +16,7 @@ from caldist.data.rows import Rows
 Enclosure = tuple[float, float | None, float | None]
 
 _FEWEST_BITS = 8
-_ROWS_PER_CELL = 8  # with fewer the cells cost as much as the rows
+_ROWS_PER_CELL = 15  # with fewer the cells cost as much as the rows
 _CHEAP = 2**14  # cells that cost less than the pass over rows that are enough for a grid
 _ORDER = 2.2  # of the first guess: bounds are mostly of second order, and a little better
 
