@@ -187,6 +187,7 @@ class Grid:
         centre = self.centres() / self.width - self.cell
         bounds = []
         for move, (count, first, second) in zip(self.moves, self.fractions(), strict=True):
+            assert second is not None  # noqa: S101 -- squares are there
             squares = second - centre * (2 * first - centre * count) + _FLOORED * count
             root = np.sqrt(count * np.maximum(squares, 0.0))  # Cauchy and Schwarz
             bounds.append(np.minimum(move, root * self.width))

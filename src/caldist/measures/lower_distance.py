@@ -190,9 +190,10 @@ def lower_distance(
 
     **What it estimates.** The population's value, at rate 1/√n.
 
-    **Cost.** A sort, and an interior-point solver on a few thousand nodes whatever n is. The value
-    is the proved lower end of an interval no wider than ``tol``;
-    :func:`caldist.certify` returns the interval with its proof.
+    **Cost.** One pass, or a sort where rows are few or a grid is not fine enough, and an
+    interior-point solver on a few thousand nodes whatever n is. The value is the proved lower end
+    of an interval no wider than ``tol``; :func:`caldist.certify` returns an interval with its
+    proof, of the sorted rows.
 
     Parameters
     ----------
@@ -201,7 +202,8 @@ def lower_distance(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     tol : float
-        How wide the certified interval may be.
+        How wide the certified interval may be. A joint on a grid leaves something open by itself,
+        which counts if ``tol`` is given; :func:`caldist.evaluate` returns the bounds.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
