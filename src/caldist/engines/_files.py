@@ -83,6 +83,19 @@ def open_files(
         If a file is damaged, of an unknown kind, or not a local one; if a folder gives a column
         that a file has itself.
     """
+    _, relation = opened(files, numbers=numbers, names=names, remote=remote, verbatim=verbatim)
+    return relation
+
+
+def opened(
+    files: Paths,
+    *,
+    numbers: Sequence[str] = (),
+    names: Sequence[str] = (),
+    remote: bool = False,
+    verbatim: bool = False,
+) -> tuple[Any, Any]:
+    """Return the connection too, which takes statements with parameters."""
     paths = [files] if isinstance(files, str | os.PathLike) else list(files)
     if not check_flag("remote", remote):
         _refuse_remote(paths)
@@ -117,7 +130,7 @@ def open_files(
             ]
             if replaced:
                 relation = relation.project(f"* REPLACE ({', '.join(replaced)})")
-    return relation
+    return connection, relation
 
 
 def connect(*, remote: bool = False) -> Any:
