@@ -94,7 +94,7 @@ def measure(
         _limits(_chosen(measures)[0], given)
     models = data.read()
     if tol > 0 and (medical or not isinstance(models, Models)):
-        message = "--tol goes with measures of labels 0 and 1 that sort rows, not with these: leave it out."
+        message = "--tol goes with measures of labels 0 and 1 that sort rows: leave it out here."
         raise ValueError(message)
     if not isinstance(models, Models):
         from caldist.cli import _class_measures
