@@ -85,9 +85,9 @@ def ecce_mad(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
     *,
-    tol: float = 0.0,  # noqa: ARG001 -- Measure meets it
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
+    tol: float = 0.0,  # noqa: ARG001 -- Measure meets it
 ) -> float:
     r"""Return the largest cumulative difference of labels and predictions.
 
@@ -115,13 +115,13 @@ def ecce_mad(
         A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
+    sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     tol : float
         How far apart what is certain of the value may lie; 0 for the exact value. With a positive
         one many rows go onto a grid instead of being sorted, just fine enough;
         :func:`caldist.evaluate` returns the bounds.
-    sample_weight : array-like, optional
-    pos_label : optional
-        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------

@@ -167,9 +167,9 @@ def kernel_ce(
     unbiased: bool = False,
     n_terms: int | None = None,
     n_features: int | None = None,
-    tol: float = 0.0,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
+    tol: float = 0.0,
     rng: _validate.Rng = None,
 ) -> float:
     r"""Return the kernel calibration error.
@@ -216,13 +216,13 @@ def kernel_ce(
     n_features : int, optional
         Only for "fourier" and "binning": draws to average; by default one, as in the paper.
         :func:`caldist.kernel_ce_draws` gives both for a wanted precision.
+    sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     tol : float
         How far apart what is certain of the value may lie; 0 for the exact value. With a positive
         one many rows go onto a grid instead of being sorted, just fine enough;
         :func:`caldist.evaluate` returns the bounds.
-    sample_weight : array-like, optional
-    pos_label : optional
-        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     rng : int, numpy.random.Generator or None
         For the estimators.
 

@@ -141,9 +141,9 @@ def post_processing_gap(
     y_prob: ArrayLike | None = None,
     *,
     max_slope: float = MAX_SLOPE,
-    tol: float = 0.0,  # noqa: ARG001 -- Measure meets it
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
+    tol: float = 0.0,  # noqa: ARG001 -- Measure meets it
 ) -> float:
     r"""Return how much the best map with bounded slopes takes off the Brier score, exactly.
 
@@ -173,13 +173,13 @@ def post_processing_gap(
         The predicted probability of label 1.
     max_slope : float
         The largest slope of a map, finite and at least 1.
+    sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     tol : float
         How far apart what is certain of the value may lie; 0 for the exact value. With a positive
         one many rows go onto a grid instead of being sorted, just fine enough;
         :func:`caldist.evaluate` returns the bounds.
-    sample_weight : array-like, optional
-    pos_label : optional
-        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
 
     References
     ----------

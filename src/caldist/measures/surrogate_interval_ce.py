@@ -129,9 +129,9 @@ def surrogate_interval_ce(
     method: Literal["exact", "monte_carlo"] = "exact",
     precision: float | None = None,
     n_shifts: int | None = None,
-    tol: float = 0.0,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
+    tol: float = 0.0,
     rng: _validate.Rng = None,
 ) -> float:
     r"""Return the surrogate interval calibration error.
@@ -161,13 +161,13 @@ def surrogate_interval_ce(
     n_shifts : int, optional
         Only for "monte_carlo": random shifts per k. By default as many as make the result correct
         to ``precision`` with probability 0.95, by Hoeffding's inequality.
+    sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     tol : float
         How far apart what is certain of the value may lie; 0 for the exact value. With a positive
         one many rows go onto a grid instead of being sorted, just fine enough;
         :func:`caldist.evaluate` returns the bounds.
-    sample_weight : array-like, optional
-    pos_label : optional
-        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     rng : int, numpy.random.Generator or None
         Only for "monte_carlo".
 
