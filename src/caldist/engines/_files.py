@@ -202,8 +202,28 @@ def reading(files: Paths) -> Iterator[None]:
     except duckdb.OutOfMemoryException as error:
         raise MemoryError(str(error)) from error
     except duckdb.Error as error:
-        message = f"{_show(files)} cannot be read: {error}"
+        message = f"{_damaged(files, str(error)) or _show(files)} cannot be read: {error}"
         raise ValueError(message) from error
+
+
+def _damaged(files: Paths, said: str) -> str | None:
+    """Return the first of several Parquet files that cannot be read, if the error names none."""
+    duckdb = require("duckdb", extra="engines")
+    connection = connect()
+    paths = [files] if isinstance(files, str | os.PathLike) else list(files)
+    try:
+        found = [name for path in paths for name in _matches(connection, os.fspath(path))]
+    except (OSError, duckdb.Error):
+        return None
+    if _kind(found) != "parquet" or any(Path(name).name in said for name in found):
+        return None
+    for name in found:
+        try:
+            rows = connection.read_parquet([glob.escape(name)])
+            rows.query("rows_read", "SELECT bit_xor(hash(COLUMNS(*))) FROM rows_read").fetchall()
+        except duckdb.Error:
+            return repr(name)
+    return None
 
 
 def _show(files: Paths) -> str:
