@@ -23,6 +23,8 @@ from benchmarks.sums import SIZES as SUMS_SIZES
 from benchmarks.sums import sums_table
 from benchmarks.tables import Table, machine, page
 from benchmarks.timing import ONCE, THOROUGH
+from benchmarks.tolerance import SIZES as TOL_SIZES
+from benchmarks.tolerance import tolerance_table
 from caldist._util.atomic_files import write_atomically
 
 _SIZES = (10**4, 10**5, 10**6, 10**7)
@@ -65,6 +67,9 @@ def _parser() -> argparse.ArgumentParser:
         "--growth", action="store_true", help="only the growth of each measure beside np.sort"
     )
     parser.add_argument("--figure", type=Path, metavar="FILE", help="with --growth: draw it")
+    parser.add_argument(
+        "--tol", action="store_true", help="only values within a tolerance, without a sort"
+    )
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
     parser.add_argument(
         "--repair", action="store_true", help="only repairs: maps, statements, summaries, files"
@@ -97,6 +102,9 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         if options.figure is not None:
             growth.draw_growth(ratios, options.figure)
         return [growth.growth_table(ratios, sorting, effort)]
+    if options.tol:
+        chosen = sizes if options.quick or options.sizes else TOL_SIZES
+        return [tolerance_table(chosen, effort)]
     if options.multiclass:
         quick = options.quick
         return [multiclass_table(effort, quick=quick), digits_table(quick=quick)]

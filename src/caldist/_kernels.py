@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         smooth,
         sums,
         support,
+        transport,
     )
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "smooth",
     "sums",
     "support",
+    "transport",
 ]
 
 

@@ -34,6 +34,14 @@ _FAILED, _UNDECIDED = 1, 3
 @click.option(
     "--each-class", is_flag=True, help="Of several classes: a line for each, the worst first."
 )
+@click.option(
+    "--tol",
+    type=float,
+    metavar="WIDTH",
+    default=0.0,
+    help="How far apart the certain bounds of a value may lie. Above 0 many rows are not sorted, "
+    "where that is certain within it; 0, the default, is exact.",
+)
 @format_option
 @click.option(
     "--fail-above",
@@ -56,6 +64,7 @@ def measure(
     data: Data,
     measures: str | None,
     each_class: bool,
+    tol: float,
     style: str,
     fail_above: float | None,
     require_below: float | None,
@@ -71,17 +80,22 @@ def measure(
     Several classes, by a pattern or --classes, have the measures classwise_distance, smooth_ce and
     kernel_ce; noise is what classwise_distance would be on average if they were calibrated.
     """
+    from caldist import _validate
     from caldist.data.doubts import doubts_said
     from caldist.measures.evaluation import evaluate
     from caldist.measures.registry import shown_in
 
     given = {"--fail-above": fail_above, "--require-below": require_below}
+    tol = _validate.check_nonnegative("--tol", tol)
     medical = measures is not None and measures.strip() == _medical.NAME
     if medical:
         _medical.refuse_limits(given)
     elif not data.may_have_classes:  # refused before a file is read
         _limits(_chosen(measures)[0], given)
     models = data.read()
+    if tol > 0 and (medical or not isinstance(models, Models)):
+        message = "--tol goes with measures of labels 0 and 1 that sort rows: leave it out here."
+        raise ValueError(message)
     if not isinstance(models, Models):
         from caldist.cli import _class_measures
 
@@ -107,7 +121,10 @@ def measure(
     with working("measuring"):
         lines = list(models.lines())
         with doubts_said():
-            found = [(line, evaluate(rows.joint, measures=chosen)) for line, rows in lines]
+            found = [
+                (line, evaluate(rows, measures=chosen, tol=tol))  # type: ignore[arg-type]  # checked
+                for line, rows in lines
+            ]
         gates = []
         if limits:
             with noting(notes):
@@ -128,7 +145,7 @@ def measure(
                 shown.append(line | {"measure": name} | known | _named(own))
         else:
             shown.append(line | {name: v.value for name, v in values.items()} | _named(ends))
-    if any(rows.joint.radius > 0 for _, rows in lines):
+    if any(rows.is_summary and rows.joint.radius > 0 for _, rows in lines):
         notes.append(
             "lower and upper contain the value on the rows themselves, before they were rounded to "
             f"cells; {NOTHING} where cells tell nothing about it."

@@ -35,6 +35,7 @@ _BLOCK = 2**15  # rows whose intermediate arrays stay in the processor's cache
 _CELLS_PER_ROW = 4  # with more of them those without rows are worth avoiding
 _SQUARES = ("square0", "square1")
 _ROUNDED = 1e-9  # what sums of weights may be off by, relative to their size
+_FLOORED = 2 / _UNIT + _ROUNDED  # what a row's square may be off by
 _TINY = np.finfo(np.float64).tiny  # squares below it have lost digits
 _FAINT = 2.0**-960  # total weights below it have parts that lose digits
 
@@ -177,6 +178,37 @@ class Grid:
         return bounds[0], bounds[1]
 
     @cached_property
+    def spreads(self) -> tuple[Vector, Vector]:
+        """Bound the same as :attr:`moves`, where squares are known by the rows' variance, too.
+
+        Rows of a cell that all have one prediction have not moved, and that is seen here.
+        """
+        if self.square0 is None or self.square1 is None:
+            return self.moves
+        centre = self.centres() / self.width - self.cell
+        bounds = []
+        for move, (count, first, second) in zip(self.moves, self.fractions(), strict=True):
+            assert second is not None  # noqa: S101 -- squares are there
+            squares = second - centre * (2 * first - centre * count) + _FLOORED * count
+            root = np.sqrt(count * np.maximum(squares, 0.0))  # Cauchy and Schwarz
+            bounds.append(np.minimum(move, root * self.width))
+        return bounds[0], bounds[1]
+
+    def edges(self) -> tuple[Vector, Cells, NDArray[np.bool_]]:
+        """Return the edges of cells with rows, at which each cell begins, and if it is inside.
+
+        The cell of v = 1 has no inside: everything lies on the edge itself.
+        """
+        inside = self.cell < 2**self.bits
+        # Neighbouring cells share an edge.
+        new = np.concatenate(([True], self.cell[1:] != self.cell[:-1] + 1))
+        at = np.arange(self.cell.size) + np.cumsum(new) - 1
+        node = np.zeros(int(at[-1]) + 1 + int(inside[-1]))
+        node[at] = self.cell * self.width
+        node[at[inside] + 1] = (self.cell[inside] + 1) * self.width
+        return node, at, inside
+
+    @cached_property
     def within_cells(self) -> WithinCells | None:
         """What is known of the residuals inside the cells; None without squares."""
         if self.square0 is None or self.square1 is None:
@@ -186,19 +218,14 @@ class Grid:
         q0, q1 = self.square0 / _UNIT / total, self.square1 / _UNIT / total
         width, unit = self.width, 1 / _UNIT
         start = self.cell * width
-        inside = self.cell < 2**self.bits  # at v = 1 everything lies on the edge itself
+        node, at, inside = self.edges()
         rise, fall = n1 * (1 - start) - width * f1, n0 * start + width * f0
         right = np.where(inside, (1 - start) * f1 - start * f0 - width * (q1 + q0), 0.0)
-        # Neighbouring cells share an edge.
-        new = np.concatenate(([True], self.cell[1:] != self.cell[:-1] + 1))
-        at = np.arange(start.size) + np.cumsum(new) - 1
-        size = int(at[-1]) + 1 + int(inside[-1])
-        node, deposit = np.zeros(size), np.zeros(size)
-        node[at], deposit[at] = start, rise - fall - right
-        node[at[inside] + 1] = start[inside] + width
+        deposit = np.zeros(node.size)
+        deposit[at] = rise - fall - right
         deposit[at[inside] + 1] += right[inside]
         mean = np.cumsum(deposit)[:-1]
-        low, high, bend = mean.copy(), mean.copy(), np.zeros(size - 1)
+        low, high, bend = mean.copy(), mean.copy(), np.zeros(node.size - 1)
         before = np.cumsum(rise - fall) - (rise - fall)
         # Of S: flooring of places. Of its mean also that of the deposit of the cell itself.
         error = 4 * self.resolution + (2 + 6 * width) * unit * (n0 + n1)

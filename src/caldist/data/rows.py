@@ -15,6 +15,7 @@ from caldist._kernels import sums
 from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
 from caldist.data.categories import cluster_codes
+from caldist.data.gridding import Layout, grid_of
 from caldist.data.joint import Joint
 from caldist.data.sorting import sorting_order
 from caldist.data.units import Units
@@ -76,6 +77,7 @@ class Rows:
         self.cluster, self.n_clusters = cluster, n_clusters
         self.library = library
         self.index: Integers | None = None  # of the rows this is a part of
+        self._cells: dict[int, Joint] = {}  # by bits
         self.is_summary = joint is not None
         if joint is not None:
             joint.normalized()  # raises for a joint without rows
@@ -236,6 +238,35 @@ class Rows:
         return Joint._from_grid(  # noqa: SLF001 -- of rows that were checked
             grid.from_rows(self.label, self.prediction, self.weight, bits)
         )
+
+    def cells(self, bits: int, most: int) -> Joint | None:
+        """Return the rows on a grid in one pass, which neither sorts nor copies; they are kept.
+
+        Weights are scaled, so that only shares of the total mass mean something. None where the
+        grid would have room for more cells than ``most``; grids that are there already show which
+        cells have no rows.
+        """
+        if bits not in self._cells:
+            coarser = max((known for known in self._cells if known < bits), default=None)
+            layout = Layout.of(bits, None if coarser is None else self._cells[coarser].grid)
+            if layout.size > most:
+                return None
+            self._cells[bits] = self._in_cells(layout)
+        return self._cells[bits]
+
+    def _in_cells(self, layout: Layout) -> Joint:
+        kind, label, prediction, weight = self._read()
+        scale, _ = self._scaling()
+
+        def reader(first: int, last: int) -> Any:
+            part = None if weight is None else weight[first:last]
+            return sums.Reader(kind, label[first:last], prediction[first:last], part, scale, False)
+
+        grid = grid_of(reader, prediction.size, layout, weighted=weight is not None)
+        if grid is not None:
+            return Joint._from_grid(grid)  # noqa: SLF001 -- of rows that were checked
+        self.check()  # raises
+        return self._in_cells(layout)
 
     # -- sums over rows ------------------------------------------------------------------------
 

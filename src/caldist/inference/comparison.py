@@ -452,7 +452,7 @@ def _on_cells(
     confidence_level: float,
 ) -> dict[tuple[int, int], Comparison] | None:
     """Return all pairs from rows on a grid; None if rounding takes much of an interval."""
-    values = [measure(joint) for joint in joints]
+    values = [measure.of(joint) for joint in joints]
     found = _compared(differences, measure, cells, confidence_level, values=values)
     fine = all(one.rounding <= SHARE * (one.upper - one.lower) for one in found.values())
     return found if fine else None

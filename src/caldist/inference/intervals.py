@@ -210,7 +210,7 @@ def interval_of(
     if coarse is not None:
         found = _interval_of(coarse, measure, confidence_level, resampler, method)
         if found.rounding is not None and found.rounding <= SHARE * (found.upper - found.lower):
-            return replace(found, value=measure(rows.joint), library=rows.library)
+            return replace(found, value=measure.of(rows.joint), library=rows.library)
     return _interval_of(rows, measure, confidence_level, resampler, method)
 
 

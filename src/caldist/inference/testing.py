@@ -369,7 +369,7 @@ def _tolerance_test(
 
     That end is the better one of two, so the p-value is the smaller one of two.
     """
-    value = measure(rows.joint)
+    value = measure.of(rows.joint)
     ends = measure.rounding(rows.joint, value)
     if ends is None:
         message = (

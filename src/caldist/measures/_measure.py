@@ -11,18 +11,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
+from caldist import _validate
 from caldist._near_misses import refuse_unknown
+from caldist._util.errors import ToleranceError
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
 from caldist.measures._norm import Norm
+from caldist.measures._tolerance import Enclosure, enclose
 
 if TYPE_CHECKING:
     from caldist._properties.claims import Entry
@@ -112,7 +116,10 @@ class Facts:
         behind them: the least of these is the upper end of the bracket.
     rounding
         (joint, value) to what the value on the unrounded predictions lies between, or None where
-        it moves without bound.
+        it moves without bound. A measure that takes ``tol`` meets it by this.
+    solver
+        (joint, tol) to the same, for a measure whose solver leaves something open, too: ``tol`` is
+        for both, and its other facts take it as an option.
     flips
         Whether exchanging the labels (v -> 1 - v, y -> 1 - y) leaves it unchanged.
     floor, ceiling
@@ -153,6 +160,7 @@ class Facts:
     encloses: Callable[..., tuple[float, float | None, float | None]] | None = None
     above_distance: bool = False
     rounding: Callable[..., Ends | None] | None = None
+    solver: Callable[..., Ends] | None = None
     flips: bool = True
     floor: float = 0.0
     ceiling: float = 1.0
@@ -198,17 +206,53 @@ class Measure(Generic[P]):
     ) -> None:
         update_wrapper(self, function)
         self._function = function
+        self._tol: float | None = (function.__kwdefaults__ or {}).get("tol")
         self.name: str = function.__name__
         self.facts = facts
         self.options: Mapping[str, Any] = MappingProxyType(dict(options or {}))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> float:
         """Return the value on labels and predictions, or on a joint in their place."""
+        given: dict[str, Any] = {**self.options, **kwargs} if self.options else kwargs
         try:
-            return self._function(*args, **({**self.options, **kwargs} if self.options else kwargs))
+            if self._tol or "tol" in given:
+                return self._within(args, given)
+            return self._function(*args, **given)
         except TypeError:
             refuse_unknown(self._function, args, kwargs)
             raise
+
+    def _within(self, args: tuple[Any, ...], given: dict[str, Any]) -> float:
+        """Return the value within a tolerance, without a sort where a grid can certify it."""
+        try:
+            bound = inspect.signature(self._function).bind(*args, **given).arguments
+        except TypeError:
+            return self._function(*args, **given)  # raises
+        tol = _validate.check_nonnegative("tol", given.get("tol", self._tol))
+        if tol == 0:
+            return self._function(*args, **given)
+        rows = Rows.as_given(**{name: bound.pop(name, None) for name in _DATA})
+        used = Measure(self._function, self.facts, bound)
+        if not rows.is_summary:
+            found = used.on_cells(rows, tol)
+            return used.of(rows) if found is None else found[0]
+        if rows.joint.radius == 0 or "tol" not in given:  # its own tolerance is not of rounding
+            return used.of(rows.joint)
+        value, lower, upper = used._closely(rows.joint, tol)
+        if lower is None or upper is None:
+            message = (
+                f"tol is {tol!r}, but the predictions of the joint are rounded, and what that does "
+                f"to {self} is not bounded: use measure smooth_ce, or a joint of exact predictions."
+            )
+            raise ValueError(message)
+        if upper - lower > tol:
+            message = (
+                f"{self.name} of the rows behind the rounded predictions is between {lower!r} and "
+                f"{upper!r}, further apart than tol={tol!r}: use a larger tol, a joint of more "
+                "bits, or caldist.evaluate for the bounds."
+            )
+            raise ToleranceError(message, lower, upper)
+        return value
 
     def using(self, **options: Any) -> Measure[P]:
         """Bind options: ``kernel_ce.using(bandwidth=0.1)`` is a measure of its own."""
@@ -266,14 +310,60 @@ class Measure(Generic[P]):
 
     # -- what is asked of it -------------------------------------------------------------------
 
-    def _of(self, joint: Joint) -> float:
-        return cast("Callable[[Joint], float]", self)(joint)
+    def of(self, data: Joint | Rows) -> float:
+        """Return the value on the predictions that are listed, whatever lies behind them."""
+        return cast("Callable[..., float]", self._function)(data, **self.options)
+
+    @property
+    def _of_facts(self) -> Mapping[str, Any]:
+        """The options as facts take them: how close a value shall be is not one of theirs."""
+        if self.facts.solver is not None or "tol" not in self.options:
+            return self.options
+        return {name: value for name, value in self.options.items() if name != "tol"}
+
+    @property
+    def takes_tol(self) -> bool:
+        """Whether ``tol=`` says how close its value shall be."""
+        return self._tol is not None
+
+    def on_cells(self, rows: Rows, tol: float) -> Enclosure | None:
+        """Return the value and what is certain of it, within a tolerance, without sorting rows.
+
+        None where a sort is as cheap, or where no bound is known.
+        """
+        if self.facts.solver is None and self.rounding(_rounded(), 0.0) is None:
+            return None
+        return enclose(rows, tol, lambda joint: self._closely(joint, tol))
+
+    def _closely(self, joint: Joint, tol: float) -> Enclosure:
+        """Enclose the value on the rows behind a joint, as closely as a tolerance needs."""
+        if self.facts.solver is None or joint.grid is None:
+            return self.enclosed(joint)
+        lower, upper = self.facts.solver(joint.scaled, **{**self.options, "tol": tol})
+        return lower, lower, upper
+
+    def enclosed_within(self, rows: Rows, tol: float) -> Enclosure:
+        """Return the value and what is certain of it, which may be ``tol`` apart.
+
+        A bound option goes before it. What rounded predictions leave open does not depend on it.
+        """
+        if self.takes_tol:
+            tol = _validate.check_nonnegative("tol", self.options.get("tol", tol))
+        if tol == 0 or rows.is_summary:
+            return self.enclosed(rows.joint)
+        if self.takes_tol:
+            found = self.on_cells(rows, tol)
+            return self.using(tol=tol).enclosed(rows.joint) if found is None else found
+        if self.facts.encloses is not None:
+            return self.enclosed(rows.joint)
+        value = self.of(rows)  # a sum over rows needs no joint
+        return value, value, value
 
     def enclosed(self, joint: Joint) -> tuple[float, float | None, float | None]:
         """Return the value, and what is certain of it on the rows behind a joint."""
         if joint.radius == 0 and self.facts.encloses is not None:
-            return self.facts.encloses(joint, **self.options)
-        value = self._of(joint)
+            return self.facts.encloses(joint, **self._of_facts)
+        value = self.of(joint)
         if joint.radius == 0:
             return value, value, value  # a value that is exact may be negative
         ends = self.rounding(joint, value)
@@ -289,7 +379,7 @@ class Measure(Generic[P]):
             return value, value
         if self.facts.rounding is None:
             return None
-        ends = self.facts.rounding(joint.scaled, value, **self.options)
+        ends = self.facts.rounding(joint.scaled, value, **self._of_facts)
         return None if ends is None else (max(self.facts.floor, ends[0]), ends[1])
 
     @property
@@ -300,7 +390,7 @@ class Measure(Generic[P]):
     def norm(self, prediction: Vector) -> Norm:
         """Return the norm that it is, on a support."""
         assert self.facts.norm is not None  # noqa: S101 -- only asked where it is one
-        return self.facts.norm(prediction, **self.options)
+        return self.facts.norm(prediction, **self._of_facts)
 
     @property
     def has_interval(self) -> bool:
@@ -320,7 +410,7 @@ class Measure(Generic[P]):
     def statistic(self, units: Units) -> Statistic:
         """Return the statistic of a test of calibration, on the support of a sample."""
         if self.facts.statistic is not None:
-            return self.facts.statistic(units, **self.options)
+            return self.facts.statistic(units, **self._of_facts)
         if self.facts.norm is not None:
             norm = self.norm(units.prediction)
             return Statistic(norm, unless_below=norm.unless_below)
@@ -337,7 +427,7 @@ class Measure(Generic[P]):
             ones = c + mass * v if rows is None else np.rint(c * rows + mass * v)
             ones[ones < _ROUNDING * mass] = 0.0
             ones = np.where(mass - ones < _ROUNDING * mass, mass, ones)
-            return self._of(Joint(v, mass - ones, ones, n_rows=rows))
+            return self.of(Joint(v, mass - ones, ones, n_rows=rows))
 
         return of
 
@@ -352,7 +442,7 @@ class Measure(Generic[P]):
         Those below the floor may be any number below it.
         """
         if self.facts.noise is not None:
-            return self.facts.noise(units, **self.options)
+            return self.facts.noise(units, **self._of_facts)
         norm = self.norm(units.prediction)
         found: dict[int, Replicate] = {FLIPS: lambda rng: norm.unless_below(units.flip(rng), floor)}
         if units.cluster is None:  # labels drawn independently say nothing about clusters
@@ -366,7 +456,7 @@ class Measure(Generic[P]):
         supremum over such duals.
         """
         if self.facts.dual is not None:
-            return self.facts.dual(v, mass0, mass1, **self.options)
+            return self.facts.dual(v, mass0, mass1, **self._of_facts)
         residual = mass1 * (1 - v) - mass0 * v
         witness = self.norm(v).witness(residual) if residual.any() else np.zeros_like(v)
         return -v * witness, (1 - v) * witness
@@ -374,11 +464,11 @@ class Measure(Generic[P]):
     def interval(self, limits: Limits, joint: Joint) -> tuple[float, float, float]:
         """Return the value and both limits, of the rows behind a joint."""
         if self.facts.interval is not None:
-            return self.facts.interval(limits, joint, **self.options)
+            return self.facts.interval(limits, joint, **self._of_facts)
         if self.facts.norm is not None:
             return self.moved_outwards(joint, *limits.of_norm(self))
         assert self.facts.loss is not None  # noqa: S101 -- only asked where it has an interval
-        value, half = self._of(joint), limits.of_mean(self.facts.loss)
+        value, half = self.of(joint), limits.of_mean(self.facts.loss)
         return self.moved_outwards(joint, value, value - half, value + half)
 
     def moved_outwards(
@@ -426,6 +516,12 @@ class Measure(Generic[P]):
         if not self.options:
             return self.name
         return _bound, (self.__module__, self.name, dict(self.options))
+
+
+@cache
+def _rounded() -> Joint:
+    """Return a small joint on a grid, to see whether a measure has bounds with its options."""
+    return Joint.from_masses([0.25, 0.75], [1, 0], [0, 1]).coarsen(1)
 
 
 def _bound(module: str, name: str, options: dict[str, Any]) -> Measure[Any]:

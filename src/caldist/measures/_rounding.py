@@ -22,12 +22,17 @@ from caldist.data.within_cells import WithinCells
 
 def residual_moves(joint: Joint) -> float:
     """Bound E[|e| |v - v'|] of a gridded joint."""
+    return float(moves_in_cells(joint).sum())
+
+
+def moves_in_cells(joint: Joint) -> Vector:
+    """Bound E[|e| |v - v'|] of a gridded joint, per cell."""
     assert joint.grid is not None  # noqa: S101 -- only called for gridded joints
     grid = joint.grid
-    move0, move1 = grid.moves
+    move0, move1 = grid.spreads
     low = grid.cell * grid.width
     # |e| is v <= the cell's upper end for label 0, and 1 - v <= 1 - its lower end for label 1.
-    return float(((low + grid.width) * move0 + (1 - low) * move1).sum()) / joint.total
+    return ((low + grid.width) * move0 + (1 - low) * move1) / joint.total
 
 
 def residual_rounding(joint: Joint) -> float:

@@ -62,15 +62,20 @@ def laplace(within: WithinCells, width: float) -> Interval:
 def random_interval(within: WithinCells, width: float) -> Interval:
     r"""Enclose RintCE: the integral of \|D\|/width, D(t) = S(t + width) - S(t).
 
-    The deposit's D is constant on the pieces between edges and edges shifted by the width. With s
-    its sign, ∫\|D\| >= ∫ s D, where the difference of S from its mean matters only in cells in
-    which s changes. And \|D\| = s D on all pieces where D cannot change its sign.
+    The deposit's D, here d, is constant on the pieces between edges and edges shifted by the width.
+    With s its sign, ∫\|D\| >= ∫ s D, where the difference of S from its mean matters only in cells
+    in which s changes. And \|D\| = s D on all pieces where D cannot change its sign.
+
+    On the others \|D\| - s D is twice what x = s (d - D) has above \|d\|. As x <= r, by the range
+    of S, that is at most 2 (r - \|d\|), and at most 2 (1 - \|d\|/r) times the positive part of x.
+    The integral of this part is at most half the deviations of the two cells, in each of which
+    S - mean integrates to 0.
     """
     node = within.node
     ends = within.sums()
     move = np.concatenate(([0.0], within.deviation(), [0.0]))
-    reach = np.maximum(within.high - within.mean, within.mean - within.low)
-    reach = np.concatenate(([0.0], reach, [0.0]))
+    above = np.concatenate(([0.0], within.high - within.mean, [0.0]))
+    below = np.concatenate(([0.0], within.mean - within.low, [0.0]))
     place = np.concatenate((node - width, node))
     order = np.argsort(place, kind="stable")
     length = np.diff(place[order])
@@ -87,9 +92,11 @@ def random_interval(within: WithinCells, width: float) -> Interval:
         + move[left[1:][change & (left[1:] == left[:-1])]].sum()
     )
     error = float(length @ np.abs(difference))
-    unsure = np.flatnonzero(reach[right] + reach[left] >= np.abs(difference))
-    right, left, length = right[unsure], left[unsure], length[unsure]
-    crossing = 2 * np.minimum(length * (reach[right] + reach[left]), move[right] + move[left])
+    reach = np.where(positive, below[right] + above[left], above[right] + below[left])
+    unsure = np.flatnonzero((reach >= np.abs(difference)) & (reach > 0))
+    right, left, length, reach = right[unsure], left[unsure], length[unsure], reach[unsure]
+    beyond = reach - np.abs(difference[unsure])
+    crossing = np.minimum(2 * length * beyond, beyond / reach * (move[right] + move[left]))
     # Where a piece is a whole cell on both sides, the mean of D is known too.
     size = np.concatenate(([0.0], np.where(within.bend > 0, within.length, 0.0), [0.0]))
     whole = (length >= size[right]) & (length >= size[left])

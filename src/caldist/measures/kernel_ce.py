@@ -19,7 +19,7 @@ from caldist.measures import _second_order
 from caldist.measures._counted_rows import counted_joint
 from caldist.measures._measure import Entries, Worst, measure
 from caldist.measures._norm import Norm
-from caldist.measures._rounding import around, better_of, residual_rounding
+from caldist.measures._rounding import around, better_of, moves_in_cells, residual_rounding
 
 KernelFunction = Callable[[Vector, Vector], Any]
 Kernel = Literal["laplace", "gaussian"] | KernelFunction
@@ -83,7 +83,8 @@ def _rounding_bounds(joint: Joint, value: float, **options: Any) -> tuple[float,
 
     Gridded: the moves within the cells are a measure of total 0 whose primitive M vanishes outside
     them. Its squared norm is at most 2 times the integral of M^2, and within a cell |M| is at most
-    the sum A of |e| on either side of the centre, so at most 2 max(left, right) A^2 a cell.
+    the sum A of |e| on either side of the centre, so at most 2 max(left, right) A^2 a cell. The
+    integral of |M| is at most that of |e| |v - v'|, so at most 2 A times this as well.
     Otherwise the paper's Lemma: kCE moves by at most 2 sqrt(2 E|v - v'|).
     """
     if any(name != "rng" and option != _PROVED[name] for name, option in options.items()):
@@ -95,7 +96,7 @@ def _rounding_bounds(joint: Joint, value: float, **options: Any) -> tuple[float,
     high = low + grid.width
     side = np.maximum(joint.prediction - low, high - joint.prediction)
     size = (joint.mass0 * high + joint.mass1 * (1 - low)) / joint.total  # of |e|, from above
-    moved = math.sqrt(2 * float((side * size) @ size))
+    moved = math.sqrt(2 * float(np.minimum(side * size, moves_in_cells(joint)) @ size))
     bounds = around(value, moved + residual_rounding(joint))
     if grid.within_cells is None:
         return bounds
@@ -168,6 +169,7 @@ def kernel_ce(
     n_features: int | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
+    tol: float = 0.0,
     rng: _validate.Rng = None,
 ) -> float:
     r"""Return the kernel calibration error.
@@ -217,6 +219,10 @@ def kernel_ce(
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
+    tol : float
+        How far apart what is certain of the value may lie; 0 for the exact value. With a positive
+        one many rows go onto a grid instead of being sorted, just fine enough;
+        :func:`caldist.evaluate` returns the bounds.
     rng : int, numpy.random.Generator or None
         For the estimators.
 
@@ -244,6 +250,8 @@ def kernel_ce(
     if n_features is not None:
         n_features = _validate.check_count("n_features", n_features)
         _validate.check_goes_with("n_features", n_features, "method", method, _FEATURES)
+    if tol:
+        _validate.check_goes_with("tol", tol, "method", method, ("exact",))
     if unbiased:
         _validate.check_goes_with("unbiased", unbiased, "method", method, ("exact",))
     generator = _validate.generator(rng)

@@ -393,7 +393,7 @@ def _class_line(
             limits = Limits(units, 2 * (1 - confidence_level), resampler, "split")
             limit = limits.split_lower(lower_distance)
             if joint.radius > 0:  # of the rows behind rounded predictions
-                value = lower_distance(joint, tol=tol)
+                value = lower_distance.using(tol=tol).of(joint)
                 ends = lower_distance.rounding(joint, value)
                 limit -= value - ends[0] if ends is not None else joint.radius
             lower = 0.5 * max(0.0, limit)

@@ -279,7 +279,7 @@ def _measure(
             )
     else:
         if bounded:
-            value, _, _ = measure.moved_outwards(joint, *[measure(joint)] * 3)
+            value, _, _ = measure.moved_outwards(joint, *[measure.of(joint)] * 3)
         note = f"No interval for the population: {measure.facts.no_interval}"
     if not bounded:
         note += " No value: what rounding of the predictions does to it is not bounded."

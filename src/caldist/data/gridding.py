@@ -1,0 +1,107 @@
+"""Many rows onto a grid in one pass, which checks them too: no sort, no copy, several threads.
+
+A finer grid after a coarser one only has room for cells within those that have rows, so that
+predictions which lie close together can be told apart by many bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caldist._kernels import sums
+from caldist._util.threads import thread_count
+from caldist.data.grid import Grid
+
+_ROWS_PER_THREAD = 2**17  # from which a thread repays its start
+_ROWS_PER_CELL = 4  # of each thread's own cells; with fewer, adding them up takes too long
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which cells there is room for: those of some blocks, one block after the other.
+
+    Block k holds the 2^shift cells from k 2^shift on; ``start`` is its place, whatever that is for
+    blocks without rows.
+    """
+
+    bits: int
+    shift: int
+    block: NDArray[np.int64]
+    start: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, bits: int, coarser: Grid | None) -> Layout:
+        """Return the layout of a grid, within the cells of a coarser one where that is known."""
+        shift = bits if coarser is None else bits - coarser.bits
+        blocks = 2 ** (bits - shift)
+        block = np.arange(blocks + 1) if coarser is None else coarser.cell
+        start = np.zeros(blocks + 1, np.int64)
+        start[block] = np.arange(block.size, dtype=np.int64) << shift
+        return cls(bits, shift, block, start)
+
+    @property
+    def size(self) -> int:
+        """How many cells there is room for."""
+        last = self.block.size and self.block[-1] == self.start.size - 1  # v = 1: one cell
+        return (self.block.size << self.shift) - (2**self.shift - 1 if last else 0)
+
+    def number(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of the cells at some places."""
+        number: NDArray[np.int64] = self.block[place >> self.shift] << self.shift
+        number += place & (2**self.shift - 1)
+        return number
+
+
+def grid_of(
+    reader: Callable[[int, int], Any], n_rows: int, layout: Layout, *, weighted: bool
+) -> Grid | None:
+    """Return the grid of rows, or None where one of them is not valid.
+
+    ``reader`` gives the rows between two numbers. Sums of weights are rounded, so that one thread
+    adds them up; integers may be added up by several.
+    """
+    if weighted:
+        found = np.zeros(6 * layout.size)
+        if not sums.weighted_cells(
+            reader(0, n_rows), layout.bits, layout.shift, layout.start, found
+        ):
+            return None
+        return _listed(layout, found, n_rows)
+    parts = min(
+        thread_count(), n_rows // _ROWS_PER_THREAD, n_rows // (_ROWS_PER_CELL * layout.size)
+    )
+    edges = np.linspace(0, n_rows, max(parts, 1) + 1).astype(np.int64).tolist()
+    counts = np.zeros((len(edges) - 1, 6 * layout.size), np.int64)
+
+    def fill(part: int) -> bool:
+        rows = reader(edges[part], edges[part + 1])
+        return bool(sums.cells(rows, layout.bits, layout.shift, layout.start, counts[part]))
+
+    if not all(_in_threads(fill, len(counts))):
+        return None
+    return _listed(layout, counts.sum(axis=0) if len(counts) > 1 else counts[0], n_rows)
+
+
+def _in_threads(task: Callable[[int], bool], count: int) -> Sequence[bool]:
+    if count == 1:
+        return [task(0)]
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+    with ThreadPoolExecutor(max_workers=count) as pool:
+        return list(pool.map(task, range(count)))
+
+
+def _listed(layout: Layout, found: NDArray[Any], n_rows: int) -> Grid:
+    """Return the sums of the cells that have rows."""
+    table = found.reshape(-1, 6)
+    place = np.flatnonzero(table[:, 0] + table[:, 3] > 0)
+    if place.size < len(table):
+        table = table[place]
+    names = ("count0", "place0", "square0", "count1", "place1", "square1")
+    columns = dict(zip(names, np.ascontiguousarray(table.T), strict=True))
+    return Grid(layout.bits, layout.number(place), **columns, n_rows=n_rows)
