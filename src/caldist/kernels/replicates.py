@@ -99,6 +99,26 @@ def draw_labels(
             out[place[u]] += size[u] * (ones - count[u] * p)
 
 
+def count_ones(
+    label: cython.const[cython.uchar][::1],
+    start: cython.const[cython.longlong][::1],
+    out: cython.double[::1],
+) -> None:
+    """Write how many labels are 1 in each cell, the k-th from ``start[k]`` on.
+
+    ``start`` has one entry more than there are cells, the number of labels.
+    """
+    k: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    ones: cython.Py_ssize_t
+    with cython.nogil:
+        for k in range(out.shape[0]):
+            ones = 0
+            for i in range(start[k], start[k + 1]):
+                ones += label[i]
+            out[k] = ones
+
+
 def label_deviation(
     v: cython.const[cython.double][::1], change: cython.const[cython.double][::1]
 ) -> float:
