@@ -274,6 +274,7 @@ def groups_of(
             str(measure): interval_of(part, measure, confidence_level, each, method)
             for measure in measures
         }
+        part.kept.clear()  # of many groups it would be much
         found.append(
             Group(
                 name=names[at],

@@ -185,15 +185,15 @@ def _ratio(above: Vector, below: Vector) -> Vector:
 
 
 def bounds_before(
-    rows: Rows, units: Units, risk: float, guarantee: str, resampler: Resampler
+    rows: Rows, risk: float, guarantee: str, resampler: Resampler
 ) -> Mapping[str, RepairBounds]:
     """Return limits for the predictions as they are."""
     method = "finite_sample" if guarantee == "finite_sample" else chosen_method(rows, "auto")
-    limits = Limits(units, risk, resampler, method)
+    limits = Limits.of(rows, risk, resampler, method)
     smooth = _cut(*smooth_ce.interval(limits, rows.joint))
     lowest = _cut(*lower_distance.interval(limits, rows.joint))
     widths = _widths(limits)
-    errors = [norm(units.residual) for norm in widths]
+    errors = [norm(limits.units.residual) for norm in widths]
     value = _cost(rows.joint, widths, errors)
     if guarantee == "finite_sample":
         upper = _proved(limits, widths, errors) + rows.joint.radius

@@ -557,7 +557,7 @@ def _stated(
         resolution, auc_after = corp(joint), _auc(joint)
         if not reason and level is not None:
             risk = 1 - level
-            before = _statement.bounds_before(rows, units, risk, asked.guarantee, asked.resampler)
+            before = _statement.bounds_before(rows, risk, asked.guarantee, asked.resampler)
             after = before  # of the identity, which no label has moved
             if not table.is_identity:
                 after = _statement.bounds_after(
