@@ -15,7 +15,7 @@ import caldist
 from caldist import _kernels
 from caldist.data.rows import Rows
 from caldist.inference import _resampling, _side_by_side, confidence_interval
-from caldist.inference._side_by_side import SideBySide, _Labels
+from caldist.inference._side_by_side import SideBySide
 from caldist.inference.groups import (
     Group,
     GroupEvaluation,
@@ -144,32 +144,6 @@ def test_the_family_wise_error_is_nominal():
     assert np.mean(any_adjusted) <= level + 4 * math.sqrt(level * (1 - level) / times)
     if FAST:
         assert np.mean(any_alone[:40]) > 0.4
-
-
-def test_random_bytes_make_labels_of_every_probability():
-    """Predictions on the edges of a byte, between them, and within an ulp of 0 and 1."""
-    tiny = 2.0**-40
-    v = np.array([0, tiny, 1 / 256, 1.5 / 256, 0.3, 0.5, 0.5 + tiny, 255 / 256, 0.999, 1 - tiny, 1])
-    v = np.repeat(v, 300 if FAST else 20)
-    y = np.arange(v.size) % 2
-    _, _, units = _divided(Rows.of(y, v), np.zeros(v.size, dtype=int))
-    side = SideBySide.of(units)
-    drawing = _Labels(v, side)
-    rng = np.random.default_rng(0)
-    times = 200 if FAST else 20
-    drawn = np.array([drawing.draw(rng) for _ in range(times)])
-    # Residual masses are ones less their expectation, over all rows.
-    each, size = side.units.prediction, v.size // side.units.prediction.size
-    ones = np.rint(drawn * v.size + size * each)
-    assert drawn * v.size + size * each == pytest.approx(ones, abs=1e-9)
-    assert (ones[:, 0] == 0).all()
-    assert (ones[:, -1] == size).all()
-    spread = np.sqrt(each * (1 - each) / times / size)
-    assert (np.abs(ones.mean(axis=0) / size - each) <= 4.5 * spread + 1e-9).all()
-    # Neither rows nor draws depend on each other: sums vary as binomial numbers do.
-    middle = (each > 0.1) & (each < 0.9)
-    ratio = ones[:, middle].var(axis=0) / (size * each * (1 - each))[middle]
-    assert ratio == pytest.approx(1, abs=5 * math.sqrt(2 / times))
 
 
 def test_cells_hardly_change_the_evidence(monkeypatch):

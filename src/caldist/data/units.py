@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from caldist._kernels import replicates
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
+from caldist.data.random_labels import RandomLabels
 
 FLIPS, LABELS = 0, 1  # families of replicates: random signs, and labels drawn from predictions
 
 _ROWS_PER_UNIT = 32  # from which one binomial draw is cheaper than a random number for each row
+_MANY_ROWS = 20_000  # from which a random byte for each is cheaper than a uniform number
 _MANY = 4096  # random signs whose sum is drawn as a normal number
 
 
@@ -122,6 +124,11 @@ class Units:
             everywhere = np.arange(self.prediction.size)
             return everywhere, np.full(rows.size, self.share[0]), rows.astype(np.int64)
         return self.place, self.share, self.count
+
+    @cached_property
+    def _random_labels(self) -> RandomLabels:
+        place, _, count = self.drawn_units
+        return RandomLabels(self.prediction[place], count)
 
     def at_predictions(self, values: Vector) -> Vector:
         """Return the sum over each prediction of one value for each unit."""
@@ -247,6 +254,9 @@ class Units:
         if total > _ROWS_PER_UNIT * count.size:
             v = self.prediction[place]
             replicates.collect(rng.binomial(count, v) - count * v, place, share, out)
+        elif total >= _MANY_ROWS:
+            ones = self._random_labels.ones(rng, self._random_labels.start)
+            replicates.collect(ones - count * self.prediction[place], place, share, out)
         else:
             uniform = rng.random(total)
             replicates.draw_labels(uniform, place, share, count, self.prediction, out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from caldist.data.units import Units
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Part = tuple[Units, float]
 
 FOLDS = 5
 _ROWS_PER_UNIT = 32  # up to which rows are dealt one by one
@@ -38,28 +40,46 @@ class Dealt:
         """The share of the rows in each fold, a row for each dealing."""
         return np.array([np.bincount(fold, self.units.mass, FOLDS) for fold in self.fold])
 
-    @cached_property
-    def once(self) -> Dealt:
-        """The first dealing alone: parts that only a later one has cut are whole again."""
-        units, fold = self.units, self.fold[:1]
-        if len(self.fold) == 1 or units.cluster is not None:
-            return Dealt(units, fold)
-        keys = (units.place, units.label, units.share, fold[0])
-        start = np.flatnonzero(np.append(True, np.any([np.diff(key) != 0 for key in keys], axis=0)))
-        if start.size == units.place.size:
-            return Dealt(units, fold)
-        whole = replace(
-            units,
-            place=units.place[start],
-            label=units.label[start],
-            count=np.add.reduceat(units.count, start),
-            share=units.share[start],
-            mass=np.add.reduceat(units.mass, start),
-        )
-        return Dealt(whole, fold[:, start])
+    def halves(self, folds: Collection[int]) -> tuple[Part | None, Part | None]:
+        """Return the rows of some folds of the first dealing, and those of the others.
 
-    def part(self, inside: NDArray[np.bool_]) -> tuple[Units, float] | None:
-        """Return some of the units with their shares made to add up to 1, and what they were."""
+        Each with shares that add up to 1, and what they were; None where there are none.
+        """
+        if self._counts is None:
+            inside = np.isin(self.fold[0], list(folds))
+            return self._part(inside), self._part(~inside)
+        inside = self._counts[list(folds)].sum(axis=0)
+        return self._rows(inside), self._rows(self._counts.sum(axis=0) - inside)
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64] | None:
+        """How many rows of each label and prediction a fold has; None unless rows are alike."""
+        units = self.units
+        if not units.are_alike:
+            return None
+        size = 2 * units.prediction.size
+        key = (self.fold[0] * 2 + units.label) * units.prediction.size + units.place
+        rows = np.bincount(key, units.count, FOLDS * size)
+        return rows.astype(np.int64).reshape(FOLDS, size)
+
+    def _rows(self, count: Integers) -> Part | None:
+        """Return so many rows of each label and prediction."""
+        some, total = np.flatnonzero(count), int(count.sum())
+        if total == 0:
+            return None
+        label, place = np.divmod(some, self.units.prediction.size)
+        chosen = replace(
+            self.units,
+            place=place,
+            label=label,
+            count=count[some],
+            share=np.full(some.size, 1 / total),
+            mass=count[some] / total,
+        )
+        return chosen, total * float(self.units.share[0])
+
+    def _part(self, inside: NDArray[np.bool_]) -> Part | None:
+        """Return some of the units."""
         units = self.units
         total = float(units.mass[inside].sum())
         if total <= 0:

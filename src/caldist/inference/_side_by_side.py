@@ -14,40 +14,26 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from caldist._kernels import replicates, smooth
+from caldist._kernels import smooth
 from caldist._util.types import Integers, Vector
-from caldist.data.rows import Rows
+from caldist.data.random_labels import RandomLabels
 from caldist.data.units import Units
-from caldist.inference._null import Draw, null_values
+from caldist.inference._null import null_values
 from caldist.inference._resampling import Resampler
 
 _MANY = 20_000  # rows of all groups from which cells and random bytes are worth it
 _CELLS = 32  # of a group
-_LEVELS = 256  # of a random byte
+_ROWS_PER_PLACE = 32  # up to which labels are drawn row by row
 
 
-def smooth_ce_of_groups(
-    parts: Sequence[Rows], units: Sequence[Units], resampler: Resampler
-) -> Vector:
+def smooth_ce_of_groups(units: Sequence[Units], resampler: Resampler) -> Vector:
     """Return smCE of each group in the sample, then in each replicate, a row each.
 
     Labels are drawn from the predictions; clusters, which may reach across groups, get signs.
     """
     side = SideBySide.of(units)
-    plain = all(not part.is_summary and not part.weighted for part in parts)
-    drawn: Draw
-    if plain and side.units.cluster is None and side.units.n_rows >= _MANY:
-        rows = np.concatenate([part.prediction[part.order] for part in parts])
-        drawn = _Labels(rows, side).draw
-    else:
-        draw = side.units.draw if side.units.cluster is None else side.units.flip
-
-        def drawn(rng: np.random.Generator) -> Vector:
-            return side.in_cells(draw(rng))
-
-    return null_values(side.on_cells, side.statistics, resampler, drawn)
+    return null_values(side.on_cells, side.statistics, resampler, side.draw)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +50,14 @@ class SideBySide:
         The first place of each cell, and the end of the support.
     start
         The first cell of each group, and the number of cells.
+    alike
+        Whether rows are independent, and of equal weight within each group.
     """
 
     units: Units
     cell: Integers
     start: Integers
+    alike: bool
 
     @classmethod
     def of(cls, units: Sequence[Units]) -> SideBySide:
@@ -92,7 +81,8 @@ class SideBySide:
         group = np.repeat(np.arange(sizes.size), cells)
         number = np.arange(start[-1]) - start[group]
         cell = first[group] + number * sizes[group] // cells[group]
-        return cls(together, np.append(cell, first[-1]), start)
+        alike = all(part.are_alike for part in units)
+        return cls(together, np.append(cell, first[-1]), start, alike)
 
     def in_cells(self, values: Vector) -> Vector:
         """Return the sum over each cell of one value for each place of the support."""
@@ -120,47 +110,31 @@ class SideBySide:
             n_clusters=units.n_clusters,
         )
 
+    def draw(self, rng: np.random.Generator) -> Vector:
+        """Return the residual masses in the cells, of labels drawn anew."""
+        units = self.units
+        if units.cluster is not None:
+            return self.in_cells(units.flip(rng))
+        if self._labels is None:
+            return self.in_cells(units.draw(rng))
+        labels, start, expected, share = self._labels
+        return (labels.ones(rng, start) - expected) * share
+
+    @cached_property
+    def _labels(self) -> tuple[RandomLabels, Integers, Vector, Vector] | None:
+        """Labels of many rows, the first row of each cell, the sum of predictions, and a share."""
+        units = self.units
+        if not self.alike or not _MANY <= units.n_rows <= _ROWS_PER_PLACE * units.prediction.size:
+            return None
+        rows = units.at_predictions(units.count.astype(np.float64))
+        labels = RandomLabels(units.prediction, rows.astype(np.int64))
+        share = np.empty(units.prediction.size)
+        share[units.place] = units.share
+        expected = self.in_cells(rows * units.prediction)
+        return labels, labels.start[self.cell], expected, share[self.cell[:-1]]
+
     def statistics(self, masses: Vector) -> Vector:
         """Return smCE of each group, from residual masses in the cells."""
         out = np.empty(self.start.size - 1)
         smooth.smooth_ce_of_each(self.on_cells.prediction, masses, self.start, out)
         return out
-
-
-class _Labels:
-    """Labels of rows without weights, drawn with a random byte each.
-
-    A byte below ⌊256 v⌋ is label 1, one above it label 0. It decides but for one row in 256, which
-    gets a uniform number for the rest: a label is 1 with probability v to all digits.
-    """
-
-    def __init__(self, prediction: Vector, side: SideBySide) -> None:
-        """Take all rows, by group and then by prediction."""
-        whole = np.minimum(np.floor(_LEVELS * prediction), _LEVELS - 1)
-        self._level = whole.astype(np.uint8)
-        self._rest = _LEVELS * prediction - whole
-        units = side.units
-        rows = units.at_predictions(units.count.astype(np.float64))
-        counts = side.in_cells(rows).astype(np.int64)
-        self._start = np.concatenate(([0], np.cumsum(counts)))
-        self._expected = np.add.reduceat(prediction, self._start[:-1])
-        group = np.diff(side.start)
-        self._share = 1 / np.repeat(np.add.reduceat(counts, side.start[:-1]), group)
-
-    def draw(self, rng: np.random.Generator) -> Vector:
-        """Return the residual masses of new labels in the cells."""
-        byte = _random_bytes(rng, self._level.size)
-        label = byte < self._level
-        tied = np.flatnonzero(byte == self._level)
-        label[tied] = rng.random(tied.size) < self._rest[tied]
-        out = np.empty(self._expected.size)
-        replicates.count_ones(label.view(np.uint8), self._start, out)
-        out -= self._expected
-        out *= self._share
-        return out
-
-
-def _random_bytes(rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
-    """Return random bytes, three times as fast as a generator does, the same on all machines."""
-    words = rng.bit_generator.random_raw((size + 7) // 8)
-    return words.astype("<u8", copy=False).view(np.uint8)[:size]

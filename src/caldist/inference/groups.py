@@ -342,7 +342,7 @@ def _simultaneous(
     parts: Sequence[Rows], units: Sequence[Units], resampler: Resampler
 ) -> tuple[Vector, Vector]:
     """Return the score and the adjusted p-value of each group."""
-    values = smooth_ce_of_groups(parts, units, resampler)
+    values = smooth_ce_of_groups(units, resampler)
     largest = values.max(axis=0)
     values /= np.where(largest > 0, largest, 1.0)  # squares of a tiny group's values would vanish
     deviation = values.std(axis=0)

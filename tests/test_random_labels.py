@@ -1,0 +1,85 @@
+"""Labels drawn with a random byte each: every probability to all digits, rows independent."""
+
+import math
+
+import numpy as np
+import pytest
+
+from caldist import Joint, _kernels
+from caldist.data import units as units_module
+from caldist.data.random_labels import RandomLabels
+from caldist.data.rows import Rows
+
+FAST = _kernels.COMPILED
+TINY = 2.0**-40
+# On the edges of a byte, between them, and next to 0 and 1.
+PREDICTIONS = np.array(
+    [0, TINY, 1 / 256, 1.5 / 256, 0.3, 0.5, 0.5 + TINY, 255 / 256, 0.999, 1 - TINY, 1]
+)
+
+
+def test_labels_have_their_probabilities():
+    size, times = (300, 300) if FAST else (30, 30)
+    labels = RandomLabels(PREDICTIONS, np.full(PREDICTIONS.size, size))
+    rng = np.random.default_rng(0)
+    ones = np.array([labels.ones(rng, labels.start) for _ in range(times)])
+    assert (ones == np.rint(ones)).all()
+    assert (ones[:, 0] == 0).all()
+    assert (ones[:, -1] == size).all()
+    share = ones.mean(axis=0) / size
+    spread = np.sqrt(PREDICTIONS * (1 - PREDICTIONS) / times / size)
+    assert (np.abs(share - PREDICTIONS) <= 4.5 * spread + 1e-9).all()
+    # Sums of independent rows vary as binomial numbers do.
+    middle = (PREDICTIONS > 0.1) & (PREDICTIONS < 0.9)
+    ratio = ones[:, middle].var(axis=0) / (size * PREDICTIONS * (1 - PREDICTIONS))[middle]
+    assert ratio == pytest.approx(1, abs=5 * math.sqrt(2 / times))
+
+
+def test_rows_that_a_byte_leaves_open_are_decided_right():
+    """1.5/256: byte 0 is label 1, and byte 1 every other time."""
+    labels = RandomLabels(np.array([1.5 / 256]), np.array([100_000 if FAST else 2_000]))
+    rng = np.random.default_rng(1)
+    ones = sum(labels.ones(rng, labels.start)[0] for _ in range(20))
+    rows = 20 * labels.start[-1]
+    expected = rows * 1.5 / 256
+    assert ones == pytest.approx(expected, abs=4.5 * math.sqrt(expected))
+    # Without the second draw it would be 1/256 or 2/256.
+    assert abs(expected - rows / 256) > 5 * math.sqrt(expected)
+
+
+def test_ones_are_counted_between_any_starts():
+    labels = RandomLabels(np.array([0.0, 1.0, 0.0, 1.0]), np.array([2, 3, 1, 4]))
+    rng = np.random.default_rng(2)
+    assert labels.ones(rng, labels.start).tolist() == [0, 3, 0, 4]
+    assert labels.ones(rng, np.array([0, 5, 10])).tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("kind", ["rows", "ties", "weights"])
+def test_units_draw_with_bytes_what_they_draw_without(monkeypatch, kind):
+    """The same first two moments at every prediction."""
+    rng = np.random.default_rng(3)
+    n, times = (400, 3000) if FAST else (40, 200)
+    v = rng.random(n) if kind == "rows" else np.round(rng.random(n), 1)
+    weight = rng.random(n) if kind == "weights" else None
+    units = Rows.of(rng.integers(0, 2, n), v, sample_weight=weight).units
+    monkeypatch.setattr(units_module, "_MANY_ROWS", 0)
+    drawn = np.array([units.draw(rng) for _ in range(times)])
+    _, share, count = units.drawn_units
+    place = units.drawn_units[0]
+    p = units.prediction
+    variance = np.bincount(place, count * share**2, p.size) * p * (1 - p)
+    assert (np.abs(drawn.mean(axis=0)) <= 5 * np.sqrt(variance / times) + 1e-15).all()
+    some = variance > 0
+    ratio = drawn.var(axis=0)[some] / variance[some]
+    # The kurtosis of a rare label makes its variance vary more.
+    tail = np.sqrt((2 + 1 / (p * (1 - p))[some]) / times)
+    assert (np.abs(ratio - 1) <= 5 * tail).all()
+
+
+def test_many_rows_in_few_cells_are_not_written_out():
+    """A thousand million rows have binomial draws, not a byte each."""
+    joint = Joint.from_masses([0.2, 0.7], [6e8, 1e8], [2e8, 1e8], n_rows=10**9)
+    units = Rows.of(joint).units
+    drawn = units.draw(np.random.default_rng(4))
+    assert np.abs(drawn).max() < 1e-3
+    assert "_random_labels" not in vars(units)
