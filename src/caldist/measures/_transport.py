@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.data.grid import PLACE_BITS, Grid
 from caldist.data.within_cells import folding_excess
@@ -110,7 +111,7 @@ def _gather(
     steepest = np.where(goal.stays, edge[filled], 1 - edge[filled + 1])
     sag = mixed * np.maximum(r0, r1) * width**2 / np.maximum(steepest, 0.5) ** 3
     cubic = mixed * np.abs((r1 - r0) * (p1 - p0)) / 2
-    error = 4 * float(sag.sum()) + 3 * float(width @ (cubic + sag)) + _FLOORING
+    error = 4 * float(sag.sum()) + 3 * dot(width, cubic + sag) + _FLOORING
     return replace(
         goal,
         mass=(goal.mass[0] * rest, goal.mass[1] * rest),
@@ -146,7 +147,7 @@ def _cost(
         high[filled] -= np.where(stays, goal.taken[label], 0.0)
         low[filled] -= np.where(stays, 0.0, goal.taken[label])
         excess = folding_excess(mean, low, high, np.zeros(edge.size))
-        cost += float(length @ (np.abs(mean) + excess)[:-1])
+        cost += dot(length, (np.abs(mean) + excess)[:-1])
         # Too little of a label at the goal: the rest goes to u = 0 or 1. Too much: all calibrated
         # mass is made smaller in proportion, and the rest of the other label goes there.
         missing = owned[label] - float(arrived[-1])

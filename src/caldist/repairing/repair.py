@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.products import dot
 from caldist._util.results import Result, plain
 from caldist._util.types import Vector
 from caldist._util.warning import warn
@@ -612,4 +613,4 @@ def _auc(joint: Joint) -> float | None:
     if pairs == 0:
         return None
     below = np.cumsum(zeros) - zeros / 2
-    return float(ones @ below) / pairs
+    return dot(ones, below) / pairs
