@@ -33,7 +33,7 @@ class Dealt:
     """
 
     units: Units
-    fold: Integers
+    fold: Integers | NDArray[np.int8]
 
     @cached_property
     def masses(self) -> Vector:
@@ -58,7 +58,7 @@ class Dealt:
         if not units.are_alike:
             return None
         size = 2 * units.prediction.size
-        key = (self.fold[0] * 2 + units.label) * units.prediction.size + units.place
+        key = self.fold[0] * np.int64(size) + units.label * units.prediction.size + units.place
         rows = np.bincount(key, units.count, FOLDS * size)
         return rows.astype(np.int64).reshape(FOLDS, size)
 
@@ -132,8 +132,8 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
     if units.n_rows <= _ROWS_PER_UNIT * count.size:
         if units.n_rows > count.size:
             index = np.repeat(index, count)
-        fold = rng.integers(0, FOLDS, (times, index.size))
-        return Dealt(_cut(units, index, np.ones_like(index)), fold)
+        fold = rng.integers(0, FOLDS, (times, index.size)).astype(np.int8)  # one for each row
+        return Dealt(_rows_of(units, index), fold)
     fold = np.empty((0, count.size), dtype=np.int64)
     for _ in range(times):
         # A unit of many rows parts into up to five.
@@ -173,6 +173,21 @@ def _even(kind: Integers, rng: np.random.Generator) -> Integers:
         fold[rng.permutation(own)] = (first + np.arange(own.size)) % FOLDS
         first += own.size  # where the other kind left off, or small folds would be so twice
     return fold
+
+
+def _rows_of(units: Units, index: Integers) -> Units:
+    """Return single rows of the units ``index``; what all have in common is not written out."""
+    if not units.are_alike:
+        return _cut(units, index, np.ones_like(index))
+    share = np.broadcast_to(units.share[0], index.shape)
+    return replace(
+        units,
+        place=units.place[index],
+        label=units.label[index],
+        count=np.broadcast_to(np.int64(1), index.shape),
+        share=share,
+        mass=share,
+    )
 
 
 def _cut(units: Units, index: Integers, count: Integers) -> Units:

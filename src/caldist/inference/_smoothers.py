@@ -184,8 +184,11 @@ def _window(x: Vector, node: Any, width: Any, *, cut: bool) -> tuple[Vector, Vec
     t = (x - node) / (width or 1.0)
     distance = np.abs(t)
     inside = np.minimum(distance, 1.0)
-    weight = 1 - inside * inside * inside
-    weight *= weight * weight
+    weight = inside * inside
+    weight *= inside
+    np.subtract(1, weight, out=weight)
+    np.multiply(weight, weight, out=inside)
+    weight *= inside
     if cut:
         weight = np.where(distance <= _INNER, 1.0, np.where(distance <= _OUTER, weight, 0.0))
         if not width:

@@ -186,10 +186,9 @@ def report(
     with warnings.catch_warnings():
         for words in notes:  # said already
             warnings.filterwarnings("ignore", re.escape(words), UserWarning)
-        repairs = {name: repair_of(rows, level, resampler, drawn) for name, rows in models.items()}
+        repairs: dict[str, Repair] = {}
         found = tuple(
-            _model(name, rows, level, resampler, options, repairs[name])
-            for name, rows in models.items()
+            _model(name, rows, level, resampler, options, repairs) for name, rows in models.items()
         )
         pairs = _pairs(models, level, resampler, notes)
         notes += _like_classes(models)
@@ -220,11 +219,22 @@ def _model(
     level: float,
     resampler: Resampler,
     options: dict[str, Any],
-    repaired: Repair,
+    repairs: dict[str, Repair],
 ) -> ModelReport:
+    """Say what there is to say of one model, and put what would repair it among the repairs.
+
+    Statements that have folds, cells and duals in common come one after the other. Then these are
+    let go, before others need as much memory.
+    """
     joint = rows.joint
-    sample = sample_bracket(joint, tol=TOLERANCE)
+    above = {one: one(joint) for one in shown_in("report") if one.facts.above_distance}
+    sample = sample_bracket(joint, tol=TOLERANCE, known=above)
+    repairs[name] = repair_of(rows, level, resampler, options["rng"])
     population = population_bracket(rows, level, replace(resampler, progress=False))
+    measures = tuple(_measure(one, rows, level, resampler, above) for one in shown_in("report"))
+    for part in (rows, on_grid(rows)):
+        if part is not None:
+            part.kept.clear()
     tested = calibration_test(rows, progress=resampler.progress, **options)
     regions = tuple(miscalibrated_regions(rows, confidence_level=level, **options))
     rates = rates_of(rows, level)
@@ -249,8 +259,8 @@ def _model(
         mean_prediction=predicted,
         mean_label=observed,
         regions=regions,
-        measures=tuple(_measure(one, rows, level, resampler) for one in shown_in("report")),
-        repair=repair_report(repaired),
+        measures=measures,
+        repair=repair_report(repairs[name]),
         rates=rates,
         medical=medical_report(rows, level, resampler),
     )
@@ -264,8 +274,13 @@ def _on_both_sides(joint: Joint) -> bool:
 
 
 def _measure(
-    measure: Measure[Any], rows: Rows, level: float, resampler: Resampler
+    measure: Measure[Any],
+    rows: Rows,
+    level: float,
+    resampler: Resampler,
+    known: Mapping[Measure[Any], float],
 ) -> MeasureReport:
+    """Return a measure with its interval; ``known`` are values on these rows."""
     joint = rows.joint
     value = lower = upper = None
     bounded = measure.rounding(joint, 0.0) is not None
@@ -279,7 +294,8 @@ def _measure(
             )
     else:
         if bounded:
-            value, _, _ = measure.moved_outwards(joint, *[measure(joint)] * 3)
+            of_rows = known[measure] if measure in known else measure(joint)
+            value, _, _ = measure.moved_outwards(joint, of_rows, of_rows, of_rows)
         note = f"No interval for the population: {measure.facts.no_interval}"
     if not bounded:
         note += " No value: what rounding of the predictions does to it is not bounded."
