@@ -65,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--repair", action="store_true", help="only repairs: maps, statements, summaries, files"
     )
+    parser.add_argument(
+        "--many", action="store_true", help="only many groups, and reports on many rows"
+    )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
     return parser
 
@@ -90,6 +93,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         return [multiclass_table(effort, quick=quick), digits_table(quick=quick)]
     if options.repair:
         return [repair.repair_table(repair.QUICK if options.quick else repair.LARGE, effort)]
+    if options.many:
+        return [many.many_table(many.QUICK if options.quick else many.LARGE)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
     families = [FAMILIES[name] for name in options.families or FAMILIES]
     wanted = cells(

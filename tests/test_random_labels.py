@@ -1,4 +1,4 @@
-"""Labels drawn with a random byte each: every probability to all digits, rows independent."""
+"""Labels drawn with a random byte each, and signs with a bit: right to all digits."""
 
 import math
 
@@ -9,6 +9,7 @@ from caldist import Joint, _kernels
 from caldist.data import units as units_module
 from caldist.data.random_labels import RandomLabels
 from caldist.data.rows import Rows
+from caldist.data.units import _sums_of_signs
 
 FAST = _kernels.COMPILED
 TINY = 2.0**-40
@@ -83,3 +84,36 @@ def test_many_rows_in_few_cells_are_not_written_out():
     drawn = units.draw(np.random.default_rng(4))
     assert np.abs(drawn).max() < 1e-3
     assert "_random_labels" not in vars(units)
+
+
+def test_sums_of_signs_have_their_law():
+    """Of few signs, whose bits are counted, of some and of many, which are normal."""
+    count = np.array([1, 2, 31, 32, 33, 64, 100, 1023, 1024, 5000])
+    rng = np.random.default_rng(5)
+    times = 4000 if FAST else 400
+    drawn = np.array([_sums_of_signs(rng, count) for _ in range(times)])
+    exact = count < 4096
+    assert ((drawn + count)[:, exact] % 2 == 0).all()
+    assert (np.abs(drawn[:, exact]) <= count[exact]).all()
+    assert (np.abs(drawn.mean(axis=0)) <= 4.5 * np.sqrt(count / times)).all()
+    assert drawn.var(axis=0) / count == pytest.approx(1, abs=5 * math.sqrt(2 / times))
+    # Two signs are both 1 a quarter of the time, and do not go with the others.
+    share = np.mean(drawn[:, 1] == 2)
+    assert share == pytest.approx(0.25, abs=4.5 * math.sqrt(0.1875 / times))
+    together = np.corrcoef(drawn.T)[np.triu_indices(count.size, 1)]
+    assert np.abs(together).max() <= 5 / math.sqrt(times)
+
+
+@pytest.mark.skipif(not FAST, reason="kernels are not compiled")
+def test_counted_bits_are_those_of_plain_python():
+    rng = np.random.default_rng(6)
+    count = np.array([0, 1, 31, 32, 33, 64, 65, 200])
+    words = rng.integers(0, 2**32, 20, dtype=np.uint32)
+    found = []
+    for kernel in (_kernels.replicates, _kernels.plain("replicates")):
+        out = np.empty(count.size)
+        kernel.sums_of_signs(words, count, out)
+        found.append(out.tolist())
+    assert found[0] == found[1]
+    assert found[0][1] == 2 * (int(words[0]) >> 31) - 1
+    assert found[0][3] == 2 * int(words[2]).bit_count() - 32

@@ -33,7 +33,7 @@ class RandomLabels:
 
     def ones(self, rng: np.random.Generator, start: Integers) -> Vector:
         """Draw labels, and return how many are 1 from each start to the next one."""
-        byte = _random_bytes(rng, self._level.size)
+        byte = random_bytes(rng, self._level.size)
         label = byte < self._level
         tied = np.flatnonzero(byte == self._level)
         of = tied  # where every row has a prediction of its own
@@ -45,7 +45,7 @@ class RandomLabels:
         return out
 
 
-def _random_bytes(rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
+def random_bytes(rng: np.random.Generator, size: int) -> NDArray[np.uint8]:
     """Return random bytes, three times as fast as a generator does, the same on all machines."""
     words = rng.bit_generator.random_raw((size + 7) // 8)
     return words.astype("<u8", copy=False).view(np.uint8)[:size]
