@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from benchmarks import peers, repair
+from benchmarks import many, peers, repair
 from benchmarks.digits import digits_table
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
@@ -77,8 +77,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     sizes = options.sizes or (_QUICK_SIZES if options.quick else _SIZES)
     if options.intervals:
         chosen = sizes if options.quick or options.sizes else SIZES
-        many = max(sizes) if options.quick or options.sizes else MANY_ROWS
-        return [interval_table(chosen, effort), limits_table(many, effort)]
+        largest = max(sizes) if options.quick or options.sizes else MANY_ROWS
+        return [interval_table(chosen, effort), limits_table(largest, effort)]
     if options.monitor:
         days, large = ((3, 5), 10_000) if options.quick else (DAYS, LARGE)
         tables = [monitor_table(days, large, effort)]

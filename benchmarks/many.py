@@ -114,8 +114,8 @@ def many_table(sizes: Sizes) -> Table:
         )
     note = (
         "Processor time of all threads, once, from raw unsorted arrays; peak memory of the process,"
-        " of which NumPy, matplotlib and the data take about 150 MB. The summary is made before the "
-        "clock runs."
+        " of which NumPy, matplotlib and the data take about 150 MB. The summary is made before "
+        "the clock runs."
     )
     header = ["task", "processor, s", "peak, MB", "target", "verdict"]
     return Table("Many groups, and reports on many rows", header, rows, note)
