@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,32 +63,37 @@ def _half_of_all_bends(n: int) -> tuple[np.ndarray, ...]:
     return np.ones(n), target, np.zeros(n - 1), np.full(n - 1, 1e-12 / n), np.empty(n)
 
 
-def _files(n: int, effort: Effort) -> tuple[float, float]:
-    """Return seconds for a bare copy of a Parquet file, and for one with a mapped column."""
-    import duckdb
-
+def _files(n: int, method: str, effort: Effort) -> float:
+    """Return what a mapped column costs in bare copies of a Parquet file."""
+    from caldist.engines._files import connect
     from caldist.engines._rewrite import write_with_column
+    from caldist.repairing._sql import lookup
 
-    sample = FAMILIES["beta=1"].make(n)
-    table = caldist.repair(sample.y_true, sample.y_prob, confidence_level=None, rng=0).map
+    sample = FAMILIES["beta=3"].make(n)
+    table = caldist.repair(
+        sample.y_true, sample.y_prob, method=method, confidence_level=None, rng=0
+    ).map
     assert table is not None
     with tempfile.TemporaryDirectory() as folder:
         here, there = (Path(folder) / name for name in ("scores.parquet", "copy.parquet"))
-        duckdb.sql(
+        connect().execute(
             f"COPY (SELECT i, random() AS p, hash(i) AS other FROM range({n}) t(i)) "
             f"TO '{here}' (FORMAT parquet)"
         )
 
         def mapped() -> None:
             write_with_column(
-                [str(here)], source="p", column="q", expression=table.to_sql, out=there
+                [str(here)],
+                source="p",
+                column="q",
+                mapping=partial(lookup, table.x, table.y),
+                out=there,
             )
 
         def bare() -> None:
-            duckdb.sql(f"COPY (FROM '{here}') TO '{there}' (FORMAT parquet)")
+            connect().execute(f"COPY (FROM '{here}') TO '{there}' (FORMAT parquet)")
 
-        times = [_best(function, effort, time.process_time) for function in (bare, mapped)]
-    return times[0], times[1]
+        return _best(mapped, effort, time.process_time) / _best(bare, effort, time.process_time)
 
 
 def repair_table(sizes: Sizes, effort: Effort) -> Table:
@@ -133,8 +139,9 @@ def repair_table(sizes: Sizes, effort: Effort) -> Table:
         add(f"the same from {_BITS} bits of {size_name(n)} rows", taken[-1], "s", None)
     low, high = map(size_name, sizes.summaries)
     add(f"{high} rows against {low}", taken[1] / taken[0], "ratio", 1.5)
-    bare, mapped = _files(sizes.file, effort)
-    add(f"caldist apply, {size_name(sizes.file)} rows of Parquet", mapped / bare, "bare copies", 2)
+    for method in ("auto", "isotonic"):
+        what = f"caldist apply, {size_name(sizes.file)} rows of Parquet, {method}"
+        add(what, _files(sizes.file, method, effort), "bare copies", 2)
     note = (
         "Processor time of all threads but where the clock is named, "
         f"{'once' if effort.fewest == 1 else f'best of {effort.fewest}'} each. At its worst every "

@@ -129,7 +129,7 @@ def dense_table(n: int, effort: Effort) -> Table:
     return Table(f"CPU, {size_name(n)} rows, float32", header, result, note)
 
 
-def _gpu_ms(function: Callable[[], object], repeats: int) -> tuple[float, float]:
+def gpu_ms(function: Callable[[], object], repeats: int) -> tuple[float, float]:
     """Return the time of one run on an idle GPU, and of one of many runs in a row.
 
     The first is the median between two events and has the launches in it; the second is what a
@@ -171,7 +171,7 @@ def gpu_table(sizes: list[int], repeats: int) -> Table:
             torch.cuda.empty_cache()
             before = torch.cuda.memory_allocated()
             torch.cuda.reset_peak_memory_stats()
-            alone, in_a_row = _gpu_ms(run, repeats)
+            alone, in_a_row = gpu_ms(run, repeats)
             megabytes = (torch.cuda.max_memory_allocated() - before) / 1e6
             target = _GPU_TARGETS.get(n) if name == "kernel_ce_loss" else None
             shown = ["", ""] if target is None else [f"{target:g} ms", verdict(alone <= target)]
@@ -206,7 +206,7 @@ def gpu_smooth_table(sizes: list[int], repeats: int) -> Table:
             cases: list[Loss] = [partial(smooth_ce_loss, tol=1e-6)]
             if n <= _SMOOTH_EXACT and kind == "spread":
                 cases += [smooth_ce_loss, moved]
-            times = [_gpu_ms(partial(step, loss, p, y), repeats)[0] for loss in cases]
+            times = [gpu_ms(partial(step, loss, p, y), repeats)[0] for loss in cases]
             target = _GPU_SMOOTH_TARGETS.get(n)
             shown = ["", ""] if target is None else [f"{target:g} ms", verdict(times[0] <= target)]
             times_shown = [*map(number, times), *[""] * (3 - len(times))]

@@ -62,14 +62,17 @@ its place.
 
 ## Statements about the population
 Lines "below" are those whose share is worse than the level promises by more than {errors} standard
-errors of the study: of a thousand exact ones, one or two. The pages say where and why.
+errors of the study: of a thousand exact ones, one or two. Comparisons of models with one event or
+four are below, which is too few for any interval. So is the classic law of Hosmer and Lemeshow,
+which stands there beside the drawn labels that replace it.
 
 {study_table}
 
 ## Platforms
 The release workflow builds {wheels} wheels and tests each where it was built: CPython {pythons} on
 {platforms}. `.ci/run` tests Python 3.11 in full, and
-the core of the tests with the least versions of what is required and on Python 3.12 and 3.13.
+the core of the tests with the least versions of what is required and on Python 3.12 and 3.13;
+with the least versions also the engines but dask, and scikit-learn.
 Nothing is claimed for interpreters without a global lock.
 """
 
@@ -156,8 +159,8 @@ def below(share: float, level: float, count: int) -> bool:
     return share < level - ERRORS * math.sqrt(level * (1 - level) / count)
 
 
-def study_rows() -> list[tuple[str, int, int, int]]:
-    """Return for each study with a promise: what is promised, lines, data sets, lines below."""
+def study_rows() -> list[tuple[str, int, int, int, str]]:
+    """Return for each study with a promise: what it is, lines, data sets, lines below and where."""
     read = {
         name: list(csv.DictReader(_text(f"docs/studies/{name}.csv").splitlines()))
         for name in ("coverage", "power", "multiclass")
@@ -166,7 +169,10 @@ def study_rows() -> list[tuple[str, int, int, int]]:
         (
             "[intervals contain the truth](studies/coverage.md)",
             [
-                (float(row["coverage"]), float(row["level"]), int(row["data_sets"]))
+                (
+                    (float(row["coverage"]), float(row["level"]), int(row["data_sets"])),
+                    f"{row['law']} of {row['rows']} rows, events: {row['events']}",
+                )
                 for row in read["coverage"]
             ],
         ),
@@ -174,9 +180,12 @@ def study_rows() -> list[tuple[str, int, int, int]]:
             "[tests reject calibrated models no more often than they say](studies/power.md)",
             [
                 (
-                    1 - float(row["rejected"]) / float(row["data_sets"]),
-                    1 - float(row["level"]),
-                    int(row["data_sets"]),
+                    (
+                        1 - float(row["rejected"]) / float(row["data_sets"]),
+                        1 - float(row["level"]),
+                        int(row["data_sets"]),
+                    ),
+                    row["test"],
                 )
                 for row in read["power"]
                 if row["kind"] == "size"
@@ -185,16 +194,18 @@ def study_rows() -> list[tuple[str, int, int, int]]:
         (
             "[limits for several classes, each end](studies/multiclass.md)",
             [
-                (1 - float(row[side]), 0.95, int(row["data_sets"]))
+                ((1 - float(row[side]), 0.95, int(row["data_sets"])), row["law"])
                 for row in read["multiclass"]
                 for side in ("lower_misses", "upper_misses")
             ],
         ),
     ]
-    return [
-        (name, len(lines), sum(n for _, _, n in lines), sum(below(*line) for line in lines))
-        for name, lines in kept
-    ]
+    rows = []
+    for name, lines in kept:
+        where = [place for line, place in lines if below(*line)]
+        count = sum(line[-1] for line, _ in lines)
+        rows.append((name, len(lines), count, len(where), "; ".join(sorted(set(where)))))
+    return rows
 
 
 def facts() -> dict[str, Any]:
@@ -247,7 +258,7 @@ def facts() -> dict[str, Any]:
             test.name.endswith("_is_found") for test in functions(parsed["test_fuzz.py"])
         ),
         "errors": ("no", "one", "two", "three")[ERRORS],
-        "study_table": _table(("promise", "lines", "data sets", "lines below"), study_rows()),
+        "study_table": _table(("promise", "lines", "data sets", "below", "where"), study_rows()),
         "pythons": f"{pythons[0]} to {pythons[-1]}",
         "platforms": ", ".join(platforms) + " (Linux: glibc and musl)",
         "wheels": len(pythons) * kinds,

@@ -157,7 +157,7 @@ def test_repairs_are_timed(benchmarks, capsys):
     for what in (
         "the kernel at its worst, 2,000 terms", "a map by auto, 2,000 rows, s by the clock",
         "and a statement, 99 replicates", "the same from 16 bits of 1e5 rows",
-        "1e5 rows against 1e4, ratio", "caldist apply, 1e3 rows of Parquet, bare copies",
+        "1e5 rows against 1e4, ratio", "caldist apply, 1e3 rows of Parquet, auto, bare copies",
     ):  # fmt: skip
         assert what in text
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import caldist
 from caldist import CalibrationMap
+from caldist.repairing import _sql
 from strategies import probability
 
 
@@ -207,6 +208,54 @@ def test_sql_of_what_is_no_probability_is_null(engine):
     v = np.array([-0.1, 1.1, np.nan, np.inf, 0.5])
     found = engine(wiggly().to_sql('a "b" c'), v)
     assert np.isnan(found).tolist() == [True, True, True, True, False]
+
+
+def with_knots(*x):
+    """Return a map that is looked up, because it has many knots, and has these too."""
+    x = np.unique(np.concatenate((x, 0.1 + np.arange(20) / 25)))
+    return CalibrationMap(x, np.sort(np.random.default_rng(0).random(x.size)))
+
+
+def looked_up(table, v):
+    """Return what DuckDB finds, and whether some rows go through cases."""
+    duckdb = pytest.importorskip("duckdb")
+    steps, value, lists = _sql.lookup(table.x, table.y, 'a "b" c')
+    frame = pd.DataFrame({'a "b" c': v, "row": np.arange(v.size)})  # noqa: F841 -- DuckDB sees it
+    rows = "frame"
+    for step in steps:
+        rows = f"(SELECT *, {step} FROM {rows})"
+    query = f'SELECT {value} AS r FROM {rows} ORDER BY "row"'
+    found = np.ma.filled(duckdb.execute(query, lists).fetchnumpy()["r"], np.nan)
+    return found, value.startswith("coalesce")
+
+
+@pytest.mark.parametrize(
+    ("table", "crowded"),
+    [
+        (wiggly(10), False),
+        (wiggly(2000), True),
+        (CalibrationMap(np.linspace(0, 1, 257), np.linspace(0, 1, 257) ** 2), False),
+        (
+            CalibrationMap(1 / (1 + np.exp(-np.linspace(-30, 30, 200))), np.linspace(0, 1, 200)),
+            False,
+        ),
+        (with_knots(0.25, np.nextafter(0.25, 1)), False),
+        (with_knots(np.nextafter(0.25, 0), 0.25), False),
+        (with_knots(0.5, 0.5 + 1e-9, 0.5 + 2e-9), True),
+        (with_knots(0.0, 5e-324), True),  # a slope beyond all numbers
+    ],
+)
+def test_a_lookup_says_what_numpy_says(table, crowded):
+    v = np.concatenate((scores(table.x), np.arange(1025) / 1024))
+    found, cases = looked_up(table, v)
+    assert cases == crowded
+    np.testing.assert_allclose(found, table(v), rtol=0, atol=1e-9)
+
+
+@given(maps())
+def test_a_lookup_says_what_numpy_says_of_any_map(table):
+    v = scores(table.x)[: 4 * table.x.size + 50]
+    np.testing.assert_allclose(looked_up(table, v)[0], table(v), rtol=0, atol=1e-9)
 
 
 def test_names_are_quoted_in_the_way_of_the_dialect():

@@ -15,7 +15,7 @@ import caldist
 from caldist.measures.registry import shown_in
 from torch_support import torch
 
-from caldist.torch import _plain_metric  # isort: skip -- after the check that torch is there
+from caldist.torch import _plain_metric, _sums  # isort: skip -- after the check that torch is there
 
 
 @pytest.fixture(params=["torchmetrics", "alone"])
@@ -54,6 +54,29 @@ def test_batches_do_not_matter(metric_class, rows, size):
     assert metric.joint() == whole(some)
 
 
+def test_copies_of_the_cells_do_not_matter(metric_class, rows, monkeypatch):
+    """A GPU's rows take turns at several; and batches of more rows than cells go another way."""
+    monkeypatch.setattr(_sums, "copies_for", lambda *_: 16)
+    metric = metric_class(bits=6)
+    for size in (3004, 100):
+        for batch in zip(*(part.split(size) for part in rows), strict=True):
+            metric.update(*batch)
+        assert metric.joint() == whole(rows, 6)
+        metric.reset()
+
+
+def test_every_number_of_bits(metric_class):
+    preds = [0.0, -0.0, 5e-324, 1e-300, 2**-24, 2**-55, 0.1, 1 / 3, 1 - 2**-53, 1.0]
+    preds = torch.tensor(preds, dtype=torch.float64)
+    target = torch.tensor([0, 1, 1, 0, 1, 0, 1, 1, 0, 1])
+    for bits in (1, 16, 24):
+        metric = metric_class(bits=bits)
+        metric.update(preds, target)
+        assert metric.joint() == whole((preds, target), bits)
+        grid, expected = metric.joint().grid, whole((preds, target), bits).grid
+        assert (grid.square0 == expected.square0).all()
+
+
 def test_values_and_certain_bounds(metric_class, rows):
     metric = metric_class(measures=[measure.name for measure in shown_in("evaluate")], bits=10)
     metric.update(*rows)
@@ -78,12 +101,24 @@ def test_calling_it_returns_the_batch_and_keeps_the_sum(metric_class, rows):
     assert metric.joint().n_rows == 0
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn],
+    ids=str,
+)
 def test_every_precision_is_taken_as_it_is(metric_class, rows, dtype):
     preds, target = rows[0].to(dtype), rows[1]
     metric = metric_class()
     metric.update(preds, target.bool())
     assert metric.joint() == whole((preds.double(), target))
+
+
+def test_a_gradient_is_left_aside(metric_class, rows):
+    preds = rows[0].clone().requires_grad_()
+    metric = metric_class()
+    metric.update(preds * 1, rows[1])
+    assert metric.joint() == whole(rows)
+    assert not metric.cells.requires_grad
 
 
 def test_shapes_are_flattened(metric_class, rows):

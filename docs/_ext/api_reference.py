@@ -218,12 +218,16 @@ TASKS = (
     Task(
         "pytorch",
         "PyTorch",
-        "Losses and metrics. They need the extra `torch`. [The guide](../guides/pytorch.md).",
+        "Losses, measures and metrics. They need the extra `torch`. "
+        "[The guide](../guides/pytorch.md).",
         (
             "torch.kernel_ce_loss",
             "torch.smooth_ce_loss",
             "torch.multiclass_kernel_ce_loss",
             "torch.multiclass_smooth_ce_loss",
+            "torch.binned_ece",
+            "torch.ece",
+            "torch.brier_score",
             "torch.CalibrationDistance",
             "torch.MulticlassCalibrationDistance",
         ),

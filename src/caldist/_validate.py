@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._near_misses import column_names, refuse_several, refuse_table
+from caldist._util.tensors import readable
 from caldist._util.types import Vector
 
 Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
@@ -121,6 +122,7 @@ def real_array(values: object, name: str) -> NDArray[Any]:
         at = first(np.ma.getmaskarray(values).ravel())
         message = f"{name}[{at}] is masked: drop the masked rows first, with .compressed()."
         raise ValueError(message)
+    values = readable(values, name)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -197,6 +199,7 @@ def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArr
     if isinstance(pos_label, float) and math.isnan(pos_label):
         message = f"pos_label is {show(pos_label)}; it must be one of the two labels."
         raise ValueError(message)
+    values = readable(values, name)
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0:
         real_vector(np.zeros(array.shape), name)  # says what is wrong with the shape
@@ -319,7 +322,7 @@ def _is_text(values: object) -> bool:
     """Return whether a column holds text, going by its first value."""
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or len(values) == 0:
         return False
-    return isinstance(np.asarray(values).flat[0], str)
+    return isinstance(np.asarray(readable(values, "y_prob")).flat[0], str)
 
 
 def named_inputs(

@@ -5,6 +5,7 @@ import pytest
 
 from caldist import Joint
 from caldist.engines import open_files, summarize
+from caldist.engines._files import reading
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
@@ -110,6 +111,18 @@ def test_csv_with_text_and_gaps(tmp_path):
 
 def _listing(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_damaged_file_is_named_also_where_duckdb_names_none(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    y_true, y_prob = rows()
+    for name in ("a.parquet", "b.parquet", "c.parquet"):
+        write(tmp_path / name, y_true, y_prob)
+    content = (tmp_path / "b.parquet").read_bytes()
+    (tmp_path / "b.parquet").write_bytes(content[:100] + bytes(2000) + content[2100:])
+    error = r"b\.parquet' cannot be read: Out of buffer"
+    with pytest.raises(ValueError, match=error), reading(tmp_path):
+        raise duckdb.Error("Out of buffer")
 
 
 @pytest.mark.parametrize("damage", ["truncated", "overwritten", "empty", "foreign"])

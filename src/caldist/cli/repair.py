@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -158,10 +159,15 @@ def apply(
         raise ValueError(message)
     from caldist.cli._source import on_disk
     from caldist.engines._rewrite import FORMATS, write_with_column
+    from caldist.repairing._sql import lookup
 
     _options.check_out(out, tuple(FORMATS))
     with working("applying"), on_disk(files) as paths:
         write_with_column(
-            paths, source=score, column=column, expression=table.to_sql, out=Path(out)
+            paths,
+            source=score,
+            column=column,
+            mapping=partial(lookup, table.x, table.y),
+            out=Path(out),
         )
     say(f"{out}: {column} from {score} by {table!r}")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from caldist import _validate
 from caldist._util.numbers import short
+from caldist._util.tensors import readable
 from caldist._util.types import Integers, Vector
 
 _BINS = 4  # of numbers, with about as many rows in each
@@ -34,7 +35,7 @@ def number_labels(values: object, size: int, name: str) -> tuple[list[Any], Inte
     if isinstance(values, list | tuple):
         array = np.fromiter(values, dtype=object)
     else:
-        array = np.asarray(values)
+        array = np.asarray(readable(values, name))
     if array.ndim == 0:  # text, a dict, a set or None
         message = f"{name} is {_validate.show(values)}; it must hold one label for each row."
         raise TypeError(message)

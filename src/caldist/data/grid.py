@@ -30,6 +30,7 @@ MAX_BITS = 30
 PLACE_BITS = 31
 ROWS_PER_CELL = 2**32  # beyond it a sum of places could pass 2^63
 _UNIT = 2.0**PLACE_BITS
+_EXACT_BITS = 52  # cells and places below this many together add up without rounding
 _BLOCK = 2**15  # rows whose intermediate arrays stay in the processor's cache
 _CELLS_PER_ROW = 4  # with more of them those without rows are worth avoiding
 _SQUARES = ("square0", "square1")
@@ -140,9 +141,9 @@ class Grid:
     @cached_property
     def _centres(self) -> Vector:
         place = (self.place0 + self.place1) / (self.count0 + self.count1)
-        centre = (self.cell + place / _UNIT) * self.width
-        # With many bits the mean can round up into the next cell.
-        centre = np.asarray(np.minimum(centre, np.nextafter((self.cell + 1) * self.width, 0.0)))
+        centre = np.asarray((self.cell + place / _UNIT) * self.width)
+        if self.bits + PLACE_BITS > _EXACT_BITS:  # the mean can round up into the next cell
+            np.minimum(centre, np.nextafter((self.cell + 1) * self.width, 0.0), out=centre)
         centre.flags.writeable = False
         return centre
 
@@ -211,13 +212,16 @@ class Grid:
         )
 
     def __add__(self, other: Grid) -> Grid:
-        """Merge two summaries of the same grid; squares stay where both have them."""
+        """Merge two summaries; squares stay where both have them.
+
+        The other one may have finer cells, of which several are then in one.
+        """
         if self.is_integer != other.is_integer:
             return self._weighted() + other._weighted()
-        mine, others = self.arrays(), other.arrays()
+        mine, others = self.arrays(), other._halved(self.bits)
         rows = None if self.n_rows is None or other.n_rows is None else self.n_rows + other.n_rows
-        at = np.searchsorted(self.cell, other.cell)
-        if self.cell.size and np.array_equal(self.cell.take(at, mode="clip"), other.cell):
+        at = np.searchsorted(self.cell, others["cell"])
+        if self.cell.size and np.array_equal(self.cell.take(at, mode="clip"), others["cell"]):
             return self._with_more(at, mine, others, rows)
         sums = {
             name: np.concatenate((part, others[name]))
@@ -234,7 +238,7 @@ class Grid:
         with np.errstate(over="ignore"):  # an infinite sum is refused
             for name, part in sums.items():
                 if name != "cell":
-                    part[at] += others[name]
+                    np.add.at(part, at, others[name])
         return Grid(self.bits, **sums, n_rows=rows)
 
     def _weighted(self) -> Grid:
@@ -296,7 +300,11 @@ class Grid:
         return rows
 
     def coarsen(self, bits: int) -> Grid:
-        """Return the summary on cells that are 2^(self.bits - bits) times as wide.
+        """Return the summary on cells that are 2^(self.bits - bits) times as wide."""
+        return _collect(bits, self.n_rows, self._halved(bits))
+
+    def _halved(self, bits: int) -> dict[str, Sums]:
+        """Return the sums in terms of wider cells, of which a cell may be listed several times.
 
         Halving the number of cells turns f into (o + f)/2, o being 0 or 1, and its square into
         (o + 2 o f + f²)/4. The sums are floored once per cell and halving: with at most n and 2n
@@ -321,7 +329,7 @@ class Grid:
                     sums[f"place{label}"] = (odd * count * _UNIT + place) / 2
                     if square is not None:
                         sums[f"square{label}"] = (odd * (count * _UNIT + 2 * place) + square) / 4
-        return _collect(bits, self.n_rows, {"cell": cell, **sums})
+        return {"cell": cell, **sums}
 
 
 _ARRAYS = tuple(field.name for field in fields(Grid)[1:-1])

@@ -83,6 +83,19 @@ def open_files(
         If a file is damaged, of an unknown kind, or not a local one; if a folder gives a column
         that a file has itself.
     """
+    _, relation = opened(files, numbers=numbers, names=names, remote=remote, verbatim=verbatim)
+    return relation
+
+
+def opened(
+    files: Paths,
+    *,
+    numbers: Sequence[str] = (),
+    names: Sequence[str] = (),
+    remote: bool = False,
+    verbatim: bool = False,
+) -> tuple[Any, Any]:
+    """Return the connection too, which takes statements with parameters."""
     paths = [files] if isinstance(files, str | os.PathLike) else list(files)
     if not check_flag("remote", remote):
         _refuse_remote(paths)
@@ -117,7 +130,7 @@ def open_files(
             ]
             if replaced:
                 relation = relation.project(f"* REPLACE ({', '.join(replaced)})")
-    return relation
+    return connection, relation
 
 
 def connect(*, remote: bool = False) -> Any:
@@ -189,8 +202,28 @@ def reading(files: Paths) -> Iterator[None]:
     except duckdb.OutOfMemoryException as error:
         raise MemoryError(str(error)) from error
     except duckdb.Error as error:
-        message = f"{_show(files)} cannot be read: {error}"
+        message = f"{_damaged(files, str(error)) or _show(files)} cannot be read: {error}"
         raise ValueError(message) from error
+
+
+def _damaged(files: Paths, said: str) -> str | None:
+    """Return the first of several Parquet files that cannot be read, if the error names none."""
+    duckdb = require("duckdb", extra="engines")
+    connection = connect()
+    paths = [files] if isinstance(files, str | os.PathLike) else list(files)
+    try:
+        found = [name for path in paths for name in _matches(connection, os.fspath(path))]
+    except (OSError, duckdb.Error):
+        return None
+    if _kind(found) != "parquet" or any(Path(name).name in said for name in found):
+        return None
+    for name in found:
+        try:
+            rows = connection.read_parquet([glob.escape(name)])
+            rows.query("rows_read", "SELECT bit_xor(hash(COLUMNS(*))) FROM rows_read").fetchall()
+        except duckdb.Error:
+            return repr(name)
+    return None
 
 
 def _show(files: Paths) -> str:

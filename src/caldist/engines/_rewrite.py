@@ -9,7 +9,14 @@ from pathlib import Path
 from caldist._util.atomic_files import whole_file
 from caldist._util.optional import require
 from caldist.engines._columns import Columns
-from caldist.engines._files import Paths, decimal_of, kind_of, open_files, quoted, reading
+from caldist.engines._files import (
+    Paths,
+    decimal_of,
+    kind_of,
+    opened,
+    quoted,
+    reading,
+)
 from caldist.reading.cells import numbers_in_sql
 
 FORMATS = {
@@ -24,7 +31,12 @@ _REFUSED = "is no probability:"
 
 
 def write_with_column(
-    files: Paths, *, source: str, column: str, expression: Callable[[str], str], out: Path
+    files: Paths,
+    *,
+    source: str,
+    column: str,
+    mapping: Callable[[str], tuple[list[str], str, list[list[float | None]]]],
+    out: Path,
 ) -> None:
     """Copy tables to one file, with a column that an expression makes of another one.
 
@@ -35,15 +47,17 @@ def write_with_column(
         of file is written, they get the types that DuckDB sees in them.
     source, column
         The name of a column of probabilities, and of the new one.
-    expression
-        The name of a column of doubles to SQL.
+    mapping
+        The name of a column of scores to columns that are made of it, one SELECT after the other,
+        to the SQL of the value where the score is a probability, and to lists, which are the
+        parameters ``$1``, ``$2`` and so on.
     out
         The file to write, whose name says of which kind it is.
     """
     duckdb = require("duckdb", extra="engines")
     how = FORMATS[out.suffix.lower()]
     same = how.partition(",")[0] == f"FORMAT {kind_of(files)}"
-    relation = open_files(files, numbers=[source], verbatim=same)
+    connection, relation = opened(files, numbers=[source], verbatim=same)
     names = list(relation.columns)
     Columns(relation).dtype("--score", source)  # raises if there is none
     if column.casefold() in {name.casefold() for name in names}:  # as DuckDB compares them
@@ -53,20 +67,23 @@ def write_with_column(
     if same and kind_of(files) == "csv":  # all of it is text
         number = numbers_in_sql(quoted(source), decimal_of(files))
     score = f"caldist_{uuid.uuid4().hex}"
+    steps, value, lists = mapping(score)
+    rows = "rows_read"
+    for step in (f"{number} AS {score}", *steps):
+        rows = f"(SELECT *, {step} FROM {rows})"  # noqa: S608 -- names and texts are quoted
     shown = f"coalesce(CAST({quoted(source)} AS VARCHAR), 'missing')"
     why = (
         f"concat('column ', {_text(repr(source))}, ' is ', {shown}, ', which {_REFUSED} mend it.')"
     )
     copied = (
-        f"COPY (SELECT * EXCLUDE ({score}), "  # noqa: S608 -- names and texts are quoted
-        f"CASE WHEN {score} >= 0 AND {score} <= 1 THEN {expression(score)} "
-        f"ELSE CAST(error({why}) AS DOUBLE) END AS {quoted(column)} "
-        f"FROM (SELECT *, {number} AS {score} FROM rows_read)) "
-        "TO {out} ({how})"
+        f"COPY (SELECT {', '.join(map(quoted, names))}, "  # noqa: S608 -- the same
+        f"CASE WHEN {score} >= 0 AND {score} <= 1 THEN {value} "
+        f"ELSE CAST(error({why}) AS DOUBLE) END AS {quoted(column)} FROM {rows})"
     )
     with reading(files), whole_file(out) as path:
         try:
-            relation.query("rows_read", copied.format(out=_text(str(path)), how=how))
+            relation.create_view("rows_read")
+            connection.execute(f"{copied} TO {_text(str(path))} ({how})", lists)
         except duckdb.InvalidInputException as error:
             if _REFUSED not in str(error):
                 raise

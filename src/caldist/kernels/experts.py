@@ -35,10 +35,10 @@ def expert_sums(
     count: cython.const[cython.double][::1],
     ones: cython.const[cython.double][::1],
     step: cython.double,
-    leaf: cython.const[cython.longlong][::1],
-    bend: cython.const[cython.double][::1],
-    odds: cython.const[cython.double][::1],
+    line: cython.const[cython.double][::1],
+    W: cython.Py_ssize_t,
     shift: cython.const[cython.double][::1],
+    tilt: cython.const[cython.double][::1],
     offset: cython.const[cython.double][::1],
     size: cython.const[cython.double][::1],
     most: cython.double,
@@ -46,33 +46,35 @@ def expert_sums(
 ) -> None:
     """Add the sums of a batch to ``out``.
 
-    For each reference cell ``leaf`` is its leaf, and ``bend`` holds what slopes without offset and
-    waves of size 1 add to its log-odds, exponent by exponent and then frequency by frequency.
-    ``odds`` holds the factors of the odds: of slopes without offset, then of the waves of each
-    frequency with the sign +, size by size. No expert adds more than ``most``.
+    ``line`` holds for each reference cell its leaf, its log-odds, the W waves of size 1, factors
+    of the odds: of the slopes without offset, then of the waves of the least size. All of it in
+    one line, and no more, because a batch meets few of the cells, and reading costs more than
+    arithmetic. A slope adds its ``tilt`` times the log-odds and its ``offset``; each ``size`` of
+    the waves is twice the one before. No expert adds more than ``most``.
     """
     D: cython.Py_ssize_t = shift.shape[0]
     O: cython.Py_ssize_t = offset.shape[0]
     B: cython.Py_ssize_t = size.shape[0]
-    K: cython.Py_ssize_t = leaf.shape[0]
-    # bend has T + W numbers for each cell, odds T + W B.
-    W: cython.Py_ssize_t = (odds.shape[0] - bend.shape[0]) // (K * (B - 1))
-    T: cython.Py_ssize_t = bend.shape[0] // K - W
-    first: cython.Py_ssize_t = out.shape[0] - T * O - 2 * W * B
-    experts: cython.Py_ssize_t = D + T * O + 2 * W * B
+    T: cython.Py_ssize_t = tilt.shape[0]
+    stride: cython.Py_ssize_t = 2 + T + 2 * W
+    waves: cython.Py_ssize_t = W * B
+    experts: cython.Py_ssize_t = D + T * O + 2 * waves
+    # Shifts, slopes, waves with the sign +, then those with -.
     product: cython.double[::1] = doubles(experts)
     factor: cython.double[::1] = doubles(experts)
     fixed: cython.double[::1] = doubles(D + O)
+    # Of labels 1, and of those times the slope, for each tilt; then for the waves' two signs.
+    linear: cython.double[::1] = doubles(2 * T + 2 * W)
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     a: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    c: cython.Py_ssize_t
     f: cython.Py_ssize_t
     k: cython.Py_ssize_t
+    at: cython.Py_ssize_t
     times: cython.Py_ssize_t
     used: cython.Py_ssize_t = 0
     here: cython.Py_ssize_t = 0
+    first: cython.Py_ssize_t = out.shape[0] - experts + D
     n: cython.double
     y: cython.double
     x: cython.double
@@ -80,6 +82,8 @@ def expert_sums(
     g: cython.double
     p: cython.double
     q: cython.double
+    widest: cython.double = 0.0
+    labels: cython.double = 0.0
     low: cython.double = exp(-most)
     high: cython.double = exp(most)
     with cython.nogil:
@@ -87,8 +91,11 @@ def expert_sums(
             fixed[j] = exp(shift[j])
         for j in range(O):
             fixed[D + j] = exp(offset[j])
+            widest = max(widest, abs(offset[j]))
         for j in range(experts):
             product[j] = 1.0
+        for j in range(linear.shape[0]):
+            linear[j] = 0.0
         for i in range(cell.shape[0]):
             k = cell[i]
             n = count[i]
@@ -99,41 +106,51 @@ def expert_sums(
             times = 0
             if n == 1.0 or n == 2.0 or n == 3.0:
                 times = 1 if n == 1.0 else 2 if n == 2.0 else 3
-            if used + times > 100 or (used > 0 and leaf[k] != here):
-                _flush(product, here, D, first, out)
+            at = k * stride
+            if line[at] != here:
+                for j in range(D):
+                    out[here * D + j] += shift[j] * labels
+                _flush(product, D, here, D, T * O, waves, out)
+                labels = 0.0
+                here = cython.cast(cython.Py_ssize_t, line[at])
+            if used + times > 100:
+                _flush(product, experts, here, D, T * O, waves, out)
                 used = 0
-            here = leaf[k]
             used += times
+            labels += y
             for j in range(D):
-                out[here * D + j] += shift[j] * y
                 e = fixed[j]
                 factor[j] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
-            b = first
             f = D
             for a in range(T):
-                x = bend[k * (T + W) + a]
-                g = odds[k * (T + W * B) + a]
-                for j in range(O):
-                    out[b] += y * min(max(x + offset[j], -most), most)
-                    e = min(max(g * fixed[D + j], low), high)
-                    factor[f] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
-                    b += 1
-                    f += 1
+                x = tilt[a] * line[at + 1]
+                g = line[at + 2 + W + a]
+                if abs(x) + widest <= most:
+                    linear[2 * a] += y
+                    linear[2 * a + 1] += y * x
+                    for j in range(O):
+                        e = g * fixed[D + j]
+                        factor[f + j] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
+                else:
+                    for j in range(O):
+                        out[first + a * O + j] += y * min(max(x + offset[j], -most), most)
+                        e = min(max(g * fixed[D + j], low), high)
+                        factor[f + j] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
+                f += O
             for a in range(W):
-                x = bend[k * (T + W) + T + a]
-                c = k * (T + W * B) + T + a * B
-                for j in range(B):
-                    e = odds[c + j]
+                x = line[at + 2 + a]
+                linear[2 * T + 2 * a] += y * x
+                linear[2 * T + 2 * a + 1] += (n - y) * x
+                e = line[at + 2 + W + T + a]
+                for _ in range(B):
                     factor[f] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
                     # The expert of the sign - has the factor of this over e.
-                    factor[f + 1] = e + (q if e < 1.0 else p) * (1.0 - e)
-                    out[b] += y * (x * size[j])
-                    out[b + 1] += (n - y) * (x * size[j])
-                    b += 2
-                    f += 2
+                    factor[f + waves] = e + (q if e < 1.0 else p) * (1.0 - e)
+                    e *= e
+                    f += 1
             if times == 0:
                 for j in range(experts):
-                    out[here * D + j if j < D else first + j - D] -= n * log(factor[j])
+                    out[_place(j, here, D, T * O, waves, first)] -= n * log(factor[j])
             else:
                 for j in range(experts):
                     product[j] *= factor[j]
@@ -143,8 +160,39 @@ def expert_sums(
                 if times > 2:
                     for j in range(experts):
                         product[j] *= factor[j]
-        if used > 0:
-            _flush(product, here, D, first, out)
+        for j in range(D):
+            out[here * D + j] += shift[j] * labels
+        _flush(product, experts, here, D, T * O, waves, out)
+        for a in range(T):
+            for j in range(O):
+                out[first + a * O + j] += linear[2 * a + 1] + offset[j] * linear[2 * a]
+        for a in range(W):
+            for j in range(B):
+                at = first + T * O + 2 * (a * B + j)
+                out[at] += linear[2 * T + 2 * a] * size[j]
+                out[at + 1] += linear[2 * T + 2 * a + 1] * size[j]
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _place(
+    j: cython.Py_ssize_t,
+    here: cython.Py_ssize_t,
+    D: cython.Py_ssize_t,
+    slopes: cython.Py_ssize_t,
+    waves: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Return where the sum of an expert lies: waves are + and - in turn there."""
+    if j < D:
+        return here * D + j
+    j -= D
+    if j < slopes:
+        return first + j
+    j -= slopes
+    return first + slopes + (2 * j if j < waves else 2 * (j - waves) + 1)
 
 
 @cython.cfunc
@@ -152,16 +200,20 @@ def expert_sums(
 @cython.exceptval(check=False)
 def _flush(
     product: cython.double[::1],
+    experts: cython.Py_ssize_t,
     here: cython.Py_ssize_t,
     D: cython.Py_ssize_t,
-    first: cython.Py_ssize_t,
+    slopes: cython.Py_ssize_t,
+    waves: cython.Py_ssize_t,
     out: cython.double[::1],
 ) -> cython.void:
-    """Take the logarithms of the products off their sums."""
+    """Take the logarithms of the first products off their sums."""
+    first: cython.Py_ssize_t = out.shape[0] - product.shape[0] + D
     j: cython.Py_ssize_t
-    for j in range(product.shape[0]):
-        out[here * D + j if j < D else first + j - D] -= log(product[j])
-        product[j] = 1.0
+    for j in range(experts):
+        if product[j] != 1.0:
+            out[_place(j, here, D, slopes, waves, first)] -= log(product[j])
+            product[j] = 1.0
 
 
 def window_values(
@@ -206,21 +258,20 @@ def window_values(
         for s in range(out.shape[0] // 4):
             base = s * stride
             gains = 0.0
+            for j in range(levels):
+                experts[j] = prior[j]
             for i in range(leaves):
                 top = 0.0
                 for j in range(i * D, i * D + D):
                     sums[j] = total[j] - start[base + j]
                     top = max(top, sums[j])
                 gains += top
+                for j in range(levels):
+                    experts[j] += sums[i * D + j]
             if gains < 600.0:
                 tree = log(_tree(sums, gains, power, value, D, leaves, idle, root_idle, stop))
             else:
                 tree = _log_tree(sums, power, value, D, leaves, idle, root_idle, stop)
-            for j in range(levels):
-                top = 0.0
-                for i in range(leaves):
-                    top += sums[i * D + j]
-                experts[j] = prior[j] + top
             for j in range(prior.shape[0] - levels):
                 experts[levels + j] = prior[levels + j] + total[first + j] - start[base + first + j]
             out[4 * s] = _log_sum(experts, 0, levels)

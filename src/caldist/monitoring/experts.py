@@ -26,7 +26,7 @@ EXPONENTS = np.array([0.5, 0.7, 0.85, 1 / 0.85, 1 / 0.7, 2.0])
 OFFSETS = np.array([-0.4, -0.2, 0.0, 0.2, 0.4])
 OFFSET_SHARES = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
 FREQUENCIES = np.array([2, 3, 4, 5])
-SIZES = np.array([0.1, 0.2, 0.4, 0.8])
+SIZES = 0.1 * 2.0 ** np.arange(4)
 LARGEST = 6.0  # no expert moves log-odds further
 
 FAMILIES = ("level", "slope", "wave", "local")
@@ -82,16 +82,12 @@ class Table:
         return (EXPONENTS[:, None] - 1) * logit, wave
 
     @cached_property
-    def bend(self) -> Vector:
-        """The same, cell by cell."""
-        return np.ravel(np.concatenate(self._bends).T)
-
-    @cached_property
-    def odds(self) -> Vector:
-        """The factors of the odds, cell by cell: of slopes, then of waves of every size."""
+    def lines(self) -> Vector:
+        """What the kernel reads of a cell, cell by cell: see there."""
         tilt, wave = self._bends
-        every = (wave[:, None] * SIZES[:, None]).reshape(-1, self.point.size)
-        return np.ravel(np.exp(np.concatenate((tilt, every))).T)
+        logit = np.log(self.point) - np.log1p(-self.point)
+        parts = (self.leaf[None], logit[None], wave, np.exp(tilt), np.exp(SIZES[0] * wave))
+        return np.ravel(np.concatenate(parts).T)
 
     @cached_property
     def curves(self) -> Vector:
@@ -129,10 +125,10 @@ def batch_sums(grid: Grid) -> Vector:
         np.asarray(grid.count0 + grid.count1, np.float64),
         np.asarray(grid.count1, np.float64),
         grid.resolution,
-        experts.leaf,
-        experts.bend,
-        experts.odds,
+        experts.lines,
+        FREQUENCIES.size,
         SHIFTS,
+        EXPONENTS - 1,
         OFFSETS,
         SIZES,
         LARGEST,

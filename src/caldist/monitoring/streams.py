@@ -101,7 +101,7 @@ class Stream:
             total=total,
             start=start[keep],
             starts=lines,
-            grid=self.grid + grid.coarsen(self.grid.bits),
+            grid=self.grid + grid,
             invalid=_added(self.invalid, invalid),
             recent=recent,
             scale=scale,

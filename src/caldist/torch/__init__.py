@@ -1,9 +1,9 @@
-"""Calibration errors as differentiable losses for PyTorch.
+"""Calibration errors for PyTorch: differentiable losses, measures and metrics.
 
-Every function takes ``(predictions, target)``, in torch's order, and returns a scalar tensor to
-add to a loss. Predictions are probabilities unless ``from_logits=True`` is said; nothing is guessed
-or clipped. Install with ``pip install "caldist[torch]"``, or in a checkout with
-``pip install ".[torch]"``.
+Every function takes ``(predictions, target)``, in torch's order, computes where the tensors are,
+and returns a scalar tensor there. Predictions are probabilities unless ``from_logits=True`` is
+said; nothing is guessed or clipped. Install with ``pip install "caldist[torch]"``, or in a checkout
+with ``pip install ".[torch]"``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ except ImportError as error:
     raise ImportError(message) from error
 
 from caldist.torch._kernel_loss import kernel_ce_loss
+from caldist.torch._measures import binned_ece, brier_score, ece
 from caldist.torch._multiclass import multiclass_kernel_ce_loss, multiclass_smooth_ce_loss
 from caldist.torch._smooth import smooth_ce_loss
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = [
     "CalibrationDistance",
     "MulticlassCalibrationDistance",
+    "binned_ece",
+    "brier_score",
+    "ece",
     "kernel_ce_loss",
     "multiclass_kernel_ce_loss",
     "multiclass_smooth_ce_loss",

@@ -16,6 +16,8 @@ from torch import Tensor
 from caldist import _validate
 from caldist.data.class_rows import ROW_SUM_TOLERANCE, fail_if_swapped, probability_matrix
 
+_INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+
 
 def real_tensor(value: object, name: str) -> Tensor:
     """Return a tensor of real numbers as it is, or raise."""
@@ -108,14 +110,26 @@ def _array(tensor: Tensor) -> NDArray[Any]:
 
 def check_binary_values(prob: Tensor, label: Tensor, weight: Tensor | None) -> None:
     """Raise unless predictions lie in [0, 1], labels are 0 or 1 and weights are weights."""
-    low, high = torch.aminmax(prob)  # a NaN is carried through, and fails both comparisons
-    good = (low >= 0) & (high <= 1)
-    if label.dtype != torch.bool:
-        good &= ((label == 0) | (label == 1)).all()
+    good = good_rows(prob, label)
     if weight is not None:
         good &= good_weights(weight)
     if not bool(good):
         fail_binary(prob, label, weight)
+
+
+def good_rows(prob: Tensor, label: Tensor) -> Tensor:
+    """Return, as a tensor on the device, whether predictions and labels are such."""
+    good = _within_unit(prob)
+    if label.dtype in _INTEGERS:
+        good &= _within_unit(label)  # one pass over the labels
+    elif label.dtype != torch.bool:
+        good &= ((label == 0) | (label == 1)).all()
+    return good
+
+
+def _within_unit(values: Tensor) -> Tensor:
+    low, high = torch.aminmax(values)  # a NaN is carried through, and fails both comparisons
+    return (low >= 0) & (high <= 1)
 
 
 def good_weights(weight: Tensor) -> Tensor:

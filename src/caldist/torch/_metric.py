@@ -19,6 +19,7 @@ from caldist.measures.registry import find_all, shown_in
 from caldist.multiclass.classwise import enclosed
 from caldist.torch import _checks
 from caldist.torch._multiclass import _problems, class_numbers
+from caldist.torch._sums import cell_sums
 
 if TYPE_CHECKING:
     from caldist.torch._plain_metric import PlainMetric as Metric
@@ -270,20 +271,20 @@ def _count(
     cells: Tensor, probability: Tensor, label: Tensor, start: Tensor | int, *, bits: int
 ) -> None:
     """Add rows to the cells, which begin at ``start`` for each."""
-    # A product with a power of two, and the difference to the floor, are exact.
-    scaled = probability.to(torch.float64) * 2.0**bits
-    cell = scaled.floor()
-    fraction = scaled - cell
-    sums = torch.stack(
-        (
-            torch.ones_like(cell),
-            (fraction * _PLACES).floor(),
-            (fraction * fraction * _PLACES).floor(),
-        ),
-        dim=1,
-    )
-    code = start + 2 * cell.to(torch.int64) + label.to(torch.int64)
-    cells.index_add_(0, code.to(cells.device), sums.to(cells))
+    # Products with powers of two, and what is left of them without their whole part, are exact.
+    v = probability.to(torch.float64)
+    place = (v * 2.0 ** (bits + _grid.PLACE_BITS)).to(torch.int64)
+    code = (place >> _grid.PLACE_BITS).mul_(2).add_(label.to(torch.int64)).add_(start)
+    place &= 2**_grid.PLACE_BITS - 1
+    fraction = (v * 2.0**bits).frac_()
+    square = (fraction * fraction).mul_(_PLACES).to(torch.int64)
+    columns = torch.ones_like(place), place, square
+    if len(code) < len(cells) and code.device == cells.device:
+        cells.index_add_(0, code, torch.stack(columns, dim=1))
+        return
+    # Column by column is faster, but goes over all cells; and what is moved are sums, not rows.
+    sums = cell_sums(code, *columns, count=len(cells))
+    cells += torch.stack(sums, dim=1).to(cells.device)
 
 
 def _joint(cells: Tensor, bits: int) -> Joint:
@@ -328,8 +329,10 @@ def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
     if probability.numel() == 0:
         message = "preds is empty: at least one row is needed."
         raise ValueError(message)
-    good = (probability >= 0) & (probability <= 1) & ((label == 0) | (label == 1))
-    if not bool(good.all()):  # one question to the device; what is wrong is found on the CPU
+    if probability.is_floating_point():
+        probability = _checks.working_precision(probability)
+    # One question to the device; what is wrong is found on the CPU.
+    if not bool(_checks.good_rows(probability, label)):
         _validate.named_inputs(
             label.double().cpu().numpy(),
             {"preds": probability.double().cpu().numpy()},

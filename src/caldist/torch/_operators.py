@@ -53,17 +53,21 @@ class SortedRows:
         return result.scatter_(-1, self.order, values.to(dtype))
 
 
-def sort_rows(prob: Tensor, label: Tensor, weight: Tensor | None) -> SortedRows:
-    """Sort by prediction.
+def sorted_labels(prob: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+    """Sort integer keys, the bits of a prediction and the label as the last one; with the order.
 
-    The label travels in the last bit of an integer key: integers sort several times faster than
-    floats, and no label needs to be fetched afterwards.
+    Integers sort several times faster than floats, and no label needs to be fetched afterwards.
     """
     prob = prob.contiguous()
     integer = KEYS[prob.dtype]
     # The shift drops the sign bit, which only -0.0 has.
-    key = (prob.view(integer) << 1) | label.to(integer)
-    key, order = key.sort(dim=-1)
+    key, order = ((prob.view(integer) << 1) | label.to(integer)).sort(dim=-1)
+    return key, order
+
+
+def sort_rows(prob: Tensor, label: Tensor, weight: Tensor | None) -> SortedRows:
+    """Sort by prediction."""
+    key, order = sorted_labels(prob, label)
     prediction = (key >> 1).view(prob.dtype).double()
     if weight is None:
         mass = torch.full_like(prediction[:1, :1], 1 / prob.shape[-1])

@@ -30,10 +30,7 @@ from torch import Tensor
 
 from caldist._kernels import smooth
 from caldist._util.types import Vector
-
-# Rows of equal predictions would wait for each other on a GPU if all added to one number.
-COPIES = {"cuda": 16}
-
+from caldist.torch._sums import cell_sums
 
 # Fine cells in a wide one, the most first.
 MERGED = (256, 128, 64, 32, 16, 8, 4, 2)
@@ -71,21 +68,12 @@ def in_cells(v: Tensor, residual: Tensor, tol: float) -> Cells | None:
     place = v * count
     cell = place.long().clamp_(max=count - 1)
     cost = float(size @ place.sub_(cell).sub_(0.5).abs_()) / count
-    return _widened(v, residual, cell, _sums(cell, residual, count), cost, tol)
+    [sums] = cell_sums(cell, residual, count=count)
+    return _widened(v, residual, cell, sums, cost, tol)
 
 
 def _round_up(count: float) -> int:
     return MERGED[0] * max(1, math.ceil(count / MERGED[0]))
-
-
-def _sums(cell: Tensor, residual: Tensor, count: int) -> Tensor:
-    copies = COPIES.get(cell.device.type, 1)
-    if copies > 1:
-        cell = cell.clone()
-        even = cell[: len(cell) // copies * copies].view(-1, copies)
-        even += count * torch.arange(copies, device=cell.device)
-    sums = residual.new_zeros(copies * count)
-    return sums.index_add_(0, cell, residual).view(copies, count).sum(0)
 
 
 def _widened(
