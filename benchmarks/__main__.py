@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from benchmarks import growth, peers, repair
+from benchmarks import growth, many, peers, repair
 from benchmarks.digits import digits_table
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
@@ -74,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--repair", action="store_true", help="only repairs: maps, statements, summaries, files"
     )
+    parser.add_argument(
+        "--many", action="store_true", help="only many groups, and reports on many rows"
+    )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as a page")
     return parser
 
@@ -83,8 +86,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     sizes = options.sizes or (_QUICK_SIZES if options.quick else _SIZES)
     if options.intervals:
         chosen = sizes if options.quick or options.sizes else SIZES
-        many = max(sizes) if options.quick or options.sizes else MANY_ROWS
-        return [interval_table(chosen, effort), limits_table(many, effort)]
+        largest = max(sizes) if options.quick or options.sizes else MANY_ROWS
+        return [interval_table(chosen, effort), limits_table(largest, effort)]
     if options.monitor:
         days, large = ((3, 5), 10_000) if options.quick else (DAYS, LARGE)
         tables = [monitor_table(days, large, effort)]
@@ -110,6 +113,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         return [multiclass_table(effort, quick=quick), digits_table(quick=quick)]
     if options.repair:
         return [repair.repair_table(repair.QUICK if options.quick else repair.LARGE, effort)]
+    if options.many:
+        return [many.many_table(many.QUICK if options.quick else many.LARGE)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]
     families = [FAMILIES[name] for name in options.families or FAMILIES]
     wanted = cells(

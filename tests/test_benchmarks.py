@@ -190,6 +190,18 @@ def test_repairs_are_timed(benchmarks, capsys):
         assert what in text
 
 
+def test_many_groups_and_reports(benchmarks, capsys):
+    pytest.importorskip("matplotlib")
+    assert benchmarks("__main__").main(["--quick", "--many"]) == 0
+    text = capsys.readouterr().out
+    for what in (
+        "evaluate_groups, 3 groups, 600 rows", "the same, 4 groups, smooth_ce alone",
+        "report with HTML, 600 rows", "the same by 3 groups",
+        "report with HTML, a summary of 1,200 rows", "10 s, 300 MB", "10 s, 1000 MB",
+    ):  # fmt: skip
+        assert what in text
+
+
 def test_several_classes(benchmarks, capsys):
     assert benchmarks("__main__").main(["--quick", "--multiclass"]) == 0
     text = capsys.readouterr().out

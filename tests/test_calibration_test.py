@@ -432,6 +432,25 @@ def test_a_grid_is_made_finer_until_its_effect_is_small(monkeypatch):
     assert found.rounding == next(error for error in errors if error <= 1e-6)
 
 
+def test_a_summary_of_many_cells_is_drawn_on_fewer(monkeypatch):
+    """On the first grid whose effect is small; the statistic is that of the summary."""
+    rng = np.random.default_rng(3)
+    p = rng.random(4_000)
+    joint = caldist.Joint.from_arrays(labels(rng, p), p).coarsen(16)
+    options = {"measure": "smooth_ce", "n_resamples": 99, "rng": 0}
+    whole = calibration_test(joint, **options)
+    assert whole.rounding == joint.grid.drawing_error
+    monkeypatch.setattr(testing, "_MANY_CELLS", 3_000)
+    found = calibration_test(joint, **options)
+    cells = joint.coarsen(12)
+    assert found.statistic == whole.statistic
+    assert whole.rounding < found.rounding == cells.grid.drawing_error <= 5e-4
+    assert found.pvalue == calibration_test(cells, **options).pvalue
+    monkeypatch.setattr(testing, "_EFFECT", 0.0)  # none is fine enough
+    assert calibration_test(joint, **options) == whole
+    assert calibration_test(cells, **options).rounding == cells.grid.drawing_error
+
+
 def test_where_only_rows_are_exact_they_are_drawn(monkeypatch):
     monkeypatch.setattr(_grid, "MANY", 300)
     rng = np.random.default_rng(4)

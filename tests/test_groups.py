@@ -14,12 +14,12 @@ import pytest
 import caldist
 from caldist import _kernels
 from caldist.data.rows import Rows
-from caldist.inference import _resampling, confidence_interval
+from caldist.inference import _resampling, _side_by_side, confidence_interval
+from caldist.inference._side_by_side import SideBySide
 from caldist.inference.groups import (
     Group,
     GroupEvaluation,
     _divided,
-    _side_by_side,
     _simultaneous,
     evaluate_groups,
 )
@@ -82,11 +82,23 @@ def test_intervals_are_those_of_the_rows_alone():
                 )
 
 
+MANY = [False, True]  # rows, which have cells and random bytes
+
+
+@pytest.fixture(params=MANY, ids=["few", "many"])
+def many(request, monkeypatch):
+    if request.param:
+        monkeypatch.setattr(_side_by_side, "_MANY", 0)
+        monkeypatch.setattr(_side_by_side, "_CELLS", 8)
+    return request.param
+
+
 def simultaneous(code, y, v, resampler, clusters=None):
     _, parts, units = _divided(Rows.of(y, v, clusters=clusters), code)
     return _simultaneous(parts, units, resampler)
 
 
+@pytest.mark.usefixtures("many")
 def test_adjusted_pvalues_agree_with_all_label_patterns():
     v = np.array([0.2, 0.5, 0.9, 0.3, 0.3, 0.7, 0.95])
     code = np.array([0, 0, 0, 1, 1, 1, 1])
@@ -110,6 +122,7 @@ def test_adjusted_pvalues_agree_with_all_label_patterns():
             assert near[0] - shift / 2 <= pvalue[g] <= near[1] + shift / 2
 
 
+@pytest.mark.usefixtures("many")
 def test_the_family_wise_error_is_nominal():
     """Twelve calibrated groups of different sizes: any rejection counts."""
     rng = np.random.default_rng(3)
@@ -131,6 +144,57 @@ def test_the_family_wise_error_is_nominal():
     assert np.mean(any_adjusted) <= level + 4 * math.sqrt(level * (1 - level) / times)
     if FAST:
         assert np.mean(any_alone[:40]) > 0.4
+
+
+def test_cells_hardly_change_the_evidence(monkeypatch):
+    """The same rows with cells and without, of groups with a shift, a slope, and neither."""
+    if not FAST:
+        pytest.skip("plain kernels are slow")
+    rng = np.random.default_rng(8)
+    v, by = rng.beta(2, 3, 12_000), rng.integers(0, 6, 12_000)
+    p = np.clip(v + 0.02 * (by == 1) + 0.1 * (v - 0.5) * (by == 2), 0, 1)
+    y = labels(rng, p)
+    found = []
+    for least in (0, 10**9):
+        monkeypatch.setattr(_side_by_side, "_MANY", least)
+        found.append(evaluate_groups(y, v, by=by, measures=[], n_resamples=1999, rng=0))
+    for group in found[0].groups:
+        assert group.score == pytest.approx(found[1][group.name].score, abs=0.15)
+        assert group.pvalue == pytest.approx(found[1][group.name].pvalue, abs=0.04)
+
+
+@pytest.mark.usefixtures("many")
+def test_rows_summaries_and_weights_of_one_have_the_same_statistics():
+    y, v, by = example(n=600 if FAST else 90)
+    v = np.round(v, 2)  # equal predictions too
+    options = {"measures": [], "n_resamples": 199 if FAST else 39, "rng": 0}
+    rows = evaluate_groups(y, v, by=by, **options)
+    weighted = evaluate_groups(y, v, by=by, sample_weight=np.ones(y.size), **options)
+    joints = {name: caldist.Joint.from_arrays(y[by == name], v[by == name]) for name in "abc"}
+    summary = evaluate_groups(joints, **options)
+    for group in rows.groups:
+        for other in (weighted, summary):  # drawn otherwise, so equal up to chance
+            assert group.score == pytest.approx(other[group.name].score, rel=0.3, abs=0.3)
+
+
+def test_many_groups_have_intervals_without_replicates():
+    rng = np.random.default_rng(9)
+    v, by = rng.random(2000), np.arange(2000) % 20
+    y = labels(rng, v)
+    measures = ["smooth_ce", "brier_score", *(["lower_distance"] if FAST else [])]
+    result = evaluate_groups(y, v, by=by, measures=measures, n_resamples=39, rng=7)
+    for name in (0, 19):
+        for measure, interval in result[name].intervals.items():
+            assert interval.n_resamples == 0
+            assert interval == confidence_interval(
+                y[by == name], v[by == name], measure=measure, method="split", rng=7
+            )
+    few = evaluate_groups(y, v, by=by % 19, measures=["smooth_ce"], n_resamples=39, rng=7)
+    assert {group.intervals["smooth_ce"].method for group in few.groups} == {"resampling"}
+    clustered = evaluate_groups(
+        y, v, by=by, measures=["smooth_ce"], n_resamples=39, rng=7, clusters=np.arange(y.size) // 40
+    )
+    assert clustered[0].intervals["smooth_ce"].method == "resampling"
 
 
 def test_clusters_may_reach_across_groups():
@@ -400,5 +464,4 @@ def test_clusters_of_all_groups_get_a_sign():
     y, v = np.tile([0, 1], 100), np.tile([0.3, 0.6], 100)
     by = np.repeat([0, 1], 100)
     _, _, units = _divided(Rows.of(y, v, clusters=np.arange(200)), by)
-    together, _ = _side_by_side(units)
-    assert together.n_clusters == 200
+    assert SideBySide.of(units).units.n_clusters == 200

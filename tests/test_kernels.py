@@ -36,6 +36,25 @@ def test_smooth():
         assert bounds[0] == bounds[1]
 
 
+@compiled_only
+def test_samples_side_by_side():
+    found = list(cases())
+    v = np.concatenate([joint.prediction for joint, _ in found])
+    c = np.concatenate([residual for _, residual in found])
+    start = np.cumsum([0, *(c.size for _, c in found)])
+    alone = [_kernels.smooth.smooth_ce(j.prediction, c, EMPTY) for j, c in found]
+    labels = (c > 0).astype(np.uint8)
+    for smooth, replicates in (
+        (_kernels.smooth, _kernels.replicates),
+        (_kernels.plain("smooth"), _kernels.plain("replicates")),
+    ):
+        each, ones = np.empty(len(found)), np.empty(len(found))
+        smooth.smooth_ce_of_each(v, c, start, each)
+        assert each.tolist() == alone
+        replicates.count_ones(labels, start, ones)
+        assert ones.tolist() == [float((part > 0).sum()) for _, part in found]
+
+
 def kernel_in_full(name, v, h):
     """Return the kernel and its two derivatives in the first argument, for all pairs."""
     apart = v[:, None] - v[None, :]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from caldist._util.products import dot
 from caldist._util.warning import warn
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -85,7 +86,7 @@ def _is_hard(rows: Rows) -> bool:
 
 
 def _are_labels(joint: Joint) -> bool:
-    wrong = joint.mass1 @ (1 - joint.prediction) + joint.mass0 @ joint.prediction
+    wrong = dot(joint.mass1, 1 - joint.prediction) + dot(joint.mass0, joint.prediction)
     return bool(wrong == 0 and joint.mass0.any() and joint.mass1.any())
 
 
@@ -96,8 +97,8 @@ def _surely_backwards(joint: Joint) -> float | None:
         return None
     mass0 = joint.mass0 / joint.mass0.sum()
     mass1 = joint.mass1 / joint.mass1.sum()
-    tied = float(mass0 @ mass1)
-    area = float(mass1 @ (np.cumsum(mass0) - mass0)) + tied / 2
+    tied = dot(mass0, mass1)
+    area = dot(mass1, np.cumsum(mass0) - mass0) + tied / 2
     # Cells may hide pairs that are in order; of exact predictions ties are ties.
     most = area + (tied / 2 if joint.grid is not None else 0.0)
     error = math.sqrt(max(most * (1 - most), 0.0) / min(zeros, ones))

@@ -57,6 +57,8 @@ class Rows:
         The number of each row's cluster, and how many there are; None and 0 for independent rows.
     library
         Which frame library the predictions came from, if any.
+    kept
+        What statements about the rows have in common, kept by those who make them.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Rows:
         self._scale: tuple[float, float] | None = None
         self.cluster, self.n_clusters = cluster, n_clusters
         self.library = library
+        self.kept: dict[Any, Any] = {}
         self.index: Integers | None = None  # of the rows this is a part of
         self._cells: dict[int, Joint] = {}  # by bits
         self.is_summary = joint is not None

@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from caldist._kernels import replicates
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
+from caldist.data.random_labels import RandomLabels, random_bytes
 
 FLIPS, LABELS = 0, 1  # families of replicates: random signs, and labels drawn from predictions
 
 _ROWS_PER_UNIT = 32  # from which one binomial draw is cheaper than a random number for each row
+_MANY_ROWS = 20_000  # from which a random byte for each is cheaper than a uniform number
+_FEW = 1024  # random signs below which bits are counted
 _MANY = 4096  # random signs whose sum is drawn as a normal number
 
 
@@ -122,6 +125,11 @@ class Units:
             everywhere = np.arange(self.prediction.size)
             return everywhere, np.full(rows.size, self.share[0]), rows.astype(np.int64)
         return self.place, self.share, self.count
+
+    @cached_property
+    def _random_labels(self) -> RandomLabels:
+        place, _, count = self.drawn_units
+        return RandomLabels(self.prediction[place], count)
 
     def at_predictions(self, values: Vector) -> Vector:
         """Return the sum over each prediction of one value for each unit."""
@@ -247,6 +255,9 @@ class Units:
         if total > _ROWS_PER_UNIT * count.size:
             v = self.prediction[place]
             replicates.collect(rng.binomial(count, v) - count * v, place, share, out)
+        elif total >= _MANY_ROWS:
+            ones = self._random_labels.ones(rng, self._random_labels.start)
+            replicates.collect(ones - count * self.prediction[place], place, share, out)
         else:
             uniform = rng.random(total)
             replicates.draw_labels(uniform, place, share, count, self.prediction, out)
@@ -295,15 +306,24 @@ def _effective_rows(mass: Vector, square: Vector) -> Integers:
 def _sums_of_signs(rng: np.random.Generator, count: Integers) -> Vector:
     """Return sums of so many random signs.
 
-    Those of many are normal, which costs a tenth: a sum of signs can be had from a normal number by
-    moving it by less than a row or so (Tusnády), where its standard deviation is 64 rows. Flipped
-    signs are like the noise of the rows in the limit only; labels that are drawn stay exact.
+    Of few of them bits are counted. Those of many are normal, which costs a tenth: a sum of signs
+    can be had from a normal number by moving it by less than a row or so (Tusnády), where its
+    standard deviation is 64 rows. Flipped signs are like the noise of the rows in the limit only;
+    labels that are drawn stay exact.
     """
     drawn = np.sqrt(count, dtype=np.float64)
     many = count >= _MANY
-    few = ~many
+    some = ~many
     drawn[many] *= rng.standard_normal(int(many.sum()))
-    drawn[few] = 2.0 * rng.binomial(count[few], 0.5) - count[few]
+    few = count < _FEW
+    if few.any():
+        some &= ~few
+        part = count[few]
+        words = random_bytes(rng, 4 * int(((part + 31) // 32).sum()))
+        signs = np.empty(part.size)
+        replicates.sums_of_signs(words.view("<u4").astype(np.uint32, copy=False), part, signs)
+        drawn[few] = signs
+    drawn[some] = 2.0 * rng.binomial(count[some], 0.5) - count[some]
     return drawn
 
 

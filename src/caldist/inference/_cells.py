@@ -61,12 +61,10 @@ class Cells:
 
     def _merged(self, dealt: Dealt) -> tuple[float, float]:
         """Return the mean cost and error over pairs of folds, on which cells are merged."""
-        dealt = dealt.once
         edge = np.append(self.start, self.units.prediction.size)
         values, errors = [], []
         for pair in combinations(range(FOLDS), 2):
-            inside = np.isin(dealt.fold[0], pair)
-            train, test = dealt.part(inside), dealt.part(~inside)
+            train, test = dealt.halves(pair)
             if train is None or test is None:
                 return math.inf, 0.0
             start = _merge(train[0], edge)

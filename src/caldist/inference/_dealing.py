@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from caldist.data.units import Units
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Part = tuple[Units, float]
 
 FOLDS = 5
 _ROWS_PER_UNIT = 32  # up to which rows are dealt one by one
@@ -31,35 +33,53 @@ class Dealt:
     """
 
     units: Units
-    fold: Integers
+    fold: Integers | NDArray[np.int8]
 
     @cached_property
     def masses(self) -> Vector:
         """The share of the rows in each fold, a row for each dealing."""
         return np.array([np.bincount(fold, self.units.mass, FOLDS) for fold in self.fold])
 
-    @cached_property
-    def once(self) -> Dealt:
-        """The first dealing alone: parts that only a later one has cut are whole again."""
-        units, fold = self.units, self.fold[:1]
-        if len(self.fold) == 1 or units.cluster is not None:
-            return Dealt(units, fold)
-        keys = (units.place, units.label, units.share, fold[0])
-        start = np.flatnonzero(np.append(True, np.any([np.diff(key) != 0 for key in keys], axis=0)))
-        if start.size == units.place.size:
-            return Dealt(units, fold)
-        whole = replace(
-            units,
-            place=units.place[start],
-            label=units.label[start],
-            count=np.add.reduceat(units.count, start),
-            share=units.share[start],
-            mass=np.add.reduceat(units.mass, start),
-        )
-        return Dealt(whole, fold[:, start])
+    def halves(self, folds: Collection[int]) -> tuple[Part | None, Part | None]:
+        """Return the rows of some folds of the first dealing, and those of the others.
 
-    def part(self, inside: NDArray[np.bool_]) -> tuple[Units, float] | None:
-        """Return some of the units with their shares made to add up to 1, and what they were."""
+        Each with shares that add up to 1, and what they were; None where there are none.
+        """
+        if self._counts is None:
+            inside = np.isin(self.fold[0], list(folds))
+            return self._part(inside), self._part(~inside)
+        inside = self._counts[list(folds)].sum(axis=0)
+        return self._rows(inside), self._rows(self._counts.sum(axis=0) - inside)
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64] | None:
+        """How many rows of each label and prediction a fold has; None unless rows are alike."""
+        units = self.units
+        if not units.are_alike:
+            return None
+        size = 2 * units.prediction.size
+        key = self.fold[0] * np.int64(size) + units.label * units.prediction.size + units.place
+        rows = np.bincount(key, units.count, FOLDS * size)
+        return rows.astype(np.int64).reshape(FOLDS, size)
+
+    def _rows(self, count: Integers) -> Part | None:
+        """Return so many rows of each label and prediction."""
+        some, total = np.flatnonzero(count), int(count.sum())
+        if total == 0:
+            return None
+        label, place = np.divmod(some, self.units.prediction.size)
+        chosen = replace(
+            self.units,
+            place=place,
+            label=label,
+            count=count[some],
+            share=np.full(some.size, 1 / total),
+            mass=count[some] / total,
+        )
+        return chosen, total * float(self.units.share[0])
+
+    def _part(self, inside: NDArray[np.bool_]) -> Part | None:
+        """Return some of the units."""
         units = self.units
         total = float(units.mass[inside].sum())
         if total <= 0:
@@ -112,8 +132,8 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
     if units.n_rows <= _ROWS_PER_UNIT * count.size:
         if units.n_rows > count.size:
             index = np.repeat(index, count)
-        fold = rng.integers(0, FOLDS, (times, index.size))
-        return Dealt(_cut(units, index, np.ones_like(index)), fold)
+        fold = rng.integers(0, FOLDS, (times, index.size)).astype(np.int8)  # one for each row
+        return Dealt(_rows_of(units, index), fold)
     fold = np.empty((0, count.size), dtype=np.int64)
     for _ in range(times):
         # A unit of many rows parts into up to five.
@@ -153,6 +173,21 @@ def _even(kind: Integers, rng: np.random.Generator) -> Integers:
         fold[rng.permutation(own)] = (first + np.arange(own.size)) % FOLDS
         first += own.size  # where the other kind left off, or small folds would be so twice
     return fold
+
+
+def _rows_of(units: Units, index: Integers) -> Units:
+    """Return single rows of the units ``index``; what all have in common is not written out."""
+    if not units.are_alike:
+        return _cut(units, index, np.ones_like(index))
+    share = np.broadcast_to(units.share[0], index.shape)
+    return replace(
+        units,
+        place=units.place[index],
+        label=units.label[index],
+        count=np.broadcast_to(np.int64(1), index.shape),
+        share=share,
+        mass=share,
+    )
 
 
 def _cut(units: Units, index: Integers, count: Integers) -> Units:

@@ -31,16 +31,17 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from caldist._util.types import Vector
 from caldist._util.warning import warn
 from caldist.data.joint import Joint
+from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
 from caldist.inference._cells import Cells, cells_of
-from caldist.inference._dealing import Dealt, deal
+from caldist.inference._dealing import Dealt, deal, ordered_units
 from caldist.inference._resampling import Replicate, Resampler, order_rank, order_statistic
 from caldist.inference._split import split_mean
 from caldist.kernels._arrays import prefix_sums
@@ -65,6 +66,15 @@ class Limits:
     risk: float  # δ
     resampler: Resampler
     method: str = "resampling"
+
+    @classmethod
+    def of(cls, rows: Rows, risk: float, resampler: Resampler, method: str) -> Limits:
+        """Return those of rows: one for all statements that ask the same, with what it has made."""
+        draws = resampler.n_resamples if method == "resampling" else 0
+        key = cls, risk, method, resampler.entropy, draws
+        if key not in rows.kept:
+            rows.kept[key] = cls(ordered_units(rows), risk, resampler, method)
+        return cast("Limits", rows.kept[key])
 
     @property
     def logarithm(self) -> float:
@@ -150,9 +160,19 @@ class Limits:
         """The predictions in cells."""
         return cells_of(self.units)
 
+    @cached_property
+    def _split_means(self) -> dict[Measure[Any], tuple[float, float]]:
+        return {}
+
+    def _split_mean(self, measure: Measure[Any]) -> tuple[float, float]:
+        """Return the mean of a measure's duals over rows that had no part in them; its error."""
+        if measure not in self._split_means:
+            self._split_means[measure] = split_mean(measure, self.dealt, self.cells.rate)
+        return self._split_means[measure]
+
     def split_lower(self, measure: Measure[Any], bound: float = 1.0) -> float:
         """Return the lower limit by splitting; ``bound`` is the largest value of a dual."""
-        mean, error = split_mean(measure, self.dealt, self.cells.rate)
+        mean, error = self._split_mean(measure)
         return mean - self.z * error - bound * self.extra
 
     def split_pvalue(self, measure: Measure[Any], floor: float) -> float:
@@ -160,7 +180,7 @@ class Limits:
 
         It is 1 unless that is below one half, where limits begin to lie on their own side.
         """
-        mean, error = split_mean(measure, self.dealt, self.cells.rate)
+        mean, error = self._split_mean(measure)
         bound = measure.norm(self.units.prediction).bound if measure.is_norm else 1.0
         extra = bound * self.largest / 3
 
@@ -244,7 +264,11 @@ class Limits:
 
     def distance(self, joint: Joint) -> float:
         """Return the upper limit of the distance to calibration itself."""
-        return self.cells.upper(self.risk / 2, self.z, self.dealt) + joint.radius
+        return self._cost + joint.radius
+
+    @cached_property
+    def _cost(self) -> float:
+        return self.cells.upper(self.risk / 2, self.z, self.dealt)
 
     def of_mean(self, loss: Callable[[Vector, Vector], Vector]) -> float:
         """Return how far the population's mean of a loss between 0 and 1 may be on each side."""

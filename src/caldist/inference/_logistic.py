@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.products import dot, gram
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.units import Units
@@ -91,8 +92,8 @@ class Counts:
         """Return a and b of the line of largest likelihood."""
         share = self.share0 + self.share1
         total = float(share.sum())
-        centre = float(share @ self.log_odds) / total
-        scale = math.sqrt(float(share @ (self.log_odds - centre) ** 2) / total)
+        centre = dot(share, self.log_odds) / total
+        scale = math.sqrt(dot(share, (self.log_odds - centre) ** 2) / total)
         x = (self.log_odds - centre) / scale
         rate = float(self.share1.sum()) / total
         theta = np.array([math.log(rate / (1 - rate)), 0.0])
@@ -101,7 +102,7 @@ class Counts:
             fitted = sigmoid(theta[0] + theta[1] * x)
             missed = self.share1 - share * fitted
             weight = share * fitted * (1 - fitted)
-            gradient = np.array([missed.sum(), missed @ x])
+            gradient = np.array([missed.sum(), dot(missed, x)])
             step = np.linalg.solve(_moments(weight, x), gradient)
             size, found = 1.0, -math.inf
             while size > _CONVERGED:  # half steps, where a whole one overshoots
@@ -126,13 +127,13 @@ class Counts:
 
 
 def _log_likelihood(eta: Vector, share0: Vector, share1: Vector) -> float:
-    both = np.logaddexp(0.0, -np.abs(eta))
-    return -float(share1 @ (both + np.maximum(-eta, 0.0)) + share0 @ (both + np.maximum(eta, 0.0)))
+    both = np.log1p(np.exp(-np.abs(eta)))
+    return -dot(share1, both + np.maximum(-eta, 0.0)) - dot(share0, both + np.maximum(eta, 0.0))
 
 
 def _moments(weight: Vector, x: Vector) -> NDArray[np.float64]:
-    cross = float(weight @ x)
-    return np.array([[float(weight.sum()), cross], [cross, float(weight @ x**2)]])
+    cross = dot(weight, x)
+    return np.array([[float(weight.sum()), cross], [cross, dot(weight, x**2)]])
 
 
 def root(log_odds: Vector, share: Vector, wanted: float) -> float:
@@ -150,9 +151,9 @@ def root(log_odds: Vector, share: Vector, wanted: float) -> float:
     a = (low + high) / 2
     for _ in range(_STEPS):
         fitted = sigmoid(a + log_odds)
-        excess = float(share @ fitted) - wanted
+        excess = dot(share, fitted) - wanted
         low, high = (low, a) if excess > 0 else (a, high)
-        lean = float(share @ (fitted * (1 - fitted)))
+        lean = dot(share, fitted * (1 - fitted))
         new = a - excess / lean if lean > 0 else math.nan
         if not low <= new <= high:
             new = (low + high) / 2
@@ -172,7 +173,7 @@ def line_covariance(
     x, error, fitted = _unit_scores(units, log_odds, intercept, 1.0 if slope is None else slope)
     if slope is None:
         x = x[:1]
-    bread = (x * (units.mass * fitted * (1 - fitted))) @ x.T
+    bread = gram(x * (units.mass * fitted * (1 - fitted)), x)
     meat = score_covariance(units, x * error)
     inverse = np.linalg.inv(bread)
     return np.asarray(inverse @ meat @ inverse)
@@ -187,7 +188,7 @@ def score_test(units: Units, log_odds: Vector) -> float:
     x, error, fitted = _unit_scores(units, log_odds, 0.0, 1.0)
     score = (x * error) @ units.mass
     if units.cluster is None:
-        covariance = (x * (units.count * units.share**2 * fitted * (1 - fitted))) @ x.T
+        covariance = gram(x * (units.count * units.share**2 * fitted * (1 - fitted)), x)
     else:
         covariance = score_covariance(units, x * error)
     return float(score @ np.linalg.solve(covariance, score))
@@ -208,7 +209,7 @@ def _unit_scores(
 def score_covariance(units: Units, score: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the covariance of the sum of scores of rows, a column for each unit."""
     if units.cluster is None:
-        return np.asarray((score * (units.count * units.share**2)) @ score.T)
+        return np.asarray(gram(score * (units.count * units.share**2), score))
     sums = np.stack([units.cluster_sums(units.share * row) for row in score])
     return np.asarray(sums @ sums.T)
 

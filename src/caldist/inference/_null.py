@@ -42,7 +42,7 @@ def drawing_error(joint: Joint) -> float:
 
 def null_values(
     units: Units,
-    of: Callable[[Vector], Sequence[float]],
+    of: Callable[[Vector], Sequence[float] | Vector],
     resampler: Resampler,
     draw: Draw | None = None,
 ) -> Vector:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from caldist._util.numbers import rate as percentage
+from caldist._util.products import dot
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -107,7 +108,7 @@ def rates_of(rows: Rows, confidence_level: float) -> Rates:
 
 def means(joint: Joint) -> tuple[float, float]:
     """Return the mean prediction and the frequency of label 1."""
-    predicted = float((joint.mass0 + joint.mass1) @ joint.prediction) / joint.total
+    predicted = dot(joint.mass0 + joint.mass1, joint.prediction) / joint.total
     return predicted, float(joint.mass1.sum()) / joint.total
 
 

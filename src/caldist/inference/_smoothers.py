@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.kernels._arrays import prefix_sums
 
@@ -57,12 +58,21 @@ class Smoother:
 
     def functions(self, x: Vector) -> NDArray[np.float64]:
         """Return each coefficient's function at each prediction, of shape (coefficients, x)."""
-        return np.stack([self.function(at, x) for at in range(self.place.size)])
+        found = np.empty((self.place.size, x.size))
+        for place in range(self.node.size):  # a value and a slope share a window
+            window = self._window(place, x)
+            for at in np.flatnonzero(self.place == place).tolist():
+                found[at] = self._function(at, *window)
+        return found
 
     def function(self, at: int, x: Vector) -> Vector:
         """Return the function of one coefficient at each prediction."""
-        place = self.place[at]
-        t, weight = _window(x, self.node[place], self.width[place], cut=not self.slopes)
+        return self._function(at, *self._window(int(self.place[at]), x))
+
+    def _window(self, place: int, x: Vector) -> tuple[Vector, Vector]:
+        return _window(x, self.node[place], self.width[place], cut=not self.slopes)
+
+    def _function(self, at: int, t: Vector, weight: Vector) -> Vector:
         one, linear, square = self.inverse[at]
         return np.asarray(weight * (one + t * (linear + t * square)))
 
@@ -103,8 +113,12 @@ def _loess(x: Vector, mass: Vector, n_rows: int) -> Smoother:
     for at in range(node.size):
         width[at] = max(width[at], _holding(x, node[at]))
         t, weight = _window(x, node[at], width[at], cut=False)
-        powers = np.stack((np.ones_like(t), t, t * t))
-        moments = (powers * (weight * mass)) @ powers.T
+        weight *= mass
+        sums = [float(weight.sum())]
+        for _ in range(4):
+            weight *= t
+            sums.append(float(weight.sum()))
+        moments = np.array([sums[k : k + 3] for k in range(3)])
         solved = np.linalg.pinv(moments, rcond=1e-14, hermitian=True)
         inverse[at], inverse[node.size + at] = solved[0], solved[1] / width[at]
     return Smoother(node, width, inverse, np.tile(np.arange(node.size), 2), slopes=True)
@@ -149,8 +163,8 @@ def _lowess(x: Vector, mass: Vector, n_rows: int) -> Smoother:
         t, weight = _window(x, node[at], width[at], cut=True)
         share = weight * mass
         total = share.sum()
-        mean = (share @ t) / total
-        variance = (share @ (t - mean) ** 2) / total
+        mean = dot(share, t) / total
+        variance = dot(share, (t - mean) ** 2) / total
         lean = 0.0
         if math.sqrt(variance) * (width[at] or 1.0) > _INNER * span:
             lean = -mean / variance
@@ -170,8 +184,11 @@ def _window(x: Vector, node: Any, width: Any, *, cut: bool) -> tuple[Vector, Vec
     t = (x - node) / (width or 1.0)
     distance = np.abs(t)
     inside = np.minimum(distance, 1.0)
-    weight = 1 - inside * inside * inside
-    weight *= weight * weight
+    weight = inside * inside
+    weight *= inside
+    np.subtract(1, weight, out=weight)
+    np.multiply(weight, weight, out=inside)
+    weight *= inside
     if cut:
         weight = np.where(distance <= _INNER, 1.0, np.where(distance <= _OUTER, weight, 0.0))
         if not width:

@@ -10,7 +10,6 @@ from caldist import _validate
 from caldist._near_misses import answering
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.inference._dealing import ordered_units
 from caldist.inference._grid import SHARE, GridOption, check_grid, on_grid
 from caldist.inference._limits import Limits, warn_if_few
 from caldist.inference._resampling import Resampler
@@ -145,7 +144,7 @@ def population_bracket(
             return replace(found, library=rows.library)
     joint = rows.joint
     method = chosen_method(rows, "auto")
-    limits = Limits(ordered_units(rows), 1 - confidence_level, resampler, method)
+    limits = Limits.of(rows, 1 - confidence_level, resampler, method)
     _, lower, _ = lower_distance.using(tol=tol).interval(limits, joint)
     lower = min(1.0, max(0.0, lower))
     return PopulationBracket(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.products import dot, gram
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.types import Vector
@@ -422,7 +423,7 @@ class _Curve:
     def estimates(self, joint: Joint, risk: float, resampler: Resampler) -> dict[str, Estimate]:
         """Return ICI, E50, E90 and Emax."""
         x, share = _support(joint)
-        coefficient = self._coefficients()
+        coefficient, covariances = self._sums(noise=joint.radius == 0)
         distance = np.abs(self.smoother.curve(coefficient[:, None], x)[:, 0])
         n_rows = _row_number(joint, self.units)
         values = _summaries(distance, share, n_rows)
@@ -433,7 +434,7 @@ class _Curve:
             }
         points, at = _points(x, share)
         basis = self.smoother.curve(np.eye(coefficient.size), points)
-        noise = self._noise(risk, resampler, basis, at)
+        noise = self._noise(covariances, risk, resampler, basis, at)
         here = basis @ coefficient
         # Frequencies are at least 0 and at most 1: the whole band is cut, and so is the curve.
         below, above = (np.clip(here + way * noise.band, -points, 1 - points) for way in (-1, 1))
@@ -441,28 +442,59 @@ class _Curve:
         upper = _summaries(np.maximum(-below, above), at, n_rows)
         cut_off = float(at @ np.abs(here - np.clip(here, -points, 1 - points)))
         lower[0] = max(0.0, values[0] - cut_off - noise.mean)
-        most = float(share @ np.maximum(x, 1 - x))
+        most = dot(share, np.maximum(x, 1 - x))
         upper[0] = min(most, values[0] + noise.error((np.sign(here) * at) @ basis))
         return {
             name: Estimate(value, float(min(low, value)), float(max(high, value)))
             for name, value, low, high in zip(_CURVE, values, lower, upper, strict=True)
         }
 
-    def _coefficients(self) -> Vector:
-        units = self.units
-        total = np.zeros(self.smoother.place.size)
+    def _sums(self, *, noise: bool) -> tuple[Vector, list[NDArray[np.float64]]]:
+        """Return the coefficients and, if asked for, their covariances.
+
+        The first is by the residuals seen, the second by what predictions make of them. Functions
+        are worked out once.
+        """
+        units, size = self.units, self.smoother.place.size
+        variances = []
+        if noise:
+            v = units.prediction[units.place]
+            squares = [] if units.cluster is not None else [units.error**2, v * (1 - v)]
+            row = units.count * units.share**2
+            variances = [units.at_predictions(row * square) for square in squares]
+        coefficient = np.zeros(size)
+        covariances = [np.zeros((size, size)) for _ in variances]
         for block in _blocks(units.prediction.size):
-            total += self.smoother.functions(units.prediction[block]) @ units.residual[block]
-        return total
+            part = self.smoother.functions(units.prediction[block])
+            coefficient += gram(part, units.residual[None, block])[:, 0]
+            for at, variance in enumerate(variances):
+                covariances[at] += (part * variance[block]) @ part.T
+        if noise and units.cluster is not None:
+            covariances = [self._between_clusters()]
+        return coefficient, covariances
+
+    def _between_clusters(self) -> NDArray[np.float64]:
+        """Return the covariance of the coefficients, of clusters as a whole."""
+        units = self.units
+        sums = [
+            units.cluster_sums(
+                units.share
+                * units.error
+                * self.smoother.function(at, units.prediction)[units.place]
+            )
+            for at in range(self.smoother.place.size)
+        ]
+        return np.asarray(np.array(sums) @ np.array(sums).T)
 
     def _noise(
-        self, risk: float, resampler: Resampler, basis: NDArray[np.float64], share: Vector
+        self,
+        covariances: Sequence[NDArray[np.float64]],
+        risk: float,
+        resampler: Resampler,
+        basis: NDArray[np.float64],
+        share: Vector,
     ) -> _Noise:
         """Return the size of the curve's error, by residuals seen and by predictions."""
-        covariances = [self._covariance(self.units.error**2, _EMPIRICAL)]
-        if self.units.cluster is None:
-            v = self.units.prediction[self.units.place]
-            covariances.append(self._covariance(v * (1 - v), _BY_PREDICTION))
         variance = np.max([((basis @ part) * basis).sum(axis=1) for part in covariances], axis=0)
         deviation = np.sqrt(np.maximum(variance, 0.0))
         scaled = np.divide(
@@ -489,26 +521,6 @@ class _Curve:
             )
 
         return _Noise(widest * deviation, means, error)
-
-    def _covariance(self, square: Vector, family: int) -> NDArray[np.float64]:
-        """Return the covariance of the coefficients, ``square`` that of a row of each unit."""
-        units, functions = self.units, self.smoother.functions
-        if units.cluster is not None and family == _EMPIRICAL:
-            sums = [
-                units.cluster_sums(
-                    units.share
-                    * units.error
-                    * self.smoother.function(at, units.prediction)[units.place]
-                )
-                for at in range(self.smoother.place.size)
-            ]
-            return np.asarray(np.array(sums) @ np.array(sums).T)
-        variance = units.at_predictions(units.count * units.share**2 * square)
-        total = np.zeros((self.smoother.place.size,) * 2)
-        for block in _blocks(units.prediction.size):
-            part = functions(units.prediction[block])
-            total += (part * variance[block]) @ part.T
-        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -551,4 +563,4 @@ def _summaries(distance: Vector, share: Vector, n_rows: int) -> list[float]:
         low = math.floor(place + 1e-9)
         part = place - low
         quantiles.append(at(low) if part < 1e-9 else (1 - part) * at(low) + part * at(low + 1))
-    return [float(share @ distance), *quantiles, float(ranked[-1])]
+    return [dot(share, distance), *quantiles, float(ranked[-1])]

@@ -12,7 +12,6 @@ from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.inference._dealing import ordered_units
 from caldist.inference._grid import SHARE, GridOption, check_grid, on_grid
 from caldist.inference._limits import Limits, warn_if_few
 from caldist.inference._resampling import Resampler
@@ -209,9 +208,21 @@ def interval_of(
     coarse = None if grid is None else on_grid(rows)
     if coarse is not None:
         found = _interval_of(coarse, measure, confidence_level, resampler, method)
-        if found.rounding is not None and found.rounding <= SHARE * (found.upper - found.lower):
+        moved = found.rounding
+        if moved is None:
+            moved = _moved(found, coarse, measure, resampler, method)
+        if moved <= SHARE * (found.upper - found.lower):
             return replace(found, value=measure.of(rows.joint), library=rows.library)
     return _interval_of(rows, measure, confidence_level, resampler, method)
+
+
+def _moved(
+    found: Interval, rows: Rows, measure: Measure[Any], resampler: Resampler, method: Method
+) -> float:
+    """Return how far rounding has moved the ends of an interval outwards."""
+    limits = Limits.of(rows, 1 - found.confidence_level, resampler, chosen_method(rows, method))
+    _, lower, upper = measure.interval(limits, replace(rows.joint, radius=0.0, grid=None))
+    return max(max(lower, 0.0) - found.lower, found.upper - min(upper, measure.facts.ceiling))
 
 
 def _interval_of(
@@ -221,8 +232,7 @@ def _interval_of(
     resampler: Resampler,
     method: Method,
 ) -> Interval:
-    units = ordered_units(rows)
-    limits = Limits(units, 1 - confidence_level, resampler, chosen_method(rows, method))
+    limits = Limits.of(rows, 1 - confidence_level, resampler, chosen_method(rows, method))
     value, lower, upper = measure.interval(limits, rows.joint)
     ceiling = measure.facts.ceiling
     used = limits.method

@@ -30,6 +30,7 @@ from caldist.measures.registry import all_measures, find, shown_in
 _FEW_CLUSTERS = 20  # of a label, below which signs of clusters alone reject too often
 _SHOWN_LEVEL = 0.05  # at which "auto" should be able to reject
 _BITS = range(12, 17)  # of a grid for many rows: the first one whose effect is small
+_MANY_CELLS = 20_000  # of a summary, from which fewer are tried
 _EFFECT = SHARE * _SHOWN_LEVEL  # by which a grid may raise a p-value
 _LINEAR = "spiegelhalter"  # of the classical statistics the one that does not group rows
 
@@ -145,7 +146,8 @@ def calibration_test(
     **Many rows.** From 100,000 different predictions on, labels are drawn for the cells of a grid,
     whose effect on the level is known: it is at most 0.0005, and added to the p-value. So a million
     rows take about a second. The statistic itself is that of the rows. Weights, clusters, a
-    tolerance and measures for which rounding has no bound need the rows.
+    tolerance and measures for which rounding has no bound need the rows. A summary of 20,000 cells
+    and more is drawn on fewer cells in the same way.
 
     **Cost.** A sort, then O(n) for each replicate, without sorting, on all cores; memory O(n + B).
     Measures that are not a single pass cost B times what they cost once: ``lower_distance``,
@@ -294,9 +296,12 @@ def _on_grid(rows: Rows, names: list[Measure[Any] | str]) -> Joint | None:
         for name in names
     )
     joint = many_predictions(rows) if bounded and not rows.weighted else None
+    if bounded and not rows.weighted and rows.cluster is None and rows.joint.grid is not None:
+        joint = rows.joint if rows.joint.prediction.size >= _MANY_CELLS else None
     if joint is None:
         return None
-    made = (joint.coarsen(bits) for bits in _BITS)
+    finest = _BITS.stop if joint.grid is None else joint.grid.bits  # which it is on already
+    made = (joint.coarsen(bits) for bits in _BITS if bits < finest)
     return next((coarse for coarse in made if drawing_error(coarse) <= _EFFECT), None)
 
 

@@ -99,6 +99,65 @@ def draw_labels(
             out[place[u]] += size[u] * (ones - count[u] * p)
 
 
+def sums_of_signs(
+    words: cython.const[cython.uint][::1],
+    count: cython.const[cython.longlong][::1],
+    out: cython.double[::1],
+) -> None:
+    """Write sums of so many random signs, each unit with words of 32 of its own."""
+    u: cython.Py_ssize_t
+    i: cython.Py_ssize_t = 0
+    left: cython.longlong
+    ones: cython.longlong
+    word: cython.uint
+    with cython.nogil:
+        for u in range(out.shape[0]):
+            ones = 0
+            left = count[u]
+            while left > 0:
+                word = words[i]
+                if left < 32:
+                    word = word >> (32 - left)
+                ones += _bits(word)
+                left -= 32
+                i += 1
+            out[u] = 2 * ones - count[u]
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _bits(x: cython.uint) -> cython.longlong:
+    """Return how many of 32 bits are 1, by adding neighbours up."""
+    x = x - (x >> 1 & 0x55555555)
+    x = (x & 0x33333333) + (x >> 2 & 0x33333333)
+    x = x + (x >> 4) & 0x0F0F0F0F
+    x = x + (x >> 8)
+    x = x + (x >> 16)
+    return x & 63
+
+
+def count_ones(
+    label: cython.const[cython.uchar][::1],
+    start: cython.const[cython.longlong][::1],
+    out: cython.double[::1],
+) -> None:
+    """Write how many labels are 1 in each cell, the k-th from ``start[k]`` on.
+
+    ``start`` has one entry more than there are cells, the number of labels.
+    """
+    k: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    ones: cython.Py_ssize_t
+    with cython.nogil:
+        for k in range(out.shape[0]):
+            ones = 0
+            for i in range(start[k], start[k + 1]):
+                ones += label[i]
+            out[k] = ones
+
+
 def label_deviation(
     v: cython.const[cython.double][::1], change: cython.const[cython.double][::1]
 ) -> float:

@@ -89,11 +89,58 @@ def smooth_ce(
     ``curve[i]`` is the optimal x between v_i and v_{i+1}, and ``curve[n-1]`` is T.
     """
     n: cython.Py_ssize_t = v.shape[0]
+    value: cython.double
+    work: cython.double[::1] = doubles(4 * n)
+    with cython.nogil:
+        value = _smooth_ce(
+            v, c, curve, 0, n, work[:n], work[n : 2 * n], work[2 * n : 3 * n], work[3 * n :]
+        )
+    return value
+
+
+def smooth_ce_of_each(
+    v: cython.const[cython.double][::1],
+    c: cython.const[cython.double][::1],
+    start: cython.const[cython.longlong][::1],
+    out: cython.double[::1],
+) -> None:
+    """Write smCE of each of several samples side by side, the k-th from ``start[k]`` on.
+
+    ``start`` has one entry more than there are samples, the length of v.
+    """
+    most: cython.Py_ssize_t = 0
+    k: cython.Py_ssize_t
+    for k in range(out.shape[0]):
+        most = max(most, start[k + 1] - start[k])
+    work: cython.double[::1] = doubles(4 * most)
+    keys: cython.double[::1] = work[:most]
+    weights: cython.double[::1] = work[most : 2 * most]
+    deep_keys: cython.double[::1] = work[2 * most : 3 * most]
+    deep_weights: cython.double[::1] = work[3 * most :]
+    none: cython.double[::1] = work[:0]
+    with cython.nogil:
+        for k in range(out.shape[0]):
+            out[k] = _smooth_ce(
+                v, c, none, start[k], start[k + 1], keys, weights, deep_keys, deep_weights
+            )
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _smooth_ce(
+    v: cython.const[cython.double][::1],
+    c: cython.const[cython.double][::1],
+    curve: cython.double[::1],
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    stack_key: cython.double[::1],
+    stack_weight: cython.double[::1],
+    heap_key: cython.double[::1],
+    heap_weight: cython.double[::1],
+) -> cython.double:
+    """Return smCE of the predictions from ``first`` up to ``last``; the rest is work space."""
     depth: cython.Py_ssize_t = 8
-    stack_key: cython.double[::1] = doubles(n)
-    stack_weight: cython.double[::1] = doubles(n)
-    heap_key: cython.double[::1] = doubles(n)
-    heap_weight: cython.double[::1] = doubles(n)
     stack: cython.Py_ssize_t = 0
     heap: cython.Py_ssize_t = 0
     ceiling: cython.double = 0.0  # the weight at key T
@@ -112,84 +159,83 @@ def smooth_ce(
     top: cython.double
     from_heap: cython.bint
 
-    with cython.nogil:
-        for i in range(n):
-            total += c[i]
-        sign = 1.0 if total >= 0.0 else -1.0
-        total *= sign
-        value = total
-        for i in range(n - 1):
-            d = v[i + 1] - v[i]
-            prefix += c[i]
-            a = sign * prefix
-            if a >= total:
-                value += d * (a - total)
-                ceiling += d
-                top = total
-            else:
-                if a < 0.0:
-                    value -= d * a
-                    a = 0.0
-                left = d
-                top = a
-                if ceiling > 0.0:
-                    taken = left if left < ceiling else ceiling
-                    value += taken * (total - a)
-                    ceiling -= taken
-                    left -= taken
-                    if ceiling > 0.0:
-                        top = total
-                while left > 0.0:
-                    from_heap = heap > 0 and (stack == 0 or heap_key[0] > stack_key[stack - 1])
-                    if from_heap:
-                        if heap_key[0] <= a:
-                            break
-                        taken = left if left < heap_weight[0] else heap_weight[0]
-                        value += taken * (heap_key[0] - a)
-                        heap_weight[0] -= taken
-                        if heap_weight[0] <= 0.0:
-                            _heap_drop(heap_key, heap_weight, heap)
-                            heap -= 1
-                    else:
-                        if stack == 0 or stack_key[stack - 1] <= a:
-                            break
-                        taken = left if left < stack_weight[stack - 1] else stack_weight[stack - 1]
-                        value += taken * (stack_key[stack - 1] - a)
-                        stack_weight[stack - 1] -= taken
-                        if stack_weight[stack - 1] <= 0.0:
-                            stack -= 1
-                    left -= taken
-                if a > 0.0:
-                    # What larger keys did not give comes off the new one: 2d - left of it stay.
-                    j = stack
-                    while j > 0 and stack_key[j - 1] > a and stack - j < depth:
-                        j -= 1
-                    if j > 0 and stack_key[j - 1] > a:
-                        _heap_push(heap_key, heap_weight, heap, a, 2.0 * d - left)
-                        heap += 1
-                    elif j > 0 and stack_key[j - 1] == a:
-                        stack_weight[j - 1] += 2.0 * d - left
-                    else:
-                        for k in range(stack, j, -1):
-                            stack_key[k] = stack_key[k - 1]
-                            stack_weight[k] = stack_weight[k - 1]
-                        stack_key[j] = a
-                        stack_weight[j] = 2.0 * d - left
-                        stack += 1
-                if keep_curve and ceiling == 0.0:
-                    if stack > 0 and stack_key[stack - 1] > top:
-                        top = stack_key[stack - 1]
-                    if heap > 0 and heap_key[0] > top:
-                        top = heap_key[0]
-            if keep_curve:
-                curve[i] = top
-        if keep_curve:
+    for i in range(first, last):
+        total += c[i]
+    sign = 1.0 if total >= 0.0 else -1.0
+    total *= sign
+    value = total
+    for i in range(first, last - 1):
+        d = v[i + 1] - v[i]
+        prefix += c[i]
+        a = sign * prefix
+        if a >= total:
+            value += d * (a - total)
+            ceiling += d
             top = total
-            for i in range(n - 1, -1, -1):
-                if i == n - 1:
-                    curve[i] = total
-                top = curve[i] if curve[i] < top else top
-                curve[i] = sign * top
+        else:
+            if a < 0.0:
+                value -= d * a
+                a = 0.0
+            left = d
+            top = a
+            if ceiling > 0.0:
+                taken = left if left < ceiling else ceiling
+                value += taken * (total - a)
+                ceiling -= taken
+                left -= taken
+                if ceiling > 0.0:
+                    top = total
+            while left > 0.0:
+                from_heap = heap > 0 and (stack == 0 or heap_key[0] > stack_key[stack - 1])
+                if from_heap:
+                    if heap_key[0] <= a:
+                        break
+                    taken = left if left < heap_weight[0] else heap_weight[0]
+                    value += taken * (heap_key[0] - a)
+                    heap_weight[0] -= taken
+                    if heap_weight[0] <= 0.0:
+                        _heap_drop(heap_key, heap_weight, heap)
+                        heap -= 1
+                else:
+                    if stack == 0 or stack_key[stack - 1] <= a:
+                        break
+                    taken = left if left < stack_weight[stack - 1] else stack_weight[stack - 1]
+                    value += taken * (stack_key[stack - 1] - a)
+                    stack_weight[stack - 1] -= taken
+                    if stack_weight[stack - 1] <= 0.0:
+                        stack -= 1
+                left -= taken
+            if a > 0.0:
+                # What larger keys did not give comes off the new one: 2d - left of it stay.
+                j = stack
+                while j > 0 and stack_key[j - 1] > a and stack - j < depth:
+                    j -= 1
+                if j > 0 and stack_key[j - 1] > a:
+                    _heap_push(heap_key, heap_weight, heap, a, 2.0 * d - left)
+                    heap += 1
+                elif j > 0 and stack_key[j - 1] == a:
+                    stack_weight[j - 1] += 2.0 * d - left
+                else:
+                    for k in range(stack, j, -1):
+                        stack_key[k] = stack_key[k - 1]
+                        stack_weight[k] = stack_weight[k - 1]
+                    stack_key[j] = a
+                    stack_weight[j] = 2.0 * d - left
+                    stack += 1
+            if keep_curve and ceiling == 0.0:
+                if stack > 0 and stack_key[stack - 1] > top:
+                    top = stack_key[stack - 1]
+                if heap > 0 and heap_key[0] > top:
+                    top = heap_key[0]
+        if keep_curve:
+            curve[i] = top
+    if keep_curve:
+        top = total
+        for i in range(last - 1, first - 1, -1):
+            if i == last - 1:
+                curve[i] = total
+            top = curve[i] if curve[i] < top else top
+            curve[i] = sign * top
     return value
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, update_wrapper
+from functools import cache, cached_property, update_wrapper
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, cast
@@ -271,7 +271,7 @@ class Measure(Generic[P]):
 
     # -- what it is ----------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def option_names(self) -> tuple[str, ...]:
         """The names of its options."""
         parameters = inspect.signature(self._function).parameters

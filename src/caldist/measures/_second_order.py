@@ -13,6 +13,7 @@ import numpy as np
 
 from caldist._kernels import laplace as laplace_kernel
 from caldist._kernels import shifts, smooth
+from caldist._util.products import dot
 from caldist.certificates import LowerCertificate
 from caldist.data.grid import PLACE_BITS, Grid
 from caldist.data.within_cells import WithinCells, folding_excess
@@ -34,7 +35,7 @@ def smooth_ce(within: WithinCells) -> Interval:
     curve = np.empty(within.node.size)
     value = float(smooth.smooth_ce(within.node, within.deposit, curve))
     crossing = folding_excess(within.mean, within.low, within.high, curve[:-1])
-    excess = float(within.length @ np.minimum(crossing, 2 * within.bend))
+    excess = dot(within.length, np.minimum(crossing, 2 * within.bend))
     return value - within.slack, value + excess + within.slack
 
 
@@ -53,7 +54,7 @@ def laplace(within: WithinCells, width: float) -> Interval:
     # Flooring moves a residual of size 1 at most by a unit of the cell, or adds one to it.
     slack = width * _UNIT + 4 * math.sqrt(2 * width) * _UNIT
     smoothed = np.abs(potential) + slack
-    cross = width**2 * float(np.maximum(smoothed[:-1], smoothed[1:]) @ within.bend)
+    cross = width**2 * dot(np.maximum(smoothed[:-1], smoothed[1:]), within.bend)
     own = 2 * float(within.variance().sum())
     lower, upper = math.sqrt(max(0.0, squared - cross)), math.sqrt(max(0.0, squared) + cross + own)
     return lower - slack, upper + slack
@@ -91,7 +92,7 @@ def random_interval(within: WithinCells, width: float) -> Interval:
         move[right[1:][change & (right[1:] == right[:-1])]].sum()
         + move[left[1:][change & (left[1:] == left[:-1])]].sum()
     )
-    error = float(length @ np.abs(difference))
+    error = dot(length, np.abs(difference))
     reach = np.where(positive, below[right] + above[left], above[right] + below[left])
     unsure = np.flatnonzero((reach >= np.abs(difference)) & (reach > 0))
     right, left, length, reach = right[unsure], left[unsure], length[unsure], reach[unsure]
@@ -124,7 +125,7 @@ def averaged_two_bin(within: WithinCells) -> Interval:
     """Enclose ATB: the integral of S² is that of the squared means plus the variance in cells."""
     node, mean = within.node, within.mean
     total = float(within.deposit.sum())
-    value = float(within.length @ (mean**2 + (total - mean) ** 2))
+    value = dot(within.length, mean**2 + (total - mean) ** 2)
     value += (node[0] + 1 - node[-1]) * total**2
     return value - within.slack, value + 2 * float(within.variance().sum()) + within.slack
 

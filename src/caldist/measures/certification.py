@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,14 +105,19 @@ class DistanceBracket(Result):
         return f" This allows for their rounding, by {self.rounding:.2g} on average at most."
 
 
-def sample_bracket(joint: Joint, *, tol: float) -> DistanceBracket:
+def sample_bracket(
+    joint: Joint, *, tol: float, known: Mapping[Measure[Any], float] | None = None
+) -> DistanceBracket:
     """Return certain bounds on the distance to calibration of the rows behind a joint.
+
+    ``known`` are values of measures on it, which need not be found again.
 
     Where predictions were rounded, the distance of the unrounded ones is that of the rounded ones
     up to E|v - v'|: the triangle inequality.
     """
+    values = {} if known is None else known
     above = {
-        measure.name: measure(joint) + joint.radius
+        measure.name: (values[measure] if measure in values else measure(joint)) + joint.radius
         for measure in all_measures().values()
         if measure.facts.above_distance
     }

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._util.products import dot
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures._measure import NO_POPULATION, SMEARED, Entries, measure
@@ -91,5 +92,5 @@ def ece(
     mass = joint.mass0 + joint.mass1
     gap = np.abs(joint.mass1 / mass - joint.prediction)
     if norm == 2:
-        return math.sqrt(float((mass / joint.total) @ gap**2))
+        return math.sqrt(dot(mass / joint.total, gap**2))
     return float(gap.max())

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._kernels import gaussian, laplace
+from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -96,7 +97,7 @@ def _rounding_bounds(joint: Joint, value: float, **options: Any) -> tuple[float,
     high = low + grid.width
     side = np.maximum(joint.prediction - low, high - joint.prediction)
     size = (joint.mass0 * high + joint.mass1 * (1 - low)) / joint.total  # of |e|, from above
-    moved = math.sqrt(2 * float(np.minimum(side * size, moves_in_cells(joint)) @ size))
+    moved = math.sqrt(2 * dot(np.minimum(side * size, moves_in_cells(joint)), size))
     bounds = around(value, moved + residual_rounding(joint))
     if grid.within_cells is None:
         return bounds

@@ -98,13 +98,14 @@ def _encloses(joint: Joint, *, tol: float = TOLERANCE, **others: Any) -> tuple[f
 
 
 def _dual(v: Vector, mass0: Vector, mass1: Vector, **_: object) -> tuple[Vector, Vector]:
-    """Return the potentials of a certificate, which are feasible everywhere."""
+    """Return the potentials of a proof, which are feasible everywhere."""
     there = mass0 + mass1 > 0
-    part = Joint(v[there], mass0[there], mass1[there])
-    proof = certify_lower(part, tol=_DUAL_TOLERANCE)
+    zeros, ones = mass0[there], mass1[there]
+    total = float(zeros.sum() + ones.sum())
+    found = _lower_solver.solve(v[there], zeros / total, ones / total, _DUAL_TOLERANCE)
     return (
-        np.interp(v, proof.node, proof.potential0),
-        np.interp(v, proof.node, proof.potential1),
+        np.interp(v, found.node, found.potential0),
+        np.interp(v, found.node, found.potential1),
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist._kernels import smooth
+from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.certificates import SmoothCertificate
 from caldist.data.joint import Joint
@@ -73,7 +74,7 @@ def certify_smooth(joint: Joint, **_: object) -> SmoothCertificate:
     curve, height = np.empty_like(residual), np.empty_like(residual)
     value = smooth.smooth_ce(joint.prediction, residual, curve)
     smooth.witness(joint.prediction, residual, curve, height)
-    attained = float(residual @ height)
+    attained = dot(residual, height)
     return SmoothCertificate(
         joint=joint,
         value=value,

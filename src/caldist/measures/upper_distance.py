@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._kernels import partition
 from caldist._near_misses import answering
+from caldist._util.products import dot
 from caldist._util.progress import bounds_bar
 from caldist._util.threads import thread_count
 from caldist._util.types import Integers, Vector
@@ -281,7 +282,7 @@ def _means(joint: Joint, group: Integers) -> Vector:
 
 def _cost(joint: Joint, group: Integers, recalibrated: Vector) -> float:
     mass = (joint.mass0 + joint.mass1) / joint.total
-    return float(mass @ np.abs(joint.prediction - recalibrated[group]))
+    return dot(mass, np.abs(joint.prediction - recalibrated[group]))
 
 
 def _starts(joint: Joint) -> Iterator[Integers]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.numbers import short
+from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.joint import Joint
@@ -263,7 +264,7 @@ def _band(rows: Rows, level: float, resampler: Resampler) -> float:
             size=units.n_rows,
         )
         return float(order_statistic(largest, level))
-    scale = math.sqrt(float(units.squares @ _variance(joint)))
+    scale = math.sqrt(dot(units.squares, _variance(joint)))
     # The residuals of a cell add up exactly; other roundings move sums by as much as they can.
     return brownian_quantile(level) * scale + (joint.radius if joint.grid is None else 0.0)
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -271,4 +272,4 @@ def coupling_plan(name: str, rows: Rows, scale: ScaleName = "linear") -> Transpo
 
 def _distance(joint: Joint, source: Vector, target: Vector, mass: Vector) -> float:
     """Return the mean distance moved, or a bound where rows start near the source and not at it."""
-    return float(mass @ np.abs(source - target)) + joint.radius
+    return dot(mass, np.abs(source - target)) + joint.radius

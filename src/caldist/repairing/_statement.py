@@ -26,6 +26,7 @@ from types import MappingProxyType
 import numpy as np
 
 from caldist._util.numbers import number, signed
+from caldist._util.products import dot
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
@@ -169,7 +170,7 @@ def penalty(units: Units, value: Vector, starts: Vector | None, parameters: int)
 def _squares(units: Units, factor: Vector) -> float:
     """Return the sum of squares of the shares of independent parts, each row with a factor."""
     if units.cluster is None:
-        return float(units.count @ (units.share * factor) ** 2)
+        return float((units.count * (units.share * factor) ** 2).sum())
     return float((units.cluster_sums(units.share * factor) ** 2).sum())
 
 
@@ -185,15 +186,15 @@ def _ratio(above: Vector, below: Vector) -> Vector:
 
 
 def bounds_before(
-    rows: Rows, units: Units, risk: float, guarantee: str, resampler: Resampler
+    rows: Rows, risk: float, guarantee: str, resampler: Resampler
 ) -> Mapping[str, RepairBounds]:
     """Return limits for the predictions as they are."""
     method = "finite_sample" if guarantee == "finite_sample" else chosen_method(rows, "auto")
-    limits = Limits(units, risk, resampler, method)
+    limits = Limits.of(rows, risk, resampler, method)
     smooth = _cut(*smooth_ce.interval(limits, rows.joint))
     lowest = _cut(*lower_distance.interval(limits, rows.joint))
     widths = _widths(limits)
-    errors = [norm(units.residual) for norm in widths]
+    errors = [norm(limits.units.residual) for norm in widths]
     value = _cost(rows.joint, widths, errors)
     if guarantee == "finite_sample":
         upper = _proved(limits, widths, errors) + rows.joint.radius
@@ -277,7 +278,7 @@ def _cost(joint: Joint, norms: Sequence[RandomIntervalNorm], errors: Sequence[fl
     """Return an upper bound of the distance of the rows: of bins, or of isotonic regression."""
     isotonic = corp(joint).curve_value
     mass = (joint.mass0 + joint.mass1) / joint.total
-    moved = float(mass @ np.abs(joint.prediction - isotonic))
+    moved = dot(mass, np.abs(joint.prediction - isotonic))
     bins = (error + norm.width / 2 for error, norm in zip(errors, norms, strict=True))
     return min(moved, *bins)
 
@@ -355,7 +356,7 @@ def rounding_of(joint: Joint, table: CalibrationMap) -> float:
     low = joint.grid.cell * joint.grid.width
     high = np.minimum(low + joint.grid.width, 1.0)
     mass = (joint.mass0 + joint.mass1) / joint.total
-    return 2 * float(mass @ (mapped(table, high) - mapped(table, np.minimum(low, 1.0))))
+    return 2 * dot(mass, mapped(table, high) - mapped(table, np.minimum(low, 1.0)))
 
 
 # -- losses --------------------------------------------------------------------------------------
@@ -391,14 +392,14 @@ def _change(
 ) -> LossChange:
     label = units.label.astype(np.float64)
     first, second = loss(label, before), loss(label, after)
-    old, new = float(units.mass @ first), float(units.mass @ second)
+    old, new = dot(units.mass, first), dot(units.mass, second)
     if math.isinf(old) and math.isfinite(new):
         # A certain prediction failed: so it is in the population, but for a probability of 0.
         return LossChange(old, new, -math.inf, -math.inf, -math.inf)
     same = first == second
     difference = np.zeros(first.size)
     np.subtract(second, first, out=difference, where=~same)
-    mean = float(units.mass @ difference)
+    mean = dot(units.mass, difference)
     if not math.isfinite(mean):
         return LossChange(old, new, mean, mean, mean)
     error = z * units.standard_error(difference)

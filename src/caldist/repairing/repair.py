@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.products import dot
 from caldist._util.results import Result, plain
 from caldist._util.types import Vector
 from caldist._util.warning import warn
@@ -557,7 +558,7 @@ def _stated(
         resolution, auc_after = corp(joint), _auc(joint)
         if not reason and level is not None:
             risk = 1 - level
-            before = _statement.bounds_before(rows, units, risk, asked.guarantee, asked.resampler)
+            before = _statement.bounds_before(rows, risk, asked.guarantee, asked.resampler)
             after = before  # of the identity, which no label has moved
             if not table.is_identity:
                 after = _statement.bounds_after(
@@ -612,4 +613,4 @@ def _auc(joint: Joint) -> float | None:
     if pairs == 0:
         return None
     below = np.cumsum(zeros) - zeros / 2
-    return float(ones @ below) / pairs
+    return dot(ones, below) / pairs

@@ -6,7 +6,7 @@ import math
 import platform
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.numbers import least_of
+from caldist._util.progress import phases
 from caldist._version import __version__
 from caldist.data.class_rows import Classes
 from caldist.data.doubts import doubts_of
@@ -56,6 +57,7 @@ from caldist.reporting.verdict import verdict
 
 _MOST_RESAMPLES = 20_000  # for the comparison of many models
 _SIDE = 0.01  # of the rows beyond one half, from which on confidence is spoken of
+_PHASES = 6  # of a model
 _FEW = 20  # different predictions that are worth a note
 
 
@@ -186,11 +188,13 @@ def report(
     with warnings.catch_warnings():
         for words in notes:  # said already
             warnings.filterwarnings("ignore", re.escape(words), UserWarning)
-        repairs = {name: repair_of(rows, level, resampler, drawn) for name, rows in models.items()}
-        found = tuple(
-            _model(name, rows, level, resampler, options, repairs[name])
-            for name, rows in models.items()
-        )
+        repairs: dict[str, Repair] = {}
+        count = _PHASES * len(models)
+        with phases("report", count, show=resampler.progress) as begin:
+            found = tuple(
+                _model(name, rows, level, resampler, options, repairs, begin)
+                for name, rows in models.items()
+            )
         pairs = _pairs(models, level, resampler, notes)
         notes += _like_classes(models)
         options |= {"confidence_level": level, "progress": resampler.progress}
@@ -220,15 +224,34 @@ def _model(
     level: float,
     resampler: Resampler,
     options: dict[str, Any],
-    repaired: Repair,
+    repairs: dict[str, Repair],
+    begin: Callable[[str], None],
 ) -> ModelReport:
+    """Say what there is to say of one model, and put what would repair it among the repairs.
+
+    Statements that have folds, cells and duals in common come one after the other. Then these are
+    let go, before others need as much memory.
+    """
+    begin("distance")
     joint = rows.joint
-    sample = sample_bracket(joint, tol=TOLERANCE)
+    above = {one: one(joint) for one in shown_in("report") if one.facts.above_distance}
+    sample = sample_bracket(joint, tol=TOLERANCE, known=above)
+    begin("repair")
+    repairs[name] = repair_of(rows, level, resampler, options["rng"])
+    begin("intervals")
     population = population_bracket(rows, level, replace(resampler, progress=False))
+    measures = tuple(_measure(one, rows, level, resampler, above) for one in shown_in("report"))
+    for part in (rows, on_grid(rows)):
+        if part is not None:
+            part.kept.clear()
+    begin("test")
     tested = calibration_test(rows, progress=resampler.progress, **options)
+    begin("regions")
     regions = tuple(miscalibrated_regions(rows, confidence_level=level, **options))
     rates = rates_of(rows, level)
     predicted, observed = means(joint)
+    begin("slope and curve")
+    medical = medical_report(rows, level, resampler)
     return ModelReport(
         name=name,
         verdict=verdict(
@@ -249,10 +272,10 @@ def _model(
         mean_prediction=predicted,
         mean_label=observed,
         regions=regions,
-        measures=tuple(_measure(one, rows, level, resampler) for one in shown_in("report")),
-        repair=repair_report(repaired),
+        measures=measures,
+        repair=repair_report(repairs[name]),
         rates=rates,
-        medical=medical_report(rows, level, resampler),
+        medical=medical,
     )
 
 
@@ -264,8 +287,13 @@ def _on_both_sides(joint: Joint) -> bool:
 
 
 def _measure(
-    measure: Measure[Any], rows: Rows, level: float, resampler: Resampler
+    measure: Measure[Any],
+    rows: Rows,
+    level: float,
+    resampler: Resampler,
+    known: Mapping[Measure[Any], float],
 ) -> MeasureReport:
+    """Return a measure with its interval; ``known`` are values on these rows."""
     joint = rows.joint
     value = lower = upper = None
     bounded = measure.rounding(joint, 0.0) is not None
@@ -279,7 +307,8 @@ def _measure(
             )
     else:
         if bounded:
-            value, _, _ = measure.moved_outwards(joint, *[measure.of(joint)] * 3)
+            of_rows = known[measure] if measure in known else measure.of(joint)
+            value, _, _ = measure.moved_outwards(joint, of_rows, of_rows, of_rows)
         note = f"No interval for the population: {measure.facts.no_interval}"
     if not bounded:
         note += " No value: what rounding of the predictions does to it is not bounded."
