@@ -230,5 +230,6 @@ _ONE_ROW = {
 
 def one_row(measure, y, v):
     """Return the closed form of a measure on one row."""
-    known = _ONE_ROW.get(str(measure), lambda y, v: abs(y - v))
+    name = measure.name if set(measure.options) <= {"tol"} else str(measure)
+    known = _ONE_ROW.get(name, lambda y, v: abs(y - v))
     return known(y, v)

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 import caldist
 from caldist._demo import demo_table, load_demo
+from caldist._validate import check_flag
 from caldist.cli import _Commands, main
 from caldist.measures.registry import shown_in
 
@@ -106,13 +107,27 @@ def test_misuse_ends_with_code_2(arguments):
     assert "nonsense" in result.stderr
 
 
-@pytest.mark.parametrize("error", [ValueError, TypeError, OSError])
-def test_what_the_library_refuses_ends_with_code_2_and_one_line(error):
-    message = "y_prob[3] is 1.5"
+def _refuse_value():
+    raise ValueError("y_prob[3] is 1.5")
 
-    def refuse():
-        raise error(message)
 
+def _refuse_file():
+    raise OSError("y_prob[3] is 1.5")
+
+
+def _refuse_type():  # only what the package itself raises is a refusal
+    check_flag("progress", 3)
+
+
+@pytest.mark.parametrize(
+    ("refuse", "message"),
+    [
+        (_refuse_value, "y_prob[3] is 1.5"),
+        (_refuse_file, "y_prob[3] is 1.5"),
+        (_refuse_type, "progress is 3; it must be True or False."),
+    ],
+)
+def test_what_the_library_refuses_ends_with_code_2_and_one_line(refuse, message):
     group = _Commands(commands=[click.Command("refuse", callback=refuse)])
     result = CliRunner().invoke(group, ["refuse"])
     assert result.exit_code == 2

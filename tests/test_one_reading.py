@@ -7,11 +7,13 @@ import pytest
 
 import caldist
 from caldist import _validate
+from caldist._kernels import COMPILED
 from caldist.data import joint as joint_module
 from caldist.data import rows as rows_module
 from caldist.data import sorting
 
 ROWS = 10_000  # more than points of a map, which are sorted too
+EACH = 0 if COMPILED else 1  # calls of NumPy for each order: the kernel does without
 
 
 @pytest.fixture(scope="module")
@@ -73,13 +75,13 @@ def test_a_report_of_three_models_reads_and_sorts_each_once(counts, rows):
         "probabilities": 3,
         "weights": 1,
         "sorting_order": 3,
-        "argsort": 3 + 3,
+        "argsort": 3 + 3 * EACH,
     }
 
 
 def test_three_models_without_weights_are_sorted_once_each(counts, rows):
     caldist.report(rows["y_true"], rows["y_prob"], n_resamples=199)
-    assert counts == {"labels": 1, "probabilities": 3, "sorting_order": 3, "argsort": 3 + 3}
+    assert counts == {"labels": 1, "probabilities": 3, "sorting_order": 3, "argsort": 3 + 3 * EACH}
 
 
 @pytest.mark.parametrize("function", [caldist.confidence_interval, caldist.calibration_test])
@@ -89,13 +91,13 @@ def test_intervals_and_tests_read_and_sort_rows_once(counts, rows, function):
     assert counts == {"labels": 1, "probabilities": 1, "sort_rows": 1}
     counts.clear()
     function(y_true, y_prob, clusters=np.arange(ROWS) // 4, n_resamples=99, rng=0)
-    assert counts == {"labels": 1, "probabilities": 1, "sorting_order": 1, "argsort": 1}
+    assert +counts == +Counter(labels=1, probabilities=1, sorting_order=1, argsort=EACH)
 
 
 def test_comparisons_read_and_sort_rows_once(counts, rows):
     y_true, (a, b, _) = rows["y_true"], rows["y_prob"].values()
     caldist.compare(y_true, a, b, n_resamples=99, rng=0)
-    once = {"labels": 1, "probabilities": 2, "sorting_order": 2, "argsort": 2}
+    once = +Counter(labels=1, probabilities=2, sorting_order=2, argsort=2 * EACH)
     assert counts == once
     counts.clear()
     caldist.compare_all(y_true, {"a": a, "b": b}, n_resamples=199, rng=0)

@@ -61,9 +61,9 @@ def test_a_dask_worker_that_dies_changes_nothing(dask_client, tmp_path):
     for path in tmp_path.iterdir():
         path.unlink()
     found = []
+    workers = set(dask_client.run(os.getpid).values())  # before, as it takes a while
     run = threading.Thread(target=lambda: found.append(summarize(table, **COLUMNS)))
     run.start()
-    workers = set(dask_client.run(os.getpid).values())
     deadline = time.monotonic() + 60
     while len(begun := list(tmp_path.iterdir())) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -190,7 +190,8 @@ class Grid:
         for move, (count, first, second) in zip(self.moves, self.fractions(), strict=True):
             assert second is not None  # noqa: S101 -- squares are there
             squares = second - centre * (2 * first - centre * count) + _FLOORED * count
-            root = np.sqrt(count * np.maximum(squares, 0.0))  # Cauchy and Schwarz
+            # Cauchy and Schwarz; the product of two tiny weights would vanish.
+            root = np.sqrt(count) * np.sqrt(np.maximum(squares, 0.0))
             bounds.append(np.minimum(move, root * self.width))
         return bounds[0], bounds[1]
 

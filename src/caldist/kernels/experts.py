@@ -112,7 +112,7 @@ def expert_sums(
                     out[here * D + j] += shift[j] * labels
                 _flush(product, D, here, D, T * O, waves, out)
                 labels = 0.0
-                here = cython.cast(cython.Py_ssize_t, line[at])
+                here = int(line[at])
             if used + times > 100:
                 _flush(product, experts, here, D, T * O, waves, out)
                 used = 0

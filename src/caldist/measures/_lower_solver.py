@@ -125,9 +125,8 @@ def _closed_forms(prediction: Array, mass0: Array, mass1: Array) -> LowerSolutio
 
 def _choose_nodes(prediction: Array, mass0: Array, mass1: Array, tol: float, level: int) -> Array:
     """Return the nodes of a ladder for this tolerance; each level divides its cells by four."""
-    # Between nodes a gap apart the dual constraint can fail by half the square of the gap: half of
-    # the tolerance, beside the quarter that the ladder itself may use.
-    widest = tol**0.5
+    # Between nodes a gap apart the dual constraint can fail by half the square of the gap.
+    widest = 0.5 * tol**0.5
     node = np.empty(prediction.size + 3 + int(1.0 / widest))
     count = ladder.choose_nodes(
         prediction,

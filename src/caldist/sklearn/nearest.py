@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._near_misses import answering
+from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.measures.upper_distance import best_map, nearest_known
@@ -129,5 +130,5 @@ def _map(
     group, frequency, exact = best_map(joint)
     recalibrated = frequency[group]
     mass = (joint.mass0 + joint.mass1) / joint.total
-    distance = float(mass @ np.abs(joint.prediction - recalibrated))
+    distance = dot(mass, np.abs(joint.prediction - recalibrated))
     return joint.prediction, recalibrated, distance, exact
