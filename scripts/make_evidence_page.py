@@ -110,7 +110,7 @@ def examples() -> int:
 def first_sentence(node: ast.FunctionDef) -> str:
     """Return what a docstring says first."""
     text = " ".join((ast.get_docstring(node) or "").split())
-    return re.split(r"(?<=[.:]) (?=[A-Z])", text)[0].rstrip(".:")
+    return re.split(r"(?<=\.) (?=[A-Z])", text)[0].rstrip(".")
 
 
 def oracle_rows(parsed: dict[str, ast.Module]) -> list[tuple[str, str, int, int]]:
