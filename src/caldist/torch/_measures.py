@@ -17,7 +17,6 @@ from caldist.torch._sums import cell_sums
 
 
 @answering
-@torch.no_grad()
 def brier_score(y_prob: Tensor, y_true: Tensor, *, sample_weight: Tensor | None = None) -> Tensor:
     r"""Return the Brier score of tensors, the mean of :math:`(y - v)^2`.
 
@@ -47,13 +46,13 @@ def brier_score(y_prob: Tensor, y_true: Tensor, *, sample_weight: Tensor | None 
     >>> brier_score(torch.tensor([0.25, 0.5, 0.5, 0.75]), torch.tensor([0, 1, 0, 1])).item()
     0.15625
     """
-    prob, label, weight = _rows(y_prob, y_true, sample_weight)
-    square = (label - prob.double()).square_()
-    return square.mean() if weight is None else square @ weight
+    with torch.no_grad():
+        prob, label, weight = _rows(y_prob, y_true, sample_weight)
+        square = (label - prob.double()).square_()
+        return square.mean() if weight is None else square @ weight
 
 
 @answering
-@torch.no_grad()
 def binned_ece(
     y_prob: Tensor,
     y_true: Tensor,
@@ -100,25 +99,25 @@ def binned_ece(
     >>> binned_ece(y_prob, y_true, n_bins=3).item()
     0.0
     """
-    n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
-    _validate.check_choice("norm", norm, (1, 2, "max"))
-    prob, label, weight = _rows(y_prob, y_true, sample_weight)
-    inner = torch.arange(1, n_bins, dtype=torch.float64, device=prob.device) / n_bins
-    v = prob.double()
-    place = torch.bucketize(v, inner, right=True)
-    residual = label - v
-    if weight is not None:
-        residual *= weight
-    if norm == 1:
-        [error] = cell_sums(place, residual, count=n_bins)
-        return _mean(error.abs(), prob, weight)
-    mass = torch.ones_like(residual) if weight is None else weight
-    error, share = cell_sums(place, residual, mass, count=n_bins)
-    return _in_norm(error, share, math.inf if norm == "max" else 2, prob, weight)
+    with torch.no_grad():
+        n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
+        _validate.check_choice("norm", norm, (1, 2, "max"))
+        prob, label, weight = _rows(y_prob, y_true, sample_weight)
+        inner = torch.arange(1, n_bins, dtype=torch.float64, device=prob.device) / n_bins
+        v = prob.double()
+        place = torch.bucketize(v, inner, right=True)
+        residual = label - v
+        if weight is not None:
+            residual *= weight
+        if norm == 1:
+            [error] = cell_sums(place, residual, count=n_bins)
+            return _mean(error.abs(), prob, weight)
+        mass = torch.ones_like(residual) if weight is None else weight
+        error, share = cell_sums(place, residual, mass, count=n_bins)
+        return _in_norm(error, share, math.inf if norm == "max" else 2, prob, weight)
 
 
 @answering
-@torch.no_grad()
 def ece(
     y_prob: Tensor,
     y_true: Tensor,
@@ -158,23 +157,24 @@ def ece(
     >>> ece(torch.tensor([0.5, 0.5, 0.75, 0.75]), torch.tensor([0, 1, 1, 1])).item()
     0.125
     """
-    _validate.check_choice("norm", norm, (1, 2, math.inf))
-    prob, label, weight = _rows(y_prob, y_true, sample_weight)
-    key, order = sorted_labels(prob[None], label[None])
-    v, y = (key[0] >> 1).view(prob.dtype).double(), key[0] & 1
-    last = torch.ones_like(v, dtype=torch.bool)  # of each run of equal predictions
-    torch.ne(v[1:], v[:-1], out=last[:-1])
-    end = last.nonzero().squeeze(1)
-    if weight is None:  # counts, which differences of sums give exactly
-        ones = _differences(y.cumsum(0)[end])
-        mass = _differences(end + 1).double()
-    else:
-        run = last.cumsum(0).sub_(last.long())
-        held = weight[order[0]]
-        mass = torch.zeros_like(end, dtype=torch.float64).index_add_(0, run, held)
-        ones = torch.zeros_like(mass).index_add_(0, run, held.mul_(y))
-    error = ones - mass * v[end]
-    return _in_norm(error, mass, norm, prob, weight)
+    with torch.no_grad():
+        _validate.check_choice("norm", norm, (1, 2, math.inf))
+        prob, label, weight = _rows(y_prob, y_true, sample_weight)
+        key, order = sorted_labels(prob[None], label[None])
+        v, y = (key[0] >> 1).view(prob.dtype).double(), key[0] & 1
+        last = torch.ones_like(v, dtype=torch.bool)  # of each run of equal predictions
+        torch.ne(v[1:], v[:-1], out=last[:-1])
+        end = last.nonzero().squeeze(1)
+        if weight is None:  # counts, which differences of sums give exactly
+            ones = _differences(y.cumsum(0)[end])
+            mass = _differences(end + 1).double()
+        else:
+            run = last.cumsum(0).sub_(last.long())
+            held = weight[order[0]]
+            mass = torch.zeros_like(end, dtype=torch.float64).index_add_(0, run, held)
+            ones = torch.zeros_like(mass).index_add_(0, run, held.mul_(y))
+        error = ones - mass * v[end]
+        return _in_norm(error, mass, norm, prob, weight)
 
 
 def _rows(
