@@ -191,7 +191,6 @@ def test_repairs_are_timed(benchmarks, capsys):
 
 
 def test_many_groups_and_reports(benchmarks, capsys):
-    pytest.importorskip("matplotlib")
     assert benchmarks("__main__").main(["--quick", "--many"]) == 0
     text = capsys.readouterr().out
     for what in (

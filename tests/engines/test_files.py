@@ -8,7 +8,7 @@ from caldist.engines import open_files, summarize
 from caldist.engines._files import reading
 
 pa = pytest.importorskip("pyarrow")
-pytest.importorskip("duckdb")
+duckdb = pytest.importorskip("duckdb")
 
 COLUMNS = {"y_true": "label", "y_prob": "score"}
 
@@ -114,7 +114,6 @@ def _listing(folder):
 
 
 def test_a_damaged_file_is_named_also_where_duckdb_names_none(tmp_path):
-    duckdb = pytest.importorskip("duckdb")
     y_true, y_prob = rows()
     for name in ("a.parquet", "b.parquet", "c.parquet"):
         write(tmp_path / name, y_true, y_prob)

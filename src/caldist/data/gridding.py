@@ -19,6 +19,7 @@ from caldist.data.grid import Grid
 
 _ROWS_PER_THREAD = 2**17  # from which a thread repays its start
 _ROWS_PER_CELL = 4  # of each thread's own cells; with fewer, adding them up takes too long
+_NO_COUNTS, _NO_MASSES = np.empty(0, np.int64), np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,26 +66,21 @@ def grid_of(
     ``reader`` gives the rows between two numbers. Sums of weights are rounded, so that one thread
     adds them up; integers may be added up by several.
     """
-    if weighted:
-        found = np.zeros(6 * layout.size)
-        if not sums.weighted_cells(
-            reader(0, n_rows), layout.bits, layout.shift, layout.start, found
-        ):
-            return None
-        return _listed(layout, found, n_rows)
     parts = min(
         thread_count(), n_rows // _ROWS_PER_THREAD, n_rows // (_ROWS_PER_CELL * layout.size)
     )
-    edges = np.linspace(0, n_rows, max(parts, 1) + 1).astype(np.int64).tolist()
-    counts = np.zeros((len(edges) - 1, 6 * layout.size), np.int64)
+    edges = np.linspace(0, n_rows, (1 if weighted else max(parts, 1)) + 1).astype(np.int64).tolist()
+    kind: type = np.float64 if weighted else np.int64
+    found: NDArray[Any] = np.zeros((len(edges) - 1, 6 * layout.size), kind)
 
     def fill(part: int) -> bool:
         rows = reader(edges[part], edges[part + 1])
-        return bool(sums.cells(rows, layout.bits, layout.shift, layout.start, counts[part]))
+        sums_of = (_NO_COUNTS, found[part]) if weighted else (found[part], _NO_MASSES)
+        return bool(sums.cells(rows, layout.bits, layout.shift, layout.start, *sums_of))
 
-    if not all(_in_threads(fill, len(counts))):
+    if not all(_in_threads(fill, len(found))):
         return None
-    return _listed(layout, counts.sum(axis=0) if len(counts) > 1 else counts[0], n_rows)
+    return _listed(layout, found.sum(axis=0) if len(found) > 1 else found[0], n_rows)
 
 
 def _in_threads(task: Callable[[int], bool], count: int) -> Sequence[bool]:

@@ -96,12 +96,11 @@ def opened(
     verbatim: bool = False,
 ) -> tuple[Any, Any]:
     """Return the connection too, which takes statements with parameters."""
-    paths = [files] if isinstance(files, str | os.PathLike) else list(files)
     if not check_flag("remote", remote):
-        _refuse_remote(paths)
+        _refuse_remote(_paths(files))
     connection = connect(remote=remote)
     with reading(files):
-        found = [name for path in paths for name in _matches(connection, os.fspath(path))]
+        found = _found(connection, files)
         kind = _kind(found)
         options: dict[str, Any] = {"union_by_name": True, "hive_partitioning": False}
         if kind == "json":
@@ -152,9 +151,7 @@ def quoted(name: str) -> str:
 
 def refuse_what_is_no_number(files: Paths, numbers: Sequence[str]) -> None:
     """Raise for the first cell of CSV files that is no number, with its place, if there is one."""
-    paths = [files] if isinstance(files, str | os.PathLike) else list(files)
-    connection = connect()
-    found = [name for path in paths for name in _matches(connection, os.fspath(path))]
+    found = _found(connect(), files)
     for name in found if _kind(found) == "csv" else ():
         file = TextFile(Path(name), "csv")
         places = [(column, file.position(column)) for column in numbers]
@@ -168,9 +165,7 @@ def refuse_what_is_no_number(files: Paths, numbers: Sequence[str]) -> None:
 
 def decimal_of(files: Paths) -> str:
     """Return the decimal mark of CSV files: a comma where commas do not separate cells."""
-    paths = [files] if isinstance(files, str | os.PathLike) else list(files)
-    connection = connect()
-    found = [name for path in paths for name in _matches(connection, os.fspath(path))]
+    found = _found(connect(), files)
     return "." if _delimiter(found) == "," else ","
 
 
@@ -210,9 +205,8 @@ def _damaged(files: Paths, said: str) -> str | None:
     """Return the first of several Parquet files that cannot be read, if the error names none."""
     duckdb = require("duckdb", extra="engines")
     connection = connect()
-    paths = [files] if isinstance(files, str | os.PathLike) else list(files)
     try:
-        found = [name for path in paths for name in _matches(connection, os.fspath(path))]
+        found = _found(connection, files)
     except (OSError, duckdb.Error):
         return None
     if _kind(found) != "parquet" or any(Path(name).name in said for name in found):
@@ -227,7 +221,7 @@ def _damaged(files: Paths, said: str) -> str | None:
 
 
 def _show(files: Paths) -> str:
-    names = [files] if isinstance(files, str | os.PathLike) else list(files)
+    names = _paths(files)
     return ", ".join(repr(os.fspath(name)) for name in names[:3]) + (", …" if names[3:] else "")
 
 
@@ -255,6 +249,15 @@ def refuse_columns_twice(columns: Sequence[str], names: Sequence[str]) -> None:
                 raise ValueError(message)
 
 
+def _paths(files: Paths) -> list[str | os.PathLike[str]]:
+    return [files] if isinstance(files, str | os.PathLike) else list(files)
+
+
+def _found(connection: Any, files: Paths) -> list[str]:
+    """Return the names of all files that are meant."""
+    return [name for path in _paths(files) for name in _matches(connection, os.fspath(path))]
+
+
 def _matches(connection: Any, path: str) -> list[str]:
     """Return the names of the files that a path, a folder or a pattern stands for."""
     if Path(path).is_dir():
@@ -274,8 +277,7 @@ def _matches(connection: Any, path: str) -> list[str]:
 
 def kind_of(files: Paths) -> str:
     """Return "parquet", "csv" or "json", by the name of the first file; empty for folders."""
-    name = files if isinstance(files, str | os.PathLike) else next(iter(files), "")
-    return _READERS.get(_suffix(os.fspath(name)), "")
+    return _READERS.get(_suffix(os.fspath(next(iter(_paths(files)), ""))), "")
 
 
 def _suffix(name: str) -> str:

@@ -1026,24 +1026,29 @@ def cells(
     shift: cython.Py_ssize_t,
     start: cython.const[cython.longlong][::1],
     count: cython.longlong[::1],
+    mass: cython.double[::1],
 ) -> bool:
-    """Add, per cell of 2^-bits and label, 1, floor(f 2^31) and floor(f f 2^31).
+    """Add, per cell of 2^-bits and label, 1, floor(f 2^31) and floor(f f 2^31) to ``count``.
 
-    f is the fraction of its cell at which v lies. The six sums of a cell lie next to each other,
-    and its place among the cells is that of the block of 2^shift cells that it is in, ``start``,
-    and its own in the block. A block without rows need not have a place.
+    f is the fraction of its cell at which v lies. Rows with weights are added to ``mass`` instead,
+    each times its weight, which is scaled. The six sums of a cell lie next to each other, and its
+    place among the cells is that of the block of 2^shift cells that it is in, ``start``, and its
+    own in the block. A block without rows need not have a place.
     """
     y: cython.p_double = reader.y
     v: cython.p_double = reader.v
+    w: cython.p_double = reader.w
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
-    number: cython.Py_ssize_t
     rows: cython.Py_ssize_t
     last: cython.longlong = (1 << shift) - 1
     scale: cython.double = 1 << bits
     unit: cython.double = 2147483648.0
     cell: cython.longlong
+    first: cython.longlong
+    second: cython.longlong
     f: cython.double
+    weight: cython.double
     with cython.nogil:
         while True:
             rows = reader.next()
@@ -1053,53 +1058,17 @@ def cells(
                 f = v[i] * scale  # exact: a power of two
                 cell = int(f)
                 f -= cell
-                number = start[cell >> shift] + (cell & last)
+                first = int(f * unit)
+                second = int(f * f * unit)
                 at = int(y[i])
-                at = 6 * number + 3 * at
-                count[at] += 1
-                count[at + 1] += int(f * unit)
-                count[at + 2] += int(f * f * unit)
-    return rows == 0
-
-
-def weighted_cells(
-    reader: Reader,
-    bits: cython.Py_ssize_t,
-    shift: cython.Py_ssize_t,
-    start: cython.const[cython.longlong][::1],
-    total: cython.double[::1],
-) -> bool:
-    """Add the same as :func:`cells`, each row times its scaled weight."""
-    y: cython.p_double = reader.y
-    v: cython.p_double = reader.v
-    w: cython.p_double = reader.w
-    i: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    number: cython.Py_ssize_t
-    rows: cython.Py_ssize_t
-    last: cython.longlong = (1 << shift) - 1
-    scale: cython.double = 1 << bits
-    unit: cython.double = 2147483648.0
-    cell: cython.longlong
-    part: cython.longlong
-    f: cython.double
-    weight: cython.double
-    with cython.nogil:
-        while True:
-            rows = reader.next()
-            if rows <= 0:
-                break
-            for i in range(rows):
-                f = v[i] * scale
-                cell = int(f)
-                f -= cell
-                number = start[cell >> shift] + (cell & last)
-                at = int(y[i])
-                at = 6 * number + 3 * at
-                weight = reader.scale * w[i]
-                total[at] += weight
-                part = int(f * unit)
-                total[at + 1] += weight * part
-                part = int(f * f * unit)
-                total[at + 2] += weight * part
+                at = 3 * at + 6 * (start[cell >> shift] + (cell & last))
+                if reader.weighted:
+                    weight = reader.scale * w[i]
+                    mass[at] += weight
+                    mass[at + 1] += weight * first
+                    mass[at + 2] += weight * second
+                else:
+                    count[at] += 1
+                    count[at + 1] += first
+                    count[at + 2] += second
     return rows == 0
