@@ -186,14 +186,16 @@ def _why_no_probability(array: NDArray[Any], outside: NDArray[np.bool_]) -> str:
     )
 
 
-def labels(values: object, name: str = "y_true") -> NDArray[np.uint8]:
-    """Return labels as contiguous bytes 0 and 1."""
+def labels(
+    values: object, name: str = "y_true", *, takes_pos_label: bool = True
+) -> NDArray[np.uint8]:
+    """Return labels as contiguous bytes 0 and 1; ``pos_label`` is advised where it is known."""
     array = real_vector(values, name)
     one = array == 1
     if array.dtype.kind != "b":
         bad = ~(one | (array == 0))
         if bad.any():
-            _fail_label(name, array, bad)
+            _fail_label(name, array, bad, takes_pos_label=takes_pos_label)
     return np.ascontiguousarray(one).view(np.uint8)
 
 
@@ -243,7 +245,9 @@ def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArr
     return np.ascontiguousarray(ones).view(np.uint8)
 
 
-def _fail_label(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> NoReturn:
+def _fail_label(
+    name: str, array: NDArray[Any], bad: NDArray[np.bool_], *, takes_pos_label: bool
+) -> NoReturn:
     found = float(array[first(bad)])
     if math.isnan(found):
         why = "drop the rows without a label."
@@ -253,10 +257,8 @@ def _fail_label(name: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> NoRet
             "0 with weight 1 - y (sample_weight)."
         )
     elif found == -1 and bool(np.isin(array, (-1, 1)).all()):
-        why = (
-            f"a label is 0 or 1. Labels -1 and 1 become 0 and 1 with ({name} == 1), or pass "
-            "pos_label=1."
-        )
+        why = f"a label is 0 or 1. Labels -1 and 1 become 0 and 1 with ({name} == 1)"
+        why += ", or pass pos_label=1." if takes_pos_label else "."
     elif 1 < found < math.inf and bool(np.all(np.floor(array) == array)):
         why = (
             "a label is 0 or 1. For several classes use caldist.multiclass, or reduce explicitly "
@@ -339,15 +341,16 @@ def named_inputs(
     true_name: str = "y_true",
     remedy: str = _ORDER,
     pos_label: object = None,
+    takes_pos_label: bool = True,
 ) -> tuple[NDArray[np.uint8], list[Vector]]:
     """Return clean labels and columns of predictions, which messages call by their keys.
 
     ``remedy`` says what to do where labels and predictions look swapped. With ``pos_label`` the
-    labels may be any two values.
+    labels may be any two values, if that is an option of the function that asks.
     """
     try:
         if pos_label is None:
-            label = labels(y_true, true_name)
+            label = labels(y_true, true_name, takes_pos_label=takes_pos_label)
         else:
             label = two_labels(y_true, pos_label, true_name)
     except ValueError:
@@ -379,6 +382,7 @@ def binary_inputs(
     *,
     remedy: str = _ORDER,
     pos_label: object = None,
+    takes_pos_label: bool = True,
 ) -> tuple[NDArray[np.uint8], Vector, Vector | None]:
     """Return clean labels, predictions and weights (None where there are none)."""
     if y_prob is None:
@@ -390,7 +394,11 @@ def binary_inputs(
         )
         raise TypeError(message)
     label, [prediction] = named_inputs(
-        y_true, {"y_prob": y_prob}, remedy=remedy, pos_label=pos_label
+        y_true,
+        {"y_prob": y_prob},
+        remedy=remedy,
+        pos_label=pos_label,
+        takes_pos_label=takes_pos_label,
     )
     if sample_weight is None:
         return label, prediction, None

@@ -141,7 +141,9 @@ def good_weights(weight: Tensor) -> Tensor:
 def fail_binary(prob: Tensor, label: Tensor, weight: Tensor | None) -> NoReturn:
     """Raise the error that names what is wrong with the values."""
     for prediction, outcome in zip(_array(prob), _array(label), strict=True):
-        _validate.binary_inputs(outcome, prediction, remedy="The order is (y_prob, y_true).")
+        _validate.binary_inputs(
+            outcome, prediction, remedy="The order is (y_prob, y_true).", takes_pos_label=False
+        )
     if weight is not None:
         _validate.weights(_array(weight), weight.shape[0])
     message = "the values are not acceptable."  # only if they changed since they were checked

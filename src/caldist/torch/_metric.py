@@ -355,5 +355,6 @@ def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
             {"preds": probability.double().cpu().numpy()},
             true_name="target",
             remedy="The order is (preds, target).",
+            takes_pos_label=False,
         )
     return probability, label
