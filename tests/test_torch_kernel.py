@@ -284,7 +284,7 @@ def test_the_operator_keeps_torch_s_rules(with_gradient):
     p, y = instance("half tied", 20)
     for matrix, labels in ((p[None], y[None]), (p.reshape(10, 2).T, y.reshape(10, 2).T)):
         leaf = matrix.detach().requires_grad_(with_gradient)
-        arguments = (leaf, labels, None, "laplace", 0.5, False, with_gradient)
+        arguments = (leaf, labels, None, "laplace", 0.5, False, 0.0, with_gradient)
         torch.library.opcheck(_operators.squared_operator, arguments)
 
 

@@ -10,7 +10,7 @@ bandwidth.
    carried across it.
 4. ``_carry`` runs over the blocks of a problem.
 5. ``_finish`` scans inside the blocks, from the carried sums, and writes each row's gradient to
-   where the row came from.
+   where the row came from; of many rows ``_place`` does that, band by band.
 
 A scan carries two numbers. Going up, L is the sum of c_j exp((v_j - v_i)/h) over the rows up to and
 including i, and A is that sum over strictly smaller predictions only, the same for all rows of a
@@ -48,6 +48,10 @@ from caldist.torch import _checks
 BLOCK = 1024
 WARPS = 8
 CHUNK = 1024  # blocks that _carry takes at a time
+# Rows whose gradient fits into the cache. Written at random places outside it, each takes long; so
+# that many are written in several passes over all of them, each to a band of that many rows.
+BAND = 10**7
+PLACED = 2048
 
 
 @triton.jit
@@ -172,13 +176,14 @@ def _carry(work, blocks, CHUNK: tl.constexpr):
 
 @triton.jit
 def _finish(
-    key, order, weight, total, work, gradient, n, blocks, inverse_bits,
+    key, order, weight, total, work, gradient, rows, n, blocks, inverse_bits,
     FLOAT: tl.constexpr, WEIGHTED: tl.constexpr, UNBIASED: tl.constexpr, GRADIENT: tl.constexpr,
-    BLOCK: tl.constexpr,
+    BANDED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Write each block's part of the value, and the gradient in the order the rows came in.
 
-    Without keys, in place of the gradient, the sum around each row and its first two derivatives.
+    Banded, the gradient stays in the order of the sort, beside the rows as 32-bit numbers. Without
+    keys, in place of the gradient, the sum around each row and its first two derivatives.
     """
     block, problem = tl.program_id(0), tl.program_id(1)
     key += problem.to(tl.int64) * n
@@ -229,13 +234,58 @@ def _finish(
             row = tl.load(order + at, mask=inside, other=0, eviction_policy="evict_first")
             gradient += problem.to(tl.int64) * n
             g = g.to(gradient.dtype.element_ty)
-            tl.store(gradient + row, g, mask=inside, eviction_policy="evict_last")
+            if BANDED:
+                tl.store(gradient + at, g, mask=inside)
+                tl.store(rows + at, row.to(tl.int32), mask=inside)
+            else:
+                tl.store(gradient + row, g, mask=inside, eviction_policy="evict_last")
+
+
+@triton.jit
+def _place(rows, sorted_gradient, gradient, n, low, high, BLOCK: tl.constexpr):
+    """Write the gradient of the rows of a band, which the cache holds, to where they came from."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row = tl.load(rows + at, mask=at < n, other=-1, eviction_policy="evict_first")
+    wanted = (row >= low) & (row < high)
+    g = tl.load(sorted_gradient + at, mask=wanted, eviction_policy="evict_first")
+    tl.store(gradient + row, g, mask=wanted, eviction_policy="evict_last")
 
 
 def fits(prob: Tensor) -> bool:
     """Return whether 32-bit places and the grid of blocks suffice."""
     problems, n = prob.shape
     return prob.is_cuda and problems < 2**16 and n < 2**31 - BLOCK
+
+
+class Check:
+    """Whether a kernel finds a bad value, in the host's memory, where it writes only then."""
+
+    def __init__(self) -> None:
+        self.flag = torch.zeros(1, dtype=torch.int32, pin_memory=True)
+        self._read = torch.cuda.Event()
+
+    def launched(self) -> None:
+        """Say that the kernel has been launched."""
+        self._read.record()
+
+    def failed(self) -> bool:
+        """Wait for that kernel, and for nothing behind it."""
+        self._read.synchronize()
+        return int(self.flag) > 0
+
+
+def outcomes(label: Tensor) -> Tensor:
+    """Return labels of a type that Triton knows."""
+    return label.view(torch.uint8) if label.dtype == torch.bool else label
+
+
+def packed(prob: Tensor, label: Tensor) -> tuple[Tensor, Check]:
+    """Return keys to be sorted, and the check of the values."""
+    key = torch.empty_like(prob, dtype=torch.int32 if prob.dtype == torch.float32 else torch.int64)
+    check, size = Check(), prob.numel()
+    _pack[(triton.cdiv(size, BLOCK),)](prob, outcomes(label), key, check.flag, size, BLOCK)
+    check.launched()
+    return key, check
 
 
 def laplace_squared(
@@ -251,13 +301,7 @@ def laplace_squared(
     prob, label = prob.contiguous(), label.contiguous()
     single = prob.dtype == torch.float32
     with torch.cuda.device(prob.device):
-        key = torch.empty_like(prob, dtype=torch.int32 if single else torch.int64)
-        # In the host's memory, where the GPU writes only if something is wrong.
-        bad = torch.zeros(1, dtype=torch.int32, pin_memory=True)
-        outcome = label.view(torch.uint8) if label.dtype == torch.bool else label
-        _pack[(triton.cdiv(prob.numel(), BLOCK),)](prob, outcome, key, bad, prob.numel(), BLOCK)
-        checked = torch.cuda.Event()
-        checked.record()
+        key, check = packed(prob, label)
         total = held = key  # not read without weights
         if weight is not None:
             total, held = weight.sum(dtype=torch.float64), weight.contiguous()
@@ -269,8 +313,8 @@ def laplace_squared(
             FLOAT=tl.float32 if single else tl.float64, WEIGHTED=weight is not None,
             UNBIASED=unbiased, GRADIENT=with_gradient,
         )  # fmt: skip
-        checked.synchronize()  # of the inputs only: the GPU works on
-    if int(bad) > 0 or (weight is not None and not bool(_checks.good_weights(weight))):
+        failed = check.failed()  # of the inputs only: the GPU works on
+    if failed or (weight is not None and not bool(_checks.good_weights(weight))):
         _checks.fail_binary(prob, label, weight)
     return value.to(prob.dtype), gradient
 
@@ -302,8 +346,14 @@ def _scan(
     work = torch.empty((problems, 9, blocks), dtype=torch.float64, device=out.device)
     _summarise[(blocks, problems)](*rows, work, n, blocks, inverse_bits, **options)
     _carry[(2, problems)](work, blocks, CHUNK, num_warps=WARPS)
+    banded = problems == 1 and reading["FLOAT"] == tl.float32 and GRADIENT and n > 2 * BAND
+    gradient = torch.empty_like(out) if banded else out
+    places = torch.empty_like(out, dtype=torch.int32) if banded else out
     _finish[(blocks, problems)](
-        *rows, work, out, n, blocks, inverse_bits,
-        UNBIASED=UNBIASED, GRADIENT=GRADIENT, **options,
+        *rows, work, gradient, places, n, blocks, inverse_bits,
+        UNBIASED=UNBIASED, GRADIENT=GRADIENT, BANDED=banded, **options,
     )  # fmt: skip
+    if banded:
+        for low in range(0, n, BAND):
+            _place[(triton.cdiv(n, PLACED),)](places, gradient, out, n, low, low + BAND, PLACED)
     return work[:, 8].sum(-1)
