@@ -152,7 +152,8 @@ def test_a_row_between_its_neighbours_is_counted_between_them():
     assert bool((cell[order].diff() >= 0).all())
     x, r, *_ = _kernel_cells._places(cell, plan)
     assert bool(((p.double() - x).abs() <= r).all())
-    marked = p.view(torch.int32) == plan.mark[p.view(torch.int32) >> layout.STRETCH]
+    bits = p.view(torch.int32)
+    marked = bits == _kernel_cells._unpacked(plan.stretch[bits >> layout.STRETCH])[2]
     assert marked.double().mean() > 0.4
     assert r[marked].max() == 0
     assert set(cell[marked].tolist()).isdisjoint(cell[~marked].tolist())
@@ -166,8 +167,8 @@ def test_cells_are_never_more_than_there_is_room_for(kind):
     bits = torch.arange(layout.SAMPLE, dtype=torch.int64) // step * 2**layout.STRETCH
     bits = (bits * step).clamp(max=layout.ONE).int()
     plan = _kernel_cells.planned(bits.view(torch.float32))
-    last = int(plan.stretch[-1])
-    assert (last >> 4) + 2 ** (layout.STRETCH - (last & 15)) + 2 <= layout.CELLS
+    first, width, _ = (int(part) for part in _kernel_cells._unpacked(plan.stretch[-1]))
+    assert first + 2 ** (layout.STRETCH - width) + 2 <= layout.CELLS
 
 
 def test_copies_are_never_more_than_there_is_room_for():

@@ -11,7 +11,7 @@ most. This and everything else is bounded by sums over the cells (``Sums``), and
 above the tolerance the rows are sorted after all.
 
 Cells follow the data, so that none has much mass, and the bits of the predictions, so that equal
-ones stay together. The floats of [0, 1] are cut into stretches of 2^14 neighbours. A stretch is
+ones stay together. The floats of [0, 1] are cut into stretches of 2^15 neighbours. A stretch is
 halved as often as a sample of the rows asks for, down to single floats if need be; in those
 nothing is unknown. A prediction that the sample has thrice, the largest one in its stretch, is
 marked: it has a cell to itself, between those of its neighbours below and above. On a GPU rows of
@@ -159,7 +159,7 @@ def planned(prob: Tensor) -> Plan:
     doublings = _log2(alike) - SPARED
     number = torch.where(alike >= MANY, 1 << doublings.clamp(min=0), 0)
     copies = torch.where(number > 0, (number.cumsum(0) - number) * 16 + doublings, -1)
-    return Plan(stretch, mark, copies)
+    return Plan(stretch | mark << 32, copies)
 
 
 def _bits(prob: Tensor) -> Tensor:
@@ -172,13 +172,17 @@ def _log2(count: Tensor) -> Tensor:
     return torch.frexp(count.clamp(min=1).double()).exponent.long() - 1
 
 
+def _unpacked(stretch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the first cell, the bits in which floats of a cell differ, and the mark."""
+    return (stretch & (2**32 - 1)) >> 4, stretch & 15, stretch >> 32
+
+
 def _located(prob: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
     """Return the cell of each row, and its place in the cell."""
     bits = _bits(prob)
     at, low = bits >> STRETCH, bits & FLOATS
-    stretch, mark = plan.stretch[at], plan.mark[at]
-    width = stretch & 15
-    cell = (stretch >> 4) + (low >> width) + (bits >= mark).long() + (bits > mark).long()
+    first, width, mark = _unpacked(plan.stretch[at])
+    cell = first + (low >> width) + (bits >= mark).long() + (bits > mark).long()
     place = (low & ((1 << width) - 1)) >> (width - PLACE_BITS).clamp(min=0)
     return cell, place
 
@@ -241,9 +245,9 @@ def _places(cell: Tensor, plan: Plan) -> tuple[Tensor, ...]:
     The latter are the first float of the cell, as it was before a mark cut it, the distance of its
     floats, and how many of them share a place.
     """
-    at = torch.searchsorted(plan.stretch >> 4, cell, right=True) - 1
-    stretch, mark = plan.stretch[at], plan.mark[at]
-    width, number = stretch & 15, cell - (stretch >> 4)
+    at = torch.searchsorted(_unpacked(plan.stretch)[0], cell, right=True) - 1
+    first, width, mark = _unpacked(plan.stretch[at])
+    number = cell - first
     cut = (mark & FLOATS) >> width  # the cell that the mark cuts in three
     parts = (number > cut).long() + (number > cut + 1).long()
     parts = torch.where(mark == NO_MARK, 0, parts)
@@ -253,7 +257,9 @@ def _places(cell: Tensor, plan: Plan) -> tuple[Tensor, ...]:
     mark = mark & FLOATS
     low = torch.where(here & (parts > 0), mark + parts - 1, low)
     high = torch.where(here & (parts < 2), mark + parts - 1, high)
-    unit = torch.ldexp(torch.ones_like(at, dtype=torch.float64), (at >> 9).clamp(min=1) - 150)
+    unit = torch.ldexp(
+        torch.ones_like(at, dtype=torch.float64), (at >> (23 - STRETCH)).clamp(min=1) - 150
+    )
     base = (at << STRETCH).int().view(torch.float32).double()
     step = (1 << (width - PLACE_BITS).clamp(min=0)).double()
     half = (unit * (high - low) / 2).clamp(min=0)

@@ -1,13 +1,12 @@
-"""Cells for the kernel loss on a GPU: what ``_kernel_cells`` does, in eight kernels and no sort.
+"""Cells for the kernel loss on a GPU: what ``_kernel_cells`` does, in seven kernels and no sort.
 
-1. ``_sample`` sorts a sample of the rows, a part in each block.
-2. ``_mark`` marks predictions that a part has thrice.
-3. ``_tally`` counts the sample in each stretch.
-4. ``_share`` gives each stretch its cells.
-5. ``_count`` reads all rows, checks them and counts them in cells.
-6. ``_gather`` adds up the copies of marks with many rows.
-7. ``_summarise`` reduces each block of cells to what it adds to the cells below and above it.
-8. ``_solve`` writes P and D of each cell, and each block's part of the sums of the certificate.
+1. ``_sample`` sorts a sample of the rows, a part in each block, and marks what a part has thrice.
+2. ``_tally`` counts the sample in each stretch.
+3. ``_share`` gives each stretch its cells.
+4. ``_count`` reads all rows, checks them and counts them in cells.
+5. ``_gather`` adds up the copies of marks with many rows.
+6. ``_summarise`` reduces each block of cells to what it adds to the cells below and above it.
+7. ``_solve`` writes P and D of each cell, and each block's part of the sums of the certificate.
 
 ``_write`` reads all rows once more, and writes the gradient.
 """
@@ -27,6 +26,7 @@ from torch import Tensor
 
 from caldist.torch import _cells_layout as layout
 from caldist.torch._cells_layout import Plan
+from caldist.torch._launch import launch
 from caldist.torch._triton import outcomes
 
 _ONE = tl.constexpr(layout.ONE)
@@ -36,6 +36,8 @@ _STRETCHES = tl.constexpr(layout.STRETCHES)
 _SEARCHES = tl.constexpr(layout.STRETCHES.bit_length())
 _FINER = tl.constexpr(layout.FINER)
 _CELLS = tl.constexpr(layout.CELLS)
+_APART = tl.constexpr(triton.cdiv(layout.CELLS, 16))
+_TABLE = tl.constexpr(32 * triton.cdiv(layout.CELLS, 16))
 _SPARED = tl.constexpr(layout.SPARED)
 _MANY = tl.constexpr(layout.MANY)
 _COPIES = tl.constexpr(layout.COPIES)
@@ -47,7 +49,7 @@ _ROUNDED = tl.constexpr(layout.ROUNDED)
 
 ROWS = 1024  # in a block
 TOGETHER = 2048  # of the sample
-CHUNK = 4096  # stretches that _share takes at a time
+CHUNK = 8192  # stretches that _share takes at a time
 HEAVY = layout.SAMPLE // layout.MANY  # marks with copies, at most
 BLOCK = 1024  # cells
 BLOCKS = triton.cdiv(layout.CELLS, BLOCK)
@@ -74,22 +76,18 @@ def _log2(count):
 
 
 @triton.jit
-def _sample(prob, sample, n, TOGETHER: tl.constexpr, SAMPLE: tl.constexpr):
-    at = tl.program_id(0) * TOGETHER + tl.arange(0, TOGETHER)
-    chosen = at.to(tl.int64) * n // SAMPLE
-    tl.store(sample + at, tl.sort(_bits(tl.load(prob + chosen))))
-
-
-@triton.jit
-def _mark(sample, mark, TOGETHER: tl.constexpr):
-    """Write the largest that stands thrice in each stretch, plus 1; the last of a run does it."""
+def _sample(prob, sample, mark, n, TOGETHER: tl.constexpr, SAMPLE: tl.constexpr):
+    """Sort a part of the sample; write the largest of each stretch that it has thrice, plus 1."""
     lane = tl.arange(0, TOGETHER)
-    sample += tl.program_id(0) * TOGETHER
-    bits = tl.load(sample + lane)
-    before = tl.load(sample + lane - 2, mask=lane > 1, other=-1)
-    after = tl.load(sample + lane + 1, mask=lane + 1 < TOGETHER, other=-1)
-    chosen = (bits == before) & (bits != after)
-    tl.atomic_max(mark + (bits >> _STRETCH), bits + 1, mask=chosen, sem="relaxed")
+    at = tl.program_id(0) * TOGETHER + lane
+    chosen = at.to(tl.int64) * n // SAMPLE
+    bits = tl.sort(_bits(tl.load(prob + chosen)))
+    tl.store(sample + at, bits)
+    tl.debug_barrier()
+    before = tl.load(sample + at - 2, mask=lane > 1, other=-1)
+    after = tl.load(sample + at + 1, mask=lane + 1 < TOGETHER, other=-1)
+    thrice = (bits == before) & (bits != after)  # the last of a run does it
+    tl.atomic_max(mark + (bits >> _STRETCH), bits + 1, mask=thrice, sem="relaxed")
 
 
 @triton.jit
@@ -109,10 +107,8 @@ def _tally(sample, mark, number, TOGETHER: tl.constexpr):
 
 @triton.jit
 def _share(number, mark, stretch, copies, heavy, CHUNK: tl.constexpr):
-    """Write the cells of each stretch; its mark as it is, or NO_MARK; and copies of the sums."""
-    cells = tl.zeros((), tl.int32)
-    copied = tl.zeros((), tl.int32)
-    listed = tl.zeros((), tl.int32)
+    """Write what ``_cells_layout.Plan`` says of each stretch, and a list of those with copies."""
+    carried = tl.zeros((), tl.int64)  # cells, copies and marks with copies so far, in one
     for start in range(0, _STRETCHES, CHUNK):
         at = start + tl.arange(0, CHUNK)
         inside = at < _STRETCHES
@@ -121,35 +117,47 @@ def _share(number, mark, stretch, copies, heavy, CHUNK: tl.constexpr):
         marked = tl.load(mark + at, mask=inside, other=0)
         halvings = tl.where(others > 0, _log2(tl.maximum(others, 1)) + _FINER, 0)
         halvings = tl.minimum(halvings, _STRETCH)
-        size = (1 << halvings) + tl.where(marked > 0, 2, 0)
-        first = cells + tl.cumsum(size, 0) - size
-        tl.store(stretch + at, first * 16 + _STRETCH - halvings, mask=inside)
-        tl.store(mark + at, tl.where(marked > 0, marked - 1, _NO_MARK), mask=inside)
         many = alike >= _MANY
         doublings = tl.maximum(_log2(tl.maximum(alike, 1)) - _SPARED, 0)
+        size = (1 << halvings) + tl.where(marked > 0, 2, 0)
         held = tl.where(many, 1 << doublings, 0)
-        place = copied + tl.cumsum(held, 0) - held
+        added = size.to(tl.int64) + (held.to(tl.int64) << 24) + (many.to(tl.int64) << 44)
+        upto = carried + tl.cumsum(added, 0)
+        carried = tl.max(upto, 0)
+        first = ((upto - added) & 0xFFFFFF).to(tl.int32)
+        place = (((upto - added) >> 24) & 0xFFFFF).to(tl.int32)
+        position = ((upto - added) >> 44).to(tl.int32)
+        packed = first * 16 + _STRETCH - halvings
+        marked = tl.where(marked > 0, marked - 1, _NO_MARK)
+        tl.store(stretch + at, packed.to(tl.int64) + (marked.to(tl.int64) << 32), mask=inside)
         tl.store(copies + at, tl.where(many, place * 16 + doublings, -1), mask=inside)
-        position = listed + tl.cumsum(many.to(tl.int32), 0) - 1
         tl.store(heavy + position, at + 1, mask=many)
-        cells += tl.sum(size, 0)
-        copied += tl.sum(held, 0)
-        listed += tl.sum(many.to(tl.int32), 0)
 
 
 @triton.jit
-def _cell_of(bits, stretch, mark):
-    """Return the cell of predictions, their marks, and how many bits differ in the cell."""
-    at = bits >> _STRETCH
+def _unpacked(stretch, at):
+    """Return the first cell of stretches, the bits in which floats of a cell differ, the mark."""
     packed = tl.load(stretch + at)
-    marked = tl.load(mark + at)
-    width = packed & 15
-    cell = (packed >> 4) + ((bits & _FLOATS) >> width)
-    return cell + (bits >= marked).to(tl.int32) + (bits > marked).to(tl.int32), marked, width
+    low = packed.to(tl.int32)
+    return low >> 4, low & 15, (packed >> 32).to(tl.int32)
 
 
 @triton.jit
-def _count(prob, label, stretch, mark, copies, table, bad, n, ROWS: tl.constexpr):
+def _cell_of(bits, stretch):
+    """Return the cell of predictions, the bits in which floats of it differ, and the mark."""
+    first, width, marked = _unpacked(stretch, bits >> _STRETCH)
+    cell = first + ((bits & _FLOATS) >> width)
+    return cell + (bits >= marked).to(tl.int32) + (bits > marked).to(tl.int32), width, marked
+
+
+@triton.jit
+def _entry(cell, label):
+    """Return where the sums of a cell are: neighbours apart, as they would wait for each other."""
+    return ((cell & 15) * 2 + label) * _APART + (cell >> 4)
+
+
+@triton.jit
+def _count(prob, label, stretch, copies, table, bad, n, ROWS: tl.constexpr):
     at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = at < n
     p = tl.load(prob + at, mask=inside, other=0.0)
@@ -158,23 +166,23 @@ def _count(prob, label, stretch, mark, copies, table, bad, n, ROWS: tl.constexpr
     if tl.min(good.to(tl.int32), axis=0) == 0:
         tl.store(bad, 1.0)
     bits = _bits(p.to(tl.int32, bitcast=True))
-    cell, marked, width = _cell_of(bits, stretch, mark)
+    cell, width, marked = _cell_of(bits, stretch)
     place = (bits & _FLOATS & ((1 << width) - 1)) >> tl.maximum(width - _PLACE_BITS, 0)
     copy = tl.load(copies + (bits >> _STRETCH), mask=bits == marked, other=-1)
-    spread = _CELLS + (copy >> 4) + (at & ((1 << (copy & 15)) - 1))
-    cell = tl.where(copy >= 0, spread, cell)
-    amount = place.to(tl.int64) + _ROW
-    tl.atomic_add(table + 2 * cell + (y != 0).to(tl.int32), amount, mask=inside, sem="relaxed")
+    y = (y != 0).to(tl.int32)
+    spread = _TABLE + 2 * ((copy >> 4) + (at & ((1 << (copy & 15)) - 1))) + y
+    table += tl.where(copy >= 0, spread, _entry(cell, y))
+    tl.atomic_add(table, place.to(tl.int64) + _ROW, mask=inside, sem="relaxed")
 
 
 @triton.jit
-def _gather(stretch, mark, copies, heavy, table, CHUNK: tl.constexpr):
+def _gather(stretch, copies, heavy, table, CHUNK: tl.constexpr):
     at = tl.load(heavy + tl.program_id(0)) - 1
     if at >= 0:
-        marked = tl.load(mark + at)
-        cell, _, _ = _cell_of(marked, stretch, mark)
+        _, _, marked = _unpacked(stretch, at)
+        cell, _, _ = _cell_of(marked, stretch)
         copy = tl.load(copies + at)
-        first = 2 * (_CELLS + (copy >> 4))
+        first = _TABLE + 2 * (copy >> 4)
         many = 2 << (copy & 15)
         lane = tl.arange(0, CHUNK)
         total0 = tl.zeros((CHUNK,), tl.int64)
@@ -184,17 +192,15 @@ def _gather(stretch, mark, copies, heavy, table, CHUNK: tl.constexpr):
             amount = tl.load(table + first + place, mask=place < many, other=0)
             total0 += tl.where(place & 1 == 0, amount, 0)
             total1 += tl.where(place & 1 == 1, amount, 0)
-        tl.store(table + 2 * cell, tl.sum(total0, 0))
-        tl.store(table + 2 * cell + 1, tl.sum(total1, 0))
+        tl.store(table + _entry(cell, 0), tl.sum(total0, 0))
+        tl.store(table + _entry(cell, 1), tl.sum(total1, 0))
 
 
 @triton.jit
-def _places(cell, at, stretch, mark):
+def _places(cell, at, stretch):
     """Return what the function of this name in ``_kernel_cells`` does, from stretches as well."""
-    packed = tl.load(stretch + at)
-    marked = tl.load(mark + at)
-    width = packed & 15
-    number = cell - (packed >> 4)
+    first, width, marked = _unpacked(stretch, at)
+    number = cell - first
     cut = (marked & _FLOATS) >> width
     parts = (number > cut).to(tl.int32) + (number > cut + 1).to(tl.int32)
     parts = tl.where(marked == _NO_MARK, 0, parts)
@@ -203,7 +209,7 @@ def _places(cell, at, stretch, mark):
     only = (marked & _FLOATS) + parts - 1
     low = tl.where(here & (parts > 0), only, begin)
     high = tl.where(here & (parts < 2), only, begin + (1 << width) - 1)
-    exponent = tl.maximum(at >> 9, 1) + (1023 - 150)
+    exponent = tl.maximum(at >> (23 - _STRETCH), 1) + (1023 - 150)
     unit = (exponent.to(tl.int64) << 52).to(tl.float64, bitcast=True)
     base = (at << _STRETCH).to(tl.float32, bitcast=True).to(tl.float64)
     step = (1 << tl.maximum(width - _PLACE_BITS, 0)).to(tl.float64)
@@ -213,11 +219,11 @@ def _places(cell, at, stretch, mark):
 
 
 @triton.jit
-def _residuals(cell, inside, at, stretch, mark, table, m, h):
+def _residuals(cell, inside, at, stretch, table, m, h):
     """Return of each cell x, r, the rows of each label, C, C₁/h, Σ|c| at most, and rounding."""
-    x, r, begin, unit, step = _places(cell, at, stretch, mark)
-    packed0 = tl.load(table + 2 * cell, mask=inside, other=0)
-    packed1 = tl.load(table + 2 * cell + 1, mask=inside, other=0)
+    x, r, begin, unit, step = _places(cell, at, stretch)
+    packed0 = tl.load(table + _entry(cell, 0), mask=inside, other=0)
+    packed1 = tl.load(table + _entry(cell, 1), mask=inside, other=0)
     n0 = (packed0 >> _PLACES).to(tl.float64)
     n1 = (packed1 >> _PLACES).to(tl.float64)
     places0 = (packed0 & (_ROW - 1)).to(tl.float64)
@@ -238,7 +244,7 @@ def _second(r, rows, h):
 
 @triton.jit
 def _summarise(
-    stretch, mark, table, owner, place, blocks, n, h_bits,
+    stretch, table, owner, place, blocks, n, h_bits,
     BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
 ):  # fmt: skip
     """Write each cell's stretch and middle; each block's ends, sums and part of the error."""
@@ -249,11 +255,11 @@ def _summarise(
     end = tl.full((BLOCK,), _STRETCHES, tl.int32)
     for _ in tl.static_range(_SEARCHES):
         middle = (at + end) >> 1
-        below = (tl.load(stretch + middle) >> 4) <= cell
+        below = (tl.load(stretch + middle).to(tl.int32) >> 4) <= cell
         at = tl.where(below, middle, at)
         end = tl.where(below, end, middle)
     m, h = 1.0 / tl.cast(n, tl.float64), _double(h_bits)
-    x, r, n0, n1, c, first, size, off = _residuals(cell, inside, at, stretch, mark, table, m, h)
+    x, r, n0, n1, c, first, size, off = _residuals(cell, inside, at, stretch, table, m, h)
     tl.store(owner + cell, at, mask=inside)
     tl.store(place + cell, x, mask=inside)
     low, high = tl.min(x, 0), tl.max(x, 0)
@@ -274,7 +280,7 @@ def _compose(d1, s1, d2, s2):
 
 @triton.jit
 def _solve(
-    stretch, mark, table, owner, place, blocks, n, h_bits, sums, pairs,
+    stretch, table, owner, place, blocks, n, h_bits, sums, pairs,
     UNBIASED: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
 ):  # fmt: skip
     """Write P and D of each cell, and this block's part of ``_kernel_cells.Sums``."""
@@ -295,7 +301,7 @@ def _solve(
     from_above = tl.sum(downs * tl.exp(tl.minimum(high - lows, 0.0) / h), 0)
 
     at = tl.load(owner + cell, mask=inside, other=0)
-    x, r, n0, n1, c, first, size, off = _residuals(cell, inside, at, stretch, mark, table, m, h)
+    x, r, n0, n1, c, first, size, off = _residuals(cell, inside, at, stretch, table, m, h)
     # Outside, and beyond the ends of the block, nothing is added: how it decays does not matter.
     more, less = inside & (cell > block * BLOCK), cell + 1 < tl.minimum((block + 1) * BLOCK, _CELLS)
     before = tl.load(place + cell - 1, mask=more, other=0.0)
@@ -338,14 +344,12 @@ def _total(values, rows):
 
 
 @triton.jit
-def _write(
-    prob, label, stretch, mark, pairs, gradient, n, UNBIASED: tl.constexpr, ROWS: tl.constexpr
-):
+def _write(prob, label, stretch, pairs, gradient, n, UNBIASED: tl.constexpr, ROWS: tl.constexpr):
     at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = at < n
     p = tl.load(prob + at, mask=inside, other=0.0)
     y = tl.load(label + at, mask=inside, other=0)
-    cell, _, _ = _cell_of(_bits(p.to(tl.int32, bitcast=True)), stretch, mark)
+    cell, _, _ = _cell_of(_bits(p.to(tl.int32, bitcast=True)), stretch)
     pair = tl.load(pairs + cell)  # one load for both
     P = (pair & 0xFFFFFFFF).to(tl.int32).to(tl.float32, bitcast=True).to(tl.float64)
     D = (pair >> 32).to(tl.int32).to(tl.float32, bitcast=True).to(tl.float64)
@@ -362,35 +366,33 @@ def solved(
     prob: Tensor, label: Tensor, bandwidth: float, *, unbiased: bool
 ) -> tuple[Plan, list[float], Tensor]:
     """Return the cells, the sums of the certificate, and what ``gradient`` reads."""
-    n = len(prob)
+    n, cells, stretches = len(prob), layout.CELLS, layout.STRETCHES
+    (h_bits,) = struct.unpack("q", struct.pack("d", bandwidth))
     with torch.cuda.device(prob.device):
-        # All that begins at 0, in one piece.
-        table_size, stretches = 2 * (layout.CELLS + layout.COPIES), layout.STRETCHES
-        parts = (2 * table_size, 2 * SUMS * BLOCKS, HEAVY, stretches, 2 * stretches)
-        empty = torch.zeros(sum(parts), dtype=torch.int32, device=prob.device)
-        table, sums, heavy, mark, number = empty.split(parts)
+        # All that begins at 0, in one piece; and all that does not.
+        parts = (2 * (_TABLE.value + 2 * layout.COPIES), 2 * SUMS * BLOCKS, HEAVY, stretches)
+        empty = torch.zeros(sum(parts) + 2 * stretches, dtype=torch.int32, device=prob.device)
+        table, sums, heavy, mark, number = empty.split((*parts, 2 * stretches))
         table, sums = table.view(torch.int64), sums.view(torch.float64)
-        sample, stretch, copies, owner = empty.new_empty(
-            layout.SAMPLE + 2 * stretches + layout.CELLS
-        ).split((layout.SAMPLE, stretches, stretches, layout.CELLS))
-        place, blocks = sums.new_empty(layout.CELLS), sums.new_empty(5 * BLOCKS)
-        pairs = sums.new_empty(layout.CELLS, dtype=torch.int64)
-        (h_bits,) = struct.unpack("q", struct.pack("d", bandwidth))
-
-        groups = (layout.SAMPLE // TOGETHER,)
-        _sample[groups](prob.view(torch.int32), sample, n, TOGETHER, layout.SAMPLE, num_warps=8)
-        _mark[groups](sample, mark, TOGETHER)
-        _tally[groups](sample, mark, number, TOGETHER)
-        _share[(1,)](number, mark, stretch, copies, heavy, CHUNK, num_warps=16)
-        plan = Plan(stretch, mark, copies)
-        _count[(triton.cdiv(n, ROWS),)](
-            prob, outcomes(label), stretch, mark, copies, table, sums, n, ROWS
+        sample, copies, owner = empty.new_empty(layout.SAMPLE + stretches + cells).split(
+            (layout.SAMPLE, stretches, cells)
         )
-        _gather[(HEAVY,)](stretch, mark, copies, heavy, table, 1024)
-        cells = stretch, mark, table, owner, place, blocks, n, h_bits
-        _summarise[(BLOCKS,)](*cells, BLOCK, BLOCKS)
-        _solve[(BLOCKS,)](*cells, sums, pairs.view(torch.float32), unbiased, BLOCK, BLOCKS)
-        return plan, sums.view(SUMS, BLOCKS).sum(1).tolist(), pairs
+        place, blocks = sums.new_empty(cells + 5 * BLOCKS).split((cells, 5 * BLOCKS))
+        pairs, stretch = table.new_empty(cells + stretches).split((cells, stretches))
+
+        groups, bits = (layout.SAMPLE // TOGETHER,), prob.view(torch.int32)
+        launch(_sample, groups, bits, sample, mark, n, TOGETHER, layout.SAMPLE, num_warps=8)
+        launch(_tally, groups, sample, mark, number, TOGETHER)
+        launch(_share, (1,), number, mark, stretch, copies, heavy, CHUNK, num_warps=16)
+        rows, read = (triton.cdiv(n, ROWS),), (prob, outcomes(label))
+        launch(_count, rows, *read, stretch, copies, table, sums, n, ROWS)
+        launch(_gather, (HEAVY,), stretch, copies, heavy, table, 1024)
+        known = stretch, table, owner, place, blocks, n, h_bits
+        launch(_summarise, (BLOCKS,), *known, BLOCK, BLOCKS, num_warps=8)
+        written = sums, pairs.view(torch.float32)
+        launch(_solve, (BLOCKS,), *known, *written, unbiased, BLOCK, BLOCKS, num_warps=8)
+        found = sums.view(SUMS, BLOCKS).sum(1).tolist()
+    return Plan(stretch, copies), found, pairs
 
 
 def gradient(prob: Tensor, label: Tensor, plan: Plan, pairs: Tensor, *, unbiased: bool) -> Tensor:
@@ -398,7 +400,6 @@ def gradient(prob: Tensor, label: Tensor, plan: Plan, pairs: Tensor, *, unbiased
     n = len(prob)
     with torch.cuda.device(prob.device):
         result = torch.empty_like(prob)
-        _write[(triton.cdiv(n, ROWS),)](
-            prob, outcomes(label), plan.stretch, plan.mark, pairs, result, n, unbiased, ROWS
-        )
+        rows, read = (triton.cdiv(n, ROWS),), (prob, outcomes(label), plan.stretch)
+        launch(_write, rows, *read, pairs, result, n, unbiased, ROWS)
     return result

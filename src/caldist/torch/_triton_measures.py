@@ -20,6 +20,7 @@ from torch import Tensor
 
 from caldist.data.grid import PLACE_BITS
 from caldist.torch import _checks
+from caldist.torch._launch import launch
 from caldist.torch._triton import Check, outcomes, packed
 
 ROWS = 1024  # in a block
@@ -28,13 +29,18 @@ COPIES = 1024  # of the bins, so that rows do not wait for each other
 MOST_BINS = 1024  # more are left to torch
 METRIC_COPIES = 8
 MOST_ROWS = 2**30
+_AT_ONCE = 2048  # sums of bins that are read at a time
+_KINDS = {1: 1, 2: 2, "max": 0, math.inf: 0}  # of norms
 
 
 @triton.jit
 def _read(prob, label, bad, at, n):
     """Return predictions and labels in float64; say if a value is bad."""
     inside = at < n
-    p = tl.load(prob + at, mask=inside, other=0.0).to(tl.float64)
+    p = tl.load(prob + at, mask=inside, other=0.0)
+    if p.dtype != tl.float64:
+        p = p.to(tl.float32)
+    p = p.to(tl.float64)
     y = tl.load(label + at, mask=inside, other=0)
     good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
     if tl.min(good.to(tl.int32), axis=0) == 0:
@@ -51,7 +57,7 @@ def _squares(prob, label, bad, sums, n, ROWS: tl.constexpr, SEVERAL: tl.constexp
     tl.store(sums + tl.program_id(0), tl.sum(total, 0))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_bins"])
 def _bins(
     prob, label, bad, sums, n, n_bins, MASS: tl.constexpr, ROWS: tl.constexpr, COPIES: tl.constexpr
 ):
@@ -81,7 +87,7 @@ def _put_together(error, mass, n, NORM: tl.constexpr):
     return tl.max(deviation, 0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_bins"])
 def _finish_bins(
     sums, result, n, n_bins, NORM: tl.constexpr, BINS: tl.constexpr, COPIES: tl.constexpr,
     AT_ONCE: tl.constexpr,
@@ -136,7 +142,7 @@ def _runs(key, parts, n, FLOAT: tl.constexpr, NORM: tl.constexpr, ROWS: tl.const
     first = tl.load(key + start)
     last = tl.load(key + start - 1, mask=start > 0, other=-2)
     if (last >> 1) == (first >> 1):
-        begin = _first(key, (first >> 1) << 1, 0, start)
+        begin = _first(key, (first >> 1) << 1, start * 0, start)
         one = _first(key, first | 1, begin, tl.minimum(start + ROWS, n))
     begins = tl.where((k >> 1) != (before >> 1), at, begin)
     ones = tl.where((k & 1 == 1) & (k != before), at, one)
@@ -171,15 +177,15 @@ def _cells(
     highest = tl.max(tl.where(inside, code, -1), 0)
     sums += 3 * count * (tl.program_id(0) & (COPIES - 1))
     if lowest == highest:  # one adds for all, so that they do not wait for each other
-        sums += 3 * lowest
-        tl.atomic_add(sums, tl.sum(one, 0), sem="relaxed")
-        tl.atomic_add(sums + 1, tl.sum(tl.where(inside, place, 0), 0), sem="relaxed")
-        tl.atomic_add(sums + 2, tl.sum(tl.where(inside, square, 0), 0), sem="relaxed")
+        alone = sums + 3 * lowest
+        tl.atomic_add(alone, tl.sum(one, 0), sem="relaxed")
+        tl.atomic_add(alone + 1, tl.sum(tl.where(inside, place, 0), 0), sem="relaxed")
+        tl.atomic_add(alone + 2, tl.sum(tl.where(inside, square, 0), 0), sem="relaxed")
     else:
-        sums += 3 * code
-        tl.atomic_add(sums, one, mask=inside, sem="relaxed")
-        tl.atomic_add(sums + 1, place, mask=inside, sem="relaxed")
-        tl.atomic_add(sums + 2, square, mask=inside, sem="relaxed")
+        each = sums + 3 * code
+        tl.atomic_add(each, one, mask=inside, sem="relaxed")
+        tl.atomic_add(each + 1, place, mask=inside, sem="relaxed")
+        tl.atomic_add(each + 2, square, mask=inside, sem="relaxed")
 
 
 def fits(prob: Tensor) -> bool:
@@ -193,7 +199,8 @@ def brier_score(prob: Tensor, label: Tensor) -> Tensor:
     with torch.cuda.device(prob.device):
         check = Check()
         sums = prob.new_empty(min(SEVERAL, triton.cdiv(n, ROWS)), dtype=torch.float64)
-        _squares[(len(sums),)](prob, outcomes(label), check.flag, sums, n, ROWS, SEVERAL)
+        read = prob, outcomes(label), check.flag
+        launch(_squares, (len(sums),), *read, sums, n, ROWS, SEVERAL)
         check.launched()
         result = sums.sum() / n
         _fail_if_bad(check, prob, label)
@@ -202,59 +209,52 @@ def brier_score(prob: Tensor, label: Tensor) -> Tensor:
 
 def binned_ece(prob: Tensor, label: Tensor, n_bins: int, norm: object) -> Tensor:
     """Return the error in bins of equal width, at most MOST_BINS."""
-    n = len(prob)
+    n, kind = len(prob), _KINDS[norm]
     with torch.cuda.device(prob.device):
         check = Check()
-        number = COPIES * n_bins * (1 if norm == 1 else 2)
+        number = COPIES * n_bins * (1 if kind == 1 else 2)
         sums = torch.zeros(number, dtype=torch.float64, device=prob.device)
-        _bins[(triton.cdiv(n, ROWS),)](
-            prob, outcomes(label), check.flag, sums, n, n_bins, norm != 1, ROWS, COPIES
-        )
+        read = prob, outcomes(label), check.flag
+        launch(_bins, (triton.cdiv(n, ROWS),), *read, sums, n, n_bins, kind != 1, ROWS, COPIES)
         check.launched()
-        result = sums.new_empty(())
-        bins = triton.next_power_of_2(n_bins)
-        at_once = max(1, 2048 // bins)
-        _finish_bins[(1,)](sums, result, n, n_bins, _KINDS[norm], bins, COPIES, at_once)
+        result, bins = sums.new_empty(()), triton.next_power_of_2(n_bins)
+        at_once = min(COPIES, max(1, _AT_ONCE // bins))
+        launch(_finish_bins, (1,), sums, result, n, n_bins, kind, bins, COPIES, at_once)
         _fail_if_bad(check, prob, label)
     return result
 
 
 def ece(prob: Tensor, label: Tensor, norm: float) -> Tensor:
-    """Return the error of each distinct prediction, put together; float32 or float64."""
-    n = len(prob)
+    """Return the errors of all distinct predictions, put together; float32 or float64."""
+    n, kind = len(prob), _KINDS[norm]
     with torch.cuda.device(prob.device):
         key, check = packed(prob, label)
         key = key.sort().values
         parts = prob.new_empty(triton.cdiv(n, ROWS), dtype=torch.float64)
-        single = prob.dtype == torch.float32
-        _runs[(len(parts),)](
-            key, parts, n, tl.float32 if single else tl.float64, _KINDS[norm], ROWS
-        )
-        result = parts.amax() if _KINDS[norm] == 0 else parts.sum()
+        number = tl.float32 if prob.dtype == torch.float32 else tl.float64
+        launch(_runs, (len(parts),), key, parts, n, number, kind, ROWS)
+        result = parts.sum() if kind else parts.amax()
         _fail_if_bad(check, prob, label)
-    return result.sqrt() if norm == 2 else result
-
-
-_KINDS = {1: 1, 2: 2, "max": 0, math.inf: 0}
-
-
-def _fail_if_bad(check: Check, prob: Tensor, label: Tensor) -> None:
-    if check.failed():
-        _checks.fail_binary(prob[None], label[None], None)
+    return result.sqrt() if kind == 2 else result
 
 
 def count(cells: Tensor, prob: Tensor, label: Tensor, bits: int) -> bool:
     """Add rows to the cells of a metric; leave them as they are and return False if one is bad."""
-    n = len(prob)
+    n, shape = len(prob), cells.shape
     with torch.cuda.device(prob.device):
         check = Check()
         copies = METRIC_COPIES if METRIC_COPIES * len(cells) <= n else 1
-        sums = torch.zeros((copies, *cells.shape), dtype=torch.int64, device=prob.device)
-        _cells[(triton.cdiv(n, ROWS),)](
-            prob, outcomes(label), check.flag, sums, n, len(cells), bits, PLACE_BITS, copies, ROWS
-        )
+        sums = torch.zeros((copies, *shape), dtype=torch.int64, device=prob.device)
+        options = n, len(cells), bits, PLACE_BITS, copies, ROWS
+        read = prob.contiguous(), outcomes(label.contiguous()), check.flag
+        launch(_cells, (triton.cdiv(n, ROWS),), *read, sums, *options)
         check.launched()
         if check.failed():
             return False
         cells += sums.sum(0) if copies > 1 else sums[0]
     return True
+
+
+def _fail_if_bad(check: Check, prob: Tensor, label: Tensor) -> None:
+    if check.failed():
+        _checks.fail_binary(prob[None], label[None], None)
