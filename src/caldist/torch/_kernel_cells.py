@@ -53,7 +53,7 @@ try:
 except ImportError:  # no Triton on this machine: the rows are sorted
     _triton_cells = None  # type: ignore[assignment]
 
-FEWEST = 2**21  # rows for which cells are faster than a sort, on a GPU
+FEWEST = 2**23  # rows for which cells are faster than a sort, on a GPU
 MOST = 2**28  # rows that a sum can count
 _ROUNDING = 2.0**-23  # of P, D and the gradient, which are float32
 
