@@ -180,6 +180,7 @@ def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
 
 
 def test_repairs_are_timed(benchmarks, capsys):
+    pytest.importorskip("duckdb")
     assert benchmarks("__main__").main(["--quick", "--repair"]) == 0
     text = capsys.readouterr().out
     for what in (
