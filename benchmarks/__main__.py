@@ -19,8 +19,8 @@ from benchmarks.monitor import DAYS, LARGE, YEAR, monitor_table, year_table
 from benchmarks.multiclass import multiclass_table
 from benchmarks.ratios import cells, measure_cells, ratio_table
 from benchmarks.startup import startup_table
+from benchmarks.sums import MEMORY_ROWS, sums_memory_table, sums_table
 from benchmarks.sums import SIZES as SUMS_SIZES
-from benchmarks.sums import sums_table
 from benchmarks.tables import Table, machine, page
 from benchmarks.timing import ONCE, THOROUGH
 from benchmarks.tolerance import SIZES as TOL_SIZES
@@ -96,7 +96,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         return tables
     several = sizes if options.quick or options.sizes else SUMS_SIZES
     if options.sums:
-        return [sums_table(several, effort)]
+        largest = min(max(several), MEMORY_ROWS)
+        return [sums_table(several, effort), sums_memory_table(largest)]
     if options.growth:
         measures = [MEASURES[name] for name in options.measures or MEASURES]
         wanted = sizes if options.quick or options.sizes else growth.SIZES
