@@ -13,7 +13,7 @@ from benchmarks import growth, many, peers, repair
 from benchmarks.digits import digits_table
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
-from benchmarks.intervals import SIZES, interval_table, limits_table
+from benchmarks.intervals import SIZES, interval_table, limits_table, statistics_table
 from benchmarks.measures import MEASURES
 from benchmarks.monitor import DAYS, LARGE, YEAR, monitor_table, year_table
 from benchmarks.multiclass import multiclass_table
@@ -87,7 +87,11 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     if options.intervals:
         chosen = sizes if options.quick or options.sizes else SIZES
         largest = max(sizes) if options.quick or options.sizes else MANY_ROWS
-        return [interval_table(chosen, effort), limits_table(largest, effort)]
+        return [
+            interval_table(chosen, effort),
+            limits_table(largest, effort),
+            statistics_table(largest, effort),
+        ]
     if options.monitor:
         days, large = ((3, 5), 10_000) if options.quick else (DAYS, LARGE)
         tables = [monitor_table(days, large, effort)]

@@ -211,6 +211,14 @@ def test_several_classes(benchmarks, capsys):
     assert "naive Bayes" in text
 
 
+def test_statements_about_many_rows_are_timed(benchmarks):
+    table = benchmarks("intervals").statistics_table(300, benchmarks("timing").ONCE)
+    assert {row[0].split(",")[0] for row in table.rows} == {
+        "confidence_interval", "calibration_test", "compare", "miscalibrated_regions",
+    }  # fmt: skip
+    assert all(float(row[2]) > 0 for row in table.rows)
+
+
 def test_limits_without_replicates_are_timed(benchmarks):
     table = benchmarks("intervals").limits_table(300, benchmarks("timing").ONCE)
     assert {len(row) for row in table.rows} == {len(table.header)}
