@@ -195,6 +195,31 @@ class Grid:
             bounds.append(np.minimum(move, root * self.width))
         return bounds[0], bounds[1]
 
+    @cached_property
+    def scatter(self) -> float:
+        """Bound the standard error of the mean of what rounding took off predictions, v - centre.
+
+        It is √Σw²(v - centre)²/Σw, in a cell at most its width for each row.
+        """
+        total = float(self.count0.sum() + self.count1.sum())
+        if total == 0:
+            return 0.0
+        if not self.is_integer:
+            if self.weight_square0 is None or self.weight_square1 is None:
+                return self.width
+            squares = float(self.weight_square0.sum() + self.weight_square1.sum())
+            return self.width * min(1.0, math.sqrt(squares) / total)
+        inside = self.cell < 2**self.bits  # v = 1 has not moved
+        centre = self.centres() / self.width - self.cell
+        sums = 0.0
+        for count, first, second in self.fractions():
+            if second is None:
+                sums += float(count[inside].sum())
+            else:
+                squares_of = second - centre * (2 * first - centre * count) + _FLOORED * count
+                sums += float(np.maximum(squares_of, 0.0)[inside].sum())
+        return self.width * math.sqrt(sums) / total
+
     def edges(self) -> tuple[Vector, Cells, NDArray[np.bool_]]:
         """Return the edges of cells with rows, at which each cell begins, and if it is inside.
 

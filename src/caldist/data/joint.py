@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -321,12 +322,12 @@ class Joint:
 
     # -- reading it --------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def total(self) -> float:
         """The total mass; 0 for the empty joint."""
         return float(self.mass0.sum() + self.mass1.sum())
 
-    @property
+    @cached_property
     def counts_rows(self) -> bool:
         """Whether every row has weight 1, so that the masses are numbers of rows.
 
