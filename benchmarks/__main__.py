@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from benchmarks import growth, many, peers, repair
+from benchmarks import diagrams, growth, many, peers, repair
 from benchmarks.digits import digits_table
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
@@ -61,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
         "--monitor", action="store_true", help="only the monitor: batches, years, a year of files"
     )
     parser.add_argument(
-        "--sums", action="store_true", help="only sums over rows and smECE, beside their peers"
+        "--sums",
+        action="store_true",
+        help="only sums over rows, smECE and diagrams, beside their peers",
     )
     parser.add_argument(
         "--growth", action="store_true", help="only the growth of each measure beside np.sort"
@@ -101,7 +103,8 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     several = sizes if options.quick or options.sizes else SUMS_SIZES
     if options.sums:
         largest = min(max(several), MEMORY_ROWS)
-        return [sums_table(several, effort), sums_memory_table(largest)]
+        tables = [sums_table(several, effort), sums_memory_table(largest)]
+        return [*tables, diagrams.diagram_table(several, effort)] if diagrams.CAN_RUN else tables
     if options.growth:
         measures = [MEASURES[name] for name in options.measures or MEASURES]
         wanted = sizes if options.quick or options.sizes else growth.SIZES

@@ -123,6 +123,7 @@ def test_sums_over_rows_are_timed_beside_their_peers(benchmarks, capsys):
     assert "np.sort" in text
     assert "Rows that a peer wins: " in text
     assert "Memory of sums over rows" in text
+    assert "A diagram without band" in text
 
 
 def test_growth_is_shown_and_drawn(benchmarks, capsys, tmp_path):
