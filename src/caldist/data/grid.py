@@ -273,21 +273,15 @@ class Grid:
             return self._weighted() + other._weighted()
         mine, others = self.arrays(), other._halved(self.bits)
         rows = None if self.n_rows is None or other.n_rows is None else self.n_rows + other.n_rows
-        at = np.searchsorted(self.cell, others["cell"])
-        if self.cell.size and np.array_equal(self.cell.take(at, mode="clip"), others["cell"]):
-            return self._with_more(at, mine, others, rows)
-        sums = {
-            name: np.concatenate((part, others[name]))
-            for name, part in mine.items()
-            if name in others
-        }
-        return _collect(self.bits, rows, sums)
-
-    def _with_more(
-        self, at: Cells, mine: dict[str, Sums], others: dict[str, Sums], rows: int | None
-    ) -> Grid:
-        """Merge sums of cells that are all listed already: nothing has to be sorted."""
-        sums = {name: part.copy() for name, part in mine.items() if name in others}
+        if self.cell.size < others["cell"].size:
+            sums = {
+                name: np.concatenate((part, others[name]))
+                for name, part in mine.items()
+                if name in others
+            }
+            return _collect(self.bits, rows, sums)
+        sums = _with_room({name: part for name, part in mine.items() if name in others}, others)
+        at = np.searchsorted(sums["cell"], others["cell"])
         with np.errstate(over="ignore"):  # an infinite sum is refused
             for name, part in sums.items():
                 if name != "cell":
@@ -394,6 +388,22 @@ def empty(bits: int, n_rows: int = 0) -> Grid:
     kind: type = np.float64 if n_rows else np.int64
     sums: dict[str, Any] = {name + label: np.empty(0, kind) for name in names for label in "01"}
     return Grid(bits, np.empty(0, np.int64), **sums, n_rows=n_rows)
+
+
+def _with_room(sums: dict[str, Sums], others: dict[str, Sums]) -> dict[str, Sums]:
+    """Return copies of the sums of many cells, with zeros for those that only others have."""
+    cell, more = sums["cell"], others["cell"]
+    at = np.searchsorted(cell, more)
+    new = more[cell.take(at, mode="clip") != more]
+    if new.size == 0:
+        return {name: part.copy() for name, part in sums.items()}
+    new = new[np.concatenate(([True], new[1:] != new[:-1]))]
+    place = np.arange(cell.size) + np.searchsorted(new, cell)
+    room = {name: np.zeros(cell.size + new.size, part.dtype) for name, part in sums.items()}
+    for name, part in sums.items():
+        room[name][place] = part
+    room["cell"][np.searchsorted(cell, new) + np.arange(new.size)] = new
+    return room
 
 
 def _collect(bits: int, n_rows: int | None, sums: dict[str, Sums]) -> Grid:
