@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from caldist import Joint, _kernels
+from caldist.data import sorting
 from caldist.data.sorting import sorting_order
+from caldist.kernels._exponential import exponential
 from strategies import FAMILIES, family
 
 compiled_only = pytest.mark.skipif(not _kernels.COMPILED, reason="kernels are not compiled")
@@ -113,10 +115,22 @@ def test_shifts(width):
     for joint, _ in cases():
         sums = joint.prefix_sums()
         values = [
-            kernel.random_interval_ce(joint.prediction, sums, width)
+            kernel.random_interval_ce(joint.prediction, sums, width, 0, joint.prediction.size)
             for kernel in (_kernels.shifts, plain)
         ]
         assert values[0] == values[1]
+        size = joint.prediction.size
+        for cut in range(size + 1):
+            parts = ((0, cut), (cut, size))
+            value = sum(plain.random_interval_ce(joint.prediction, sums, width, *p) for p in parts)
+            assert value == pytest.approx(values[0], rel=1e-13, abs=1e-16)
+
+
+def test_exponentials_are_right_to_the_last_digits():
+    x = np.concatenate((np.linspace(-700, 700, 40_001), np.linspace(-1e-3, 1e-3, 999), [0.0]))
+    found = np.array([exponential(float(value)) for value in x])
+    np.testing.assert_allclose(found, np.exp(x), rtol=5e-16)
+    assert exponential(0.0) == 1.0
 
 
 def hard_to_sort(n, rng):
@@ -138,17 +152,36 @@ def hard_to_sort(n, rng):
 def test_keys_are_sorted_with_their_order(n):
     kernels = [_kernels.plain("support")] if n <= 300 else []
     kernels += [_kernels.support] if _kernels.COMPILED else []
-    none = np.empty(0, dtype=np.int64)
     for values in hard_to_sort(n, np.random.default_rng(n)):
         for kernel in kernels:
-            for order in (none, np.arange(n)):
-                key, work = values.copy().view(np.int64), np.empty(n, dtype=np.int64)
-                places, end = np.empty(order.size, dtype=np.int64), np.full(8193, -7)
-                kernel.sort_keys(key, order, work, places, end[:-1])
-                assert np.array_equal(key.view(np.float64), np.sort(values))
-                assert end[-1] == -7
-                if order.size:
-                    assert np.array_equal(order, np.argsort(values, kind="stable"))
+            key, order = values.copy().view(np.int64), np.arange(n)
+            work, places, end = np.empty_like(key), np.empty_like(key), np.full(8193, -7)
+            kernel.sort_keys(key, order, work, places, end[:-1])
+            assert np.array_equal(key.view(np.float64), np.sort(values))
+            assert np.array_equal(order, np.argsort(values, kind="stable"))
+            key = np.concatenate((values, values + 1)).view(np.int64)  # in two parts
+            kernel.sort_parts(key, np.array([n, 2 * n]), np.empty_like(key), end[:-1])
+            wanted = np.concatenate((np.sort(values), np.sort(values + 1)))
+            assert np.array_equal(key.view(np.float64), wanted)
+            assert end[-1] == -7
+
+
+@compiled_only
+@pytest.mark.parametrize("n", [40, 500, 5000])
+@pytest.mark.parametrize("threads", ["1", "2", "7"])
+def test_rows_are_sorted_in_any_number_of_threads(n, threads, monkeypatch):
+    monkeypatch.setenv("CALDIST_NUM_THREADS", threads)
+    monkeypatch.setattr(sorting, "_ROWS_PER_THREAD", 10)
+    rng = np.random.default_rng(n)
+    for values in hard_to_sort(n, rng):
+        p = np.where(rng.random(n) < 0.1, -0.0 * values, values)
+        y = (rng.random(n) < 0.3).astype(np.uint8)
+        found = sorting.sort_rows(y, p)
+        v, place = np.unique(p + 0.0, return_inverse=True)
+        assert np.array_equal(found["prediction"], v)
+        assert not np.signbit(found["prediction"]).any()
+        assert np.array_equal(found["mass1"], np.bincount(place, y, v.size))
+        assert np.array_equal(found["mass0"], np.bincount(place, 1 - y, v.size))
 
 
 @pytest.mark.parametrize("n", [10, 199, 200, 3000])
@@ -168,12 +201,16 @@ def test_support():
         order = np.argsort(p, kind="stable")
         results = []
         for kernel in (_kernels.support, plain):
-            rows = np.empty(100)
-            ones = kernel.split_by_label(label, p, rows)
-            rows[:ones].sort()
-            rows[ones:].sort()
+            key, bits = np.empty(100, dtype=np.int64), p.view(np.int64)
+            low, shift, count = int(2 * bits.min()) + 9, 55, np.zeros(4, dtype=np.int64)
+            kernel.count_keys(label, bits, low, shift, count)
+            end = np.cumsum(count) - count
+            kernel.place_keys(label, bits, low, shift, end, key)
+            assert end.tolist() == np.cumsum(count).tolist()
+            parts = [part.tolist() for part in np.split(key, end[:-1])]
+            key.sort()
             out = [np.zeros(100) for _ in range(11)]
-            n = kernel.merge_labels(rows[:ones], rows[ones:], *out[:3])
+            n = kernel.list_keys(key, out[0].view(np.int64), *out[1:3])
             masses = (weight * (1 - y), weight * y)
             none = (np.empty(0), np.empty(0))
             m = kernel.merge_weighted(order, p, *masses, *none, *out[3:6], *none)
@@ -182,7 +219,7 @@ def test_support():
             assert out[6][:m].tolist() == out[3][:m].tolist()
             results.append(
                 (
-                    ones,
+                    parts,
                     n,
                     m,
                     *(part[:n].tolist() for part in out[:3]),

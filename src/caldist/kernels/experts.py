@@ -14,8 +14,7 @@ Factors of few rows are multiplied and their logarithm taken once for FACTORS of
 between e^-6 and e^6, so that the product stays in the range of floats.
 
 What is done for every expert or leaf is done in loops without branches over plain arrays, which
-``_wide_experts.pxd`` has compiled for wider registers, too. The operations are the same everywhere,
-one by one in plain Python; so are exponentials, which are made here for that reason.
+``_wide.pxd`` has compiled for wider registers, too.
 """
 
 from __future__ import annotations
@@ -28,14 +27,12 @@ except ImportError:  # plain Python on a machine without Cython
 from caldist.kernels._arrays import doubles, integers
 
 if cython.compiled:
-    from cython.cimports.caldist.kernels._wide_experts import fetch, power_of_two
+    from cython.cimports.caldist.kernels._wide import exponential, fetch
     from cython.cimports.libc.math import exp, log
 else:
-    from math import exp, ldexp, log
+    from math import exp, log
 
-    def power_of_two(shifted: float) -> float:
-        """Return 2^k for k + 3/2 2^52, with k between -1022 and 1023."""
-        return ldexp(1.0, int(shifted - 6755399441055744.0))
+    from caldist.kernels._exponential import exponential
 
 
 @cython.cfunc
@@ -391,7 +388,10 @@ def _tree(
     p: cython.double
     share: cython.double
     x: cython.double
-    _powers(sums, D * leaves, -gains - 45.0, power)
+    least: cython.double = -gains - 45.0
+    for i in range(D * leaves):
+        x = exponential(max(sums[i], -700.0))
+        power[i] = x if sums[i] > least else 0.0
     while width >= 1:
         p = idle if width > 1 else root_idle
         share = (1.0 - p) / D
@@ -414,44 +414,6 @@ def _tree(
                 value[i] = x + (1.0 - stop) * value[i] * value[i + width]
         width //= 2
     return value[0]
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _powers(
-    exponent: cython.p_double, size: cython.Py_ssize_t, least: cython.double, power: cython.p_double
-) -> cython.void:
-    """Write e^x for each x up to 700, to the last digit or two, and 0 from ``least`` on down.
-
-    x = k log 2 + r with |r| below 0.347, and e^r by its series up to r^13.
-    """
-    j: cython.Py_ssize_t
-    x: cython.double
-    shifted: cython.double
-    k: cython.double
-    r: cython.double
-    e: cython.double
-    for j in range(size):
-        x = exponent[j] if exponent[j] > -700.0 else -700.0
-        shifted = x * 1.4426950408889634 + 6755399441055744.0  # 3/2 2^52: rounds to an integer
-        k = shifted - 6755399441055744.0
-        r = x - k * 0.6931471803691238 - k * 1.9082149292705877e-10  # log 2, in two parts
-        e = 1.6059043836821613e-10
-        e = e * r + 2.08767569878681e-09
-        e = e * r + 2.505210838544172e-08
-        e = e * r + 2.755731922398589e-07
-        e = e * r + 2.7557319223985893e-06
-        e = e * r + 2.48015873015873e-05
-        e = e * r + 0.0001984126984126984
-        e = e * r + 0.001388888888888889
-        e = e * r + 0.008333333333333333
-        e = e * r + 0.041666666666666664
-        e = e * r + 0.16666666666666666
-        e = e * r + 0.5
-        e = 1.0 + (r + r * r * e)
-        e *= power_of_two(shifted)
-        power[j] = e if x > least else 0.0
 
 
 @cython.cfunc

@@ -18,24 +18,53 @@ except ImportError:  # plain Python on a machine without Cython
 from caldist.kernels._arrays import doubles
 
 if cython.compiled:
+    from cython.cimports.caldist.kernels._wide import exponential
     from cython.cimports.libc.math import exp
 else:
     from math import exp
+
+    from caldist.kernels._exponential import exponential
 
 
 def squared(
     v: cython.const[cython.double][::1], c: cython.const[cython.double][::1], h: cython.double
 ) -> float:
     """Return sum_ij c_i c_j K(v_i, v_j), the predictions being distinct."""
+    n: cython.Py_ssize_t = v.shape[0]
+    decay: cython.double[::1] = doubles(512)
     i: cython.Py_ssize_t
+    start: cython.Py_ssize_t = 1
+    stop: cython.Py_ssize_t
     carried: cython.double = 0.0
-    value: cython.double = 0.0
+    value: cython.double = c[0] * c[0] if n > 0 else 0.0
     with cython.nogil:
-        for i in range(v.shape[0]):
-            if i > 0:
-                carried = exp((v[i - 1] - v[i]) / h) * (carried + c[i - 1])
-            value += c[i] * (c[i] + 2.0 * carried)
+        while start < n:
+            stop = min(n, start + 512)
+            if cython.compiled:
+                _decays(cython.address(v[start]), stop - start, h, cython.address(decay[0]))
+            else:
+                for i in range(start, stop):
+                    decay[i - start] = exponential(max((v[i - 1] - v[i]) / h, -700.0))
+            for i in range(start, stop):
+                carried = decay[i - start] * (carried + c[i - 1])
+                value += c[i] * (c[i] + 2.0 * carried)
+            start = stop
     return value
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _decays(
+    v: cython.pointer[cython.const[cython.double]],
+    size: cython.Py_ssize_t,
+    h: cython.double,
+    decay: cython.p_double,
+) -> cython.void:
+    """Write exp(-(v_i - v_j)/h) of predictions and those before them; not in plain Python."""
+    i: cython.Py_ssize_t
+    for i in range(size):
+        decay[i] = exponential(max((v[i - 1] - v[i]) / h, -700.0))
 
 
 def sums(

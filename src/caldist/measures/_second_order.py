@@ -12,11 +12,12 @@ import math
 import numpy as np
 
 from caldist._kernels import laplace as laplace_kernel
-from caldist._kernels import shifts, smooth
+from caldist._kernels import smooth
 from caldist._util.products import dot
 from caldist.certificates import LowerCertificate
 from caldist.data.grid import PLACE_BITS, Grid
 from caldist.data.within_cells import WithinCells, folding_excess
+from caldist.measures import _windows
 from caldist.measures._transport import transport_bound
 
 Interval = tuple[float, float]
@@ -117,7 +118,7 @@ def dyadic_interval(within: WithinCells, width: float) -> Interval:
     For widths that are whole numbers of cells D has the deposit's D as its mean in every cell, and
     the integral of a size is at least the size of the integral.
     """
-    error = float(shifts.random_interval_ce(within.node, within.sums(), width))
+    error = _windows.random_interval_ce(within.node, within.sums(), width)
     return error - within.slack / width, error
 
 
