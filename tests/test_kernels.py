@@ -9,6 +9,7 @@ from caldist import Joint, _kernels
 from caldist.data import sorting
 from caldist.data.sorting import sorting_order
 from caldist.kernels._exponential import exponential
+from caldist.measures import _passes
 from strategies import FAMILIES, family
 
 compiled_only = pytest.mark.skipif(not _kernels.COMPILED, reason="kernels are not compiled")
@@ -68,6 +69,22 @@ def kernel_in_full(name, v, h):
     return value, -2 * x * value / h, (4 * x * x - 2) * value / h / h
 
 
+def squared_of(name):
+    return _passes.laplace_squared if name == "laplace" else getattr(_kernels, name).squared
+
+
+@pytest.mark.parametrize("h", [3.0, 0.05, 1e-4, 1e-300])
+@pytest.mark.parametrize("points", [1, 2, 7, 1000])
+def test_sums_over_stretches_add_up(h, points, monkeypatch):
+    monkeypatch.setattr(_passes, "_POINTS", points)
+    for joint, c in cases():
+        v = joint.prediction
+        with np.errstate(over="ignore"):
+            expected = c @ np.exp(-np.abs(v[:, None] - v) / h) @ c
+        error = 5e-15 * np.abs(c).sum() ** 2
+        assert _passes.laplace_squared(v, c, h) == pytest.approx(expected, abs=error)
+
+
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 @pytest.mark.parametrize("h", [3.0, 1.0, 0.1, 0.01, 1e-3, 1e-5])
 def test_kernel_sums_are_the_double_sum(name, h):
@@ -80,7 +97,8 @@ def test_kernel_sums_are_the_double_sum(name, h):
             expected = [part @ c for part in kernel_in_full(name, v, h)]
             if times == 1:
                 error = 5e-15 * size**2
-                assert module.squared(v, c, h) == pytest.approx(c @ expected[0], abs=error)
+                found = squared_of(name)(v, c, h)
+                assert found == pytest.approx(c @ expected[0], abs=error)
             for room in range(1, 4):
                 got = np.full((3, v.size), np.nan)
                 module.sums(v, c, h, *(got[r] if r < room else EMPTY for r in range(3)))
@@ -96,7 +114,8 @@ def test_kernel_sums_are_the_double_sum(name, h):
 def test_kernel_sums(name, h):
     compiled, plain = getattr(_kernels, name), _kernels.plain(name)
     for joint, c in cases():
-        fast, slow = (kernel.squared(joint.prediction, c, h) for kernel in (compiled, plain))
+        sum_of = "stretch" if name == "laplace" else "squared"
+        fast, slow = (getattr(k, sum_of)(joint.prediction, c, h) for k in (compiled, plain))
         assert fast == pytest.approx(slow, abs=1e-16, rel=1e-12)
         sums = np.empty((2, 3, c.size))
         for kernel, out in zip((compiled, plain), sums, strict=True):

@@ -26,17 +26,27 @@ else:
     from caldist.kernels._exponential import exponential
 
 
-def squared(
+def stretch(
     v: cython.const[cython.double][::1], c: cython.const[cython.double][::1], h: cython.double
-) -> float:
-    """Return sum_ij c_i c_j K(v_i, v_j), the predictions being distinct."""
+) -> tuple[float, float, float, float]:
+    """Return sum_ij c_i c_j K(v_i, v_j), the predictions being distinct, and how it goes on.
+
+    After it: sum_j c_j K(v_j, v_n), sum_j c_j K(v_1, v_j) and K(v_1, v_n). So the sum over two
+    stretches follows from that of each.
+    """
     n: cython.Py_ssize_t = v.shape[0]
     decay: cython.double[::1] = doubles(512)
     i: cython.Py_ssize_t
     start: cython.Py_ssize_t = 1
     stop: cython.Py_ssize_t
+    before: cython.double = 0.0
+    value: cython.double = 0.0
+    reach: cython.double = 1.0
     carried: cython.double = 0.0
-    value: cython.double = c[0] * c[0] if n > 0 else 0.0
+    if n > 0:
+        before = c[0]
+        carried = c[0]
+        value = c[0] * c[0]
     with cython.nogil:
         while start < n:
             stop = min(n, start + 512)
@@ -46,10 +56,13 @@ def squared(
                 for i in range(start, stop):
                     decay[i - start] = exponential(max((v[i - 1] - v[i]) / h, -700.0))
             for i in range(start, stop):
-                carried = decay[i - start] * (carried + c[i - 1])
+                carried *= decay[i - start]
+                reach *= decay[i - start]
                 value += c[i] * (c[i] + 2.0 * carried)
+                before += c[i] * reach
+                carried += c[i]
             start = stop
-    return value
+    return value, carried, before, reach
 
 
 @cython.cfunc
