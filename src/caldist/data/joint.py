@@ -21,7 +21,6 @@ from caldist.data import files
 from caldist.data import grid as _grid
 from caldist.data.grid import Grid
 from caldist.data.sorting import sort_masses, sort_rows
-from caldist.kernels._arrays import prefix_sums
 
 _ARRAYS = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
 
@@ -402,7 +401,10 @@ class Joint:
 
     def prefix_sums(self) -> Vector:
         """Return 0 and the sums of the first 1, 2, … residuals: E[(y - v) 1(v <= v_i)]."""
-        return prefix_sums(self.residual())
+        sums = np.empty(self.prediction.size + 1)
+        total = self._positive_total()
+        support.residual_sums(self.prediction, self.mass0, self.mass1, total, sums)
+        return sums
 
     def __eq__(self, other: object) -> bool:
         """Whether both summarise the same, to the bit.

@@ -303,3 +303,22 @@ def residual_masses(
             v = prediction[i]
             # Dividing first keeps the digits of masses close to the least positive number.
             residual[i] = mass1[i] / total * (1.0 - v) - mass0[i] / total * v
+
+
+def residual_sums(
+    prediction: cython.const[cython.double][::1],
+    mass0: cython.const[cython.double][::1],
+    mass1: cython.const[cython.double][::1],
+    total: cython.double,
+    sums: cython.double[::1],
+) -> None:
+    """Write 0 and the sums of the first 1, 2, … residual masses."""
+    i: cython.Py_ssize_t
+    v: cython.double
+    added: cython.double = 0.0
+    with cython.nogil:
+        sums[0] = 0.0
+        for i in range(prediction.shape[0]):
+            v = prediction[i]
+            added += mass1[i] / total * (1.0 - v) - mass0[i] / total * v
+            sums[i + 1] = added
