@@ -114,6 +114,23 @@ def test_without_triton_the_cpu_sums_for_the_gpu(kernel, monkeypatch):
         assert torch.allclose(one, other, rtol=1e-11, atol=1e-9)
 
 
+@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("n", [1000, 5003, 40_000])
+def test_many_rows_on_a_gpu(family, n, monkeypatch):
+    """They are carried in chunks of blocks, and gradients are written band by band."""
+    p, y = instance(family, n, dtype=torch.float32, device="cuda")
+    for weight in (None, torch.arange(n, device="cuda") % 3):
+        loss = kernel_ce_loss(p, y, sample_weight=weight)
+        monkeypatch.setattr(_operators._triton, "CHUNK", 16)
+        monkeypatch.setattr(_operators._triton, "BAND", 150)
+        monkeypatch.setattr(_operators._triton, "PLACED", 64)
+        other = kernel_ce_loss(p, y, sample_weight=weight)
+        monkeypatch.undo()
+        assert other.item() == pytest.approx(loss.item(), rel=1e-6)
+        assert close(gradient(other, p), gradient(loss, p), 1e-6)
+
+
 @on_devices
 @for_kernels
 def test_gradcheck(kernel, device):
@@ -284,7 +301,7 @@ def test_the_operator_keeps_torch_s_rules(with_gradient):
     p, y = instance("half tied", 20)
     for matrix, labels in ((p[None], y[None]), (p.reshape(10, 2).T, y.reshape(10, 2).T)):
         leaf = matrix.detach().requires_grad_(with_gradient)
-        arguments = (leaf, labels, None, "laplace", 0.5, False, with_gradient)
+        arguments = (leaf, labels, None, "laplace", 0.5, False, 0.0, with_gradient)
         torch.library.opcheck(_operators.squared_operator, arguments)
 
 

@@ -72,17 +72,24 @@ def working_precision(tensor: Tensor) -> Tensor:
     return tensor if tensor.dtype in {torch.float32, torch.float64} else tensor.float()
 
 
-def binary(
+def vectors(
     y_prob: object, y_true: object, sample_weight: object
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Check shapes and types; return predictions and labels as one row of a matrix, and weights."""
+    """Check shapes and types; return predictions, labels and weights as they are."""
     remedy = (
         "it must be one-dimensional, the probability of label 1 of each row. For several classes "
         "use the multiclass losses."
     )
     prob = _predictions(y_prob, "y_prob", 1, remedy)
     label = _constant(y_true, "y_true", prob, "y_prob")
-    weight = _weights(sample_weight, prob, "y_prob")
+    return prob, label, _weights(sample_weight, prob, "y_prob")
+
+
+def binary(
+    y_prob: object, y_true: object, sample_weight: object
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Check shapes and types; return predictions and labels as one row of a matrix, and weights."""
+    prob, label, weight = vectors(y_prob, y_true, sample_weight)
     return working_precision(prob)[None], label[None], weight
 
 

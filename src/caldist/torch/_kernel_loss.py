@@ -27,8 +27,9 @@ def kernel_ce_loss(
     sample_weight: Tensor | None = None,
     squared: bool = True,
     unbiased: bool = False,
+    tol: float = 0.0,
 ) -> Tensor:
-    r"""Return the kernel calibration error of a batch, to be minimised.
+    r"""Return the kernel calibration error of a batch, to be minimised: exactly, or within ``tol``.
 
     .. math:: \mathrm{kCE}^2 = \sum_{i, j} c_i c_j K(v_i, v_j), \qquad c_i = (y_i - v_i)/n
 
@@ -51,7 +52,11 @@ def kernel_ce_loss(
     float64 whatever the input. Half precision is computed as float32. Values are checked: on a GPU
     the Laplace loss without weights waits for its inputs once, not for its result. Works under
     autocast and ``torch.compile``, but not under the transforms of ``torch.func``, nor inside a
-    CUDA graph captured by hand, which cannot check anything.
+    CUDA graph captured by hand, which cannot check anything. With ``tol`` rows are counted in
+    cells instead of sorted, where that is faster: more than eight million on a GPU, in float32 or
+    below, without weights, with the Laplace kernel. 1e-4 can be proved of predictions that are
+    visibly miscalibrated, by a hundredth or so, or that have few distinct values. Of calibrated
+    ones it cannot, and the attempt is lost; see docs/decisions/016.
 
     Parameters
     ----------
@@ -67,6 +72,10 @@ def kernel_ce_loss(
         Return kCE². Otherwise its root, 0 if an unbiased estimate is negative.
     unbiased : bool
         The U-statistic: leave out the pairs of a row with itself. Only without weights.
+    tol : float
+        By how much kCE² and its gradient may differ from the exact ones, in proportion to them, the
+        gradient as ‖ĝ - g‖₂/‖g‖₂. That is certain, whatever the data: where it cannot be proved
+        the exact way is gone. Second derivatives are exact in any case.
 
     Returns
     -------
@@ -93,7 +102,7 @@ def kernel_ce_loss(
     """
     prob, label, weight = _checks.binary(y_prob, y_true, sample_weight)
     losses = kernel_losses(
-        prob, label, weight, kernel=kernel, bandwidth=bandwidth, unbiased=unbiased
+        prob, label, weight, kernel=kernel, bandwidth=bandwidth, unbiased=unbiased, tol=tol
     )
     return in_power(losses.squeeze(0), squared=squared)
 
@@ -106,6 +115,7 @@ def kernel_losses(
     kernel: str,
     bandwidth: float,
     unbiased: bool,
+    tol: float = 0.0,
 ) -> Tensor:
     """Return kCE² of each row of a matrix of problems that share their weights."""
     _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
@@ -117,6 +127,7 @@ def kernel_losses(
         )
         raise ValueError(message)
     unbiased = _validate.check_flag("unbiased", unbiased)
+    tol = _validate.check_nonnegative("tol", tol)
     if unbiased:
         if weight is not None:
             message = (
@@ -128,7 +139,7 @@ def kernel_losses(
             message = "unbiased=True needs at least two rows; there is 1."
             raise ValueError(message)
     with_gradient = torch.is_grad_enabled() and prob.requires_grad
-    return kernel_squared(prob, label, weight, kernel, bandwidth, unbiased, with_gradient)
+    return kernel_squared(prob, label, weight, kernel, bandwidth, unbiased, tol, with_gradient)
 
 
 def in_power(value: Tensor, *, squared: bool) -> Tensor:

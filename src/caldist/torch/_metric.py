@@ -24,6 +24,11 @@ from caldist.torch import _checks
 from caldist.torch._multiclass import _problems, class_numbers
 from caldist.torch._sums import cell_sums
 
+try:
+    from caldist.torch import _triton_measures
+except ImportError:  # no Triton on this machine: torch's own operations do it
+    _triton_measures = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from caldist.torch._plain_metric import PlainMetric as Metric
 else:
@@ -113,6 +118,8 @@ class CalibrationDistance(Metric):
 
         Bad values raise and leave the state as it was.
         """
+        if self.reduction is None and _counted(self.cells, *_vectors(preds, target), self.bits):
+            return
         probability, label = self._rows(preds, target)
         _count(self.cells, probability, label, 0, bits=self.bits)
 
@@ -284,6 +291,15 @@ def _empty(bits: int) -> Tensor:
     return torch.zeros(2 * (2**bits + 1), 3, dtype=torch.int64)
 
 
+def _counted(cells: Tensor, probability: Tensor, label: Tensor, bits: int) -> bool:
+    """Add rows to the cells on their GPU; return whether that could be done."""
+    if _triton_measures is None or not _triton_measures.fits(probability):
+        return False
+    if probability.device != cells.device:
+        return False
+    return _triton_measures.count(cells, probability, label, bits)
+
+
 def _count(
     cells: Tensor, probability: Tensor, label: Tensor, start: Tensor | int, *, bits: int
 ) -> None:
@@ -328,8 +344,8 @@ def _tensors(values: dict[str, float], device: torch.device) -> dict[str, Tensor
     }
 
 
-def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
-    """Return predictions and labels as vectors, or raise."""
+def _vectors(preds: object, target: object) -> tuple[Tensor, Tensor]:
+    """Return predictions and labels as vectors of checked shapes, or raise."""
     probability = _checks.real_tensor(preds, "preds").detach()
     label = _checks.real_tensor(target, "target").detach()
     if probability.shape != label.shape:
@@ -346,6 +362,12 @@ def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
     if probability.numel() == 0:
         message = "preds is empty: at least one row is needed."
         raise ValueError(message)
+    return probability, label
+
+
+def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
+    """Return predictions and labels as vectors, or raise."""
+    probability, label = _vectors(preds, target)
     if probability.is_floating_point():
         probability = _checks.working_precision(probability)
     # One question to the device; what is wrong is found on the CPU.

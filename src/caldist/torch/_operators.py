@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from caldist import _kernels
-from caldist.torch import _checks
+from caldist.torch import _checks, _kernel_cells
 from caldist.torch._gaussian import gaussian_sums
 
 try:
@@ -104,9 +104,16 @@ def _squared(
     kernel: str,
     bandwidth: float,
     unbiased: bool,  # noqa: FBT001 -- an operator's arguments are positional
+    tol: float,
     with_gradient: bool,  # noqa: FBT001
 ) -> tuple[Tensor, Tensor]:
     """Return kCE² of each problem, and the gradient where it is wanted."""
+    if tol > 0 and kernel == "laplace" and _kernel_cells.pay(prob, weight):
+        found = _kernel_cells.squared_in_cells(
+            prob[0], label[0], bandwidth, tol, unbiased=unbiased, with_gradient=with_gradient
+        )
+        if found is not None:
+            return found
     if kernel == "laplace" and _triton is not None and _triton.fits(prob):
         return _triton.laplace_squared(
             prob, label, weight, bandwidth, unbiased=unbiased, with_gradient=with_gradient
@@ -162,7 +169,7 @@ squared_operator = torch.library.custom_op(
     "caldist::kernel_squared",
     _squared,
     mutates_args=(),
-    schema=f"({_INPUTS}, bool with_gradient) -> (Tensor, Tensor)",
+    schema=f"({_INPUTS}, float tol, bool with_gradient) -> (Tensor, Tensor)",
     tags=UNSAFE,
 )
 kernel_hessian = torch.library.custom_op(
@@ -186,7 +193,7 @@ def _hessian_shape(prob: Tensor, *_inputs: Any) -> Tensor:
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    prob, label, weight, *ctx.options, _ = inputs
+    prob, label, weight, *ctx.options, _, _ = inputs
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(prob, label, weight, output[1])
 
@@ -199,7 +206,7 @@ def _backward(ctx: Any, d_value: Tensor | None, d_gradient: Tensor | None) -> tu
     if d_gradient is not None:
         product = kernel_hessian(prob, label, weight, *ctx.options, d_gradient)
         result = product if result is None else result + product
-    return result, None, None, None, None, None, None
+    return result, None, None, None, None, None, None, None
 
 
 squared_operator.register_autograd(_backward, setup_context=_keep)

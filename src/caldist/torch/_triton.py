@@ -1,4 +1,4 @@
-r"""Sums of the Laplace kernel on a GPU: kCE² and its gradient, in four kernels around one sort.
+r"""Sums of the Laplace kernel on a GPU: kCE² and its gradient, in a few kernels around one sort.
 
 Notation: v the sorted predictions of a problem, m the masses, c = m (y - v) the residuals, h the
 bandwidth.
@@ -8,9 +8,9 @@ bandwidth.
 2. ``torch.sort`` sorts keys, with the order.
 3. ``_summarise`` reduces each block of sorted rows, in both directions, to what it adds to a sum
    carried across it.
-4. ``_carry`` runs over the blocks of a problem.
+4. ``_collect`` and ``_carry`` run over the blocks of a problem.
 5. ``_finish`` scans inside the blocks, from the carried sums, and writes each row's gradient to
-   where the row came from.
+   where the row came from; of many rows ``_place`` does that, band by band.
 
 A scan carries two numbers. Going up, L is the sum of c_j exp((v_j - v_i)/h) over the rows up to and
 including i, and A is that sum over strictly smaller predictions only, the same for all rows of a
@@ -44,10 +44,15 @@ import triton.language as tl
 from torch import Tensor
 
 from caldist.torch import _checks
+from caldist.torch._launch import launch
 
 BLOCK = 1024
 WARPS = 8
 CHUNK = 1024  # blocks that _carry takes at a time
+# Rows whose gradient fits into the cache. Outside it a row takes three times as long to be written
+# at a random place, so that many rows are written in several passes, each to a band of rows.
+BAND = 10**7
+PLACED = 1024
 
 
 @triton.jit
@@ -145,40 +150,67 @@ def _summarise(
 
 
 @triton.jit
-def _carry(work, blocks, CHUNK: tl.constexpr):
-    """Replace s and a of each block by L and A as they stand after it, in both directions."""
-    direction, problem = tl.program_id(0), tl.program_id(1)
+def _read_chunk(work, blocks, CHUNK: tl.constexpr):
+    """Return the maps of a chunk of blocks, in the direction of this program, composed."""
+    direction, problem, chunk = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     work += (problem.to(tl.int64) * 9 + 4 * direction) * blocks
-    lane = tl.arange(0, CHUNK)
-    last_sum = tl.zeros((), tl.float64)
-    last_strict = tl.zeros((), tl.float64)
-    for start in range(0, blocks, CHUNK):
-        place = start + lane
-        inside = place < blocks
-        at = tl.where(direction == 0, place, blocks - 1 - place)
-        d = tl.load(work + at, mask=inside, other=1.0)
-        s = tl.load(work + blocks + at, mask=inside, other=0.0)
-        a = tl.load(work + 2 * blocks + at, mask=inside, other=0.0)
-        new = tl.load(work + 3 * blocks + at, mask=inside, other=0.0).to(tl.int32)
-        d, s, a, new = tl.associative_scan((d, s, a, new), 0, _compose)
-        sums = d * last_sum + s
-        strict = tl.where(new != 0, d * last_sum + a, last_strict)
-        tl.store(work + blocks + at, sums, mask=inside)
-        tl.store(work + 2 * blocks + at, strict, mask=inside)
-        # Past the end nothing decays and nothing is added: the last lane holds what is carried on.
-        last_sum = tl.sum(tl.where(lane == CHUNK - 1, sums, 0.0), axis=0)
-        last_strict = tl.sum(tl.where(lane == CHUNK - 1, strict, 0.0), axis=0)
+    place = chunk * CHUNK + tl.arange(0, CHUNK)
+    inside = place < blocks
+    at = tl.where(direction == 0, place, blocks - 1 - place)
+    # Past the end nothing decays and nothing is added.
+    d = tl.load(work + at, mask=inside, other=1.0)
+    s = tl.load(work + blocks + at, mask=inside, other=0.0)
+    a = tl.load(work + 2 * blocks + at, mask=inside, other=0.0)
+    new = tl.load(work + 3 * blocks + at, mask=inside, other=0.0).to(tl.int32)
+    d, s, a, new = tl.associative_scan((d, s, a, new), 0, _compose)
+    return work + blocks + at, inside, d, s, a, new
+
+
+@triton.jit
+def _last(values, WIDTH: tl.constexpr):
+    return tl.sum(tl.where(tl.arange(0, WIDTH) == WIDTH - 1, values, 0), axis=0)
+
+
+@triton.jit
+def _collect(work, chunks, blocks, number, CHUNK: tl.constexpr):
+    """Write the map of each chunk of blocks."""
+    _, _, d, s, a, new = _read_chunk(work, blocks, CHUNK)
+    direction, problem, chunk = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    chunks += (problem * 2 + direction) * 4 * number + chunk
+    tl.store(chunks, _last(d, CHUNK))
+    tl.store(chunks + number, _last(s, CHUNK))
+    tl.store(chunks + 2 * number, _last(a, CHUNK))
+    tl.store(chunks + 3 * number, _last(new, CHUNK).to(tl.float64))
+
+
+@triton.jit
+def _carry(work, chunks, blocks, number, CHUNK: tl.constexpr, CHUNKS: tl.constexpr):
+    """Replace s and a of each block by L and A as they stand after it, in both directions."""
+    direction, problem, chunk = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    chunks += (problem * 2 + direction) * 4 * number
+    at = tl.arange(0, CHUNKS)
+    done = at < chunk
+    d = tl.load(chunks + at, mask=done, other=1.0)
+    s = tl.load(chunks + number + at, mask=done, other=0.0)
+    a = tl.load(chunks + 2 * number + at, mask=done, other=0.0)
+    new = tl.load(chunks + 3 * number + at, mask=done, other=0.0).to(tl.int32)
+    _, s, a, _ = tl.associative_scan((d, s, a, new), 0, _compose)
+    carried, strict = _last(s, CHUNKS), _last(a, CHUNKS)  # a is 0 as long as no run began
+    place, inside, d, s, a, new = _read_chunk(work, blocks, CHUNK)
+    tl.store(place, d * carried + s, mask=inside)
+    tl.store(place + blocks, tl.where(new != 0, d * carried + a, strict), mask=inside)
 
 
 @triton.jit
 def _finish(
-    key, order, weight, total, work, gradient, n, blocks, inverse_bits,
+    key, order, weight, total, work, gradient, rows, n, blocks, inverse_bits,
     FLOAT: tl.constexpr, WEIGHTED: tl.constexpr, UNBIASED: tl.constexpr, GRADIENT: tl.constexpr,
-    BLOCK: tl.constexpr,
+    BANDED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Write each block's part of the value, and the gradient in the order the rows came in.
 
-    Without keys, in place of the gradient, the sum around each row and its first two derivatives.
+    Banded, the gradient stays in the order of the sort, beside the rows as 32-bit numbers. Without
+    keys, in place of the gradient, the sum around each row and its first two derivatives.
     """
     block, problem = tl.program_id(0), tl.program_id(1)
     key += problem.to(tl.int64) * n
@@ -229,13 +261,59 @@ def _finish(
             row = tl.load(order + at, mask=inside, other=0, eviction_policy="evict_first")
             gradient += problem.to(tl.int64) * n
             g = g.to(gradient.dtype.element_ty)
-            tl.store(gradient + row, g, mask=inside, eviction_policy="evict_last")
+            if BANDED:
+                tl.store(gradient + at, g, mask=inside)
+                tl.store(rows + at, row.to(tl.int32), mask=inside)
+            else:
+                tl.store(gradient + row, g, mask=inside, eviction_policy="evict_last")
+
+
+@triton.jit
+def _place(rows, sorted_gradient, gradient, n, low, high, BLOCK: tl.constexpr):
+    """Write the gradient of the rows of a band, which the cache holds, to where they came from."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row = tl.load(rows + at, mask=at < n, other=-1, eviction_policy="evict_first")
+    wanted = (row >= low) & (row < high)
+    g = tl.load(sorted_gradient + at, mask=wanted, eviction_policy="evict_first")
+    tl.store(gradient + row, g, mask=wanted, eviction_policy="evict_last")
 
 
 def fits(prob: Tensor) -> bool:
     """Return whether 32-bit places and the grid of blocks suffice."""
     problems, n = prob.shape
     return prob.is_cuda and problems < 2**16 and n < 2**31 - BLOCK
+
+
+class Check:
+    """Whether a kernel finds a bad value, in the host's memory, where it writes only then."""
+
+    def __init__(self) -> None:
+        self.flag = torch.zeros(1, dtype=torch.int32, pin_memory=True)
+        self._read = torch.cuda.Event()
+
+    def launched(self) -> None:
+        """Say that the kernel has been launched."""
+        self._read.record()
+
+    def failed(self) -> bool:
+        """Wait for that kernel, and for nothing behind it."""
+        self._read.synchronize()
+        return int(self.flag) > 0
+
+
+def outcomes(label: Tensor) -> Tensor:
+    """Return labels of a type that Triton knows."""
+    return label.view(torch.uint8) if label.dtype == torch.bool else label
+
+
+def packed(prob: Tensor, label: Tensor) -> tuple[Tensor, Check]:
+    """Return keys to be sorted, and the check of the values."""
+    key = torch.empty_like(prob, dtype=torch.int32 if prob.dtype == torch.float32 else torch.int64)
+    check, size = Check(), prob.numel()
+    grid = (triton.cdiv(size, BLOCK),)
+    launch(_pack, grid, prob, outcomes(label), key, check.flag, size, BLOCK)
+    check.launched()
+    return key, check
 
 
 def laplace_squared(
@@ -251,13 +329,7 @@ def laplace_squared(
     prob, label = prob.contiguous(), label.contiguous()
     single = prob.dtype == torch.float32
     with torch.cuda.device(prob.device):
-        key = torch.empty_like(prob, dtype=torch.int32 if single else torch.int64)
-        # In the host's memory, where the GPU writes only if something is wrong.
-        bad = torch.zeros(1, dtype=torch.int32, pin_memory=True)
-        outcome = label.view(torch.uint8) if label.dtype == torch.bool else label
-        _pack[(triton.cdiv(prob.numel(), BLOCK),)](prob, outcome, key, bad, prob.numel(), BLOCK)
-        checked = torch.cuda.Event()
-        checked.record()
+        key, check = packed(prob, label)
         total = held = key  # not read without weights
         if weight is not None:
             total, held = weight.sum(dtype=torch.float64), weight.contiguous()
@@ -269,8 +341,8 @@ def laplace_squared(
             FLOAT=tl.float32 if single else tl.float64, WEIGHTED=weight is not None,
             UNBIASED=unbiased, GRADIENT=with_gradient,
         )  # fmt: skip
-        checked.synchronize()  # of the inputs only: the GPU works on
-    if int(bad) > 0 or (weight is not None and not bool(_checks.good_weights(weight))):
+        failed = check.failed()  # of the inputs only: the GPU works on
+    if failed or (weight is not None and not bool(_checks.good_weights(weight))):
         _checks.fail_binary(prob, label, weight)
     return value.to(prob.dtype), gradient
 
@@ -289,21 +361,35 @@ def _scan(
     bandwidth: float,
     out: Tensor,
     *,
+    FLOAT: Any,
+    WEIGHTED: bool,
     UNBIASED: bool,
     GRADIENT: bool,
-    **reading: Any,
 ) -> Tensor:
-    """Run the last three kernels; return the value of each problem."""
+    """Run the last kernels; return the value of each problem."""
     problems, n = rows[0].shape
     blocks = triton.cdiv(n, BLOCK)
     (inverse_bits,) = struct.unpack("q", struct.pack("d", 1 / bandwidth))
-    options = {**reading, "BLOCK": BLOCK, "num_warps": WARPS}
     # For each block: d, s, a, whether a run begins, upwards and downwards; and the value.
     work = torch.empty((problems, 9, blocks), dtype=torch.float64, device=out.device)
-    _summarise[(blocks, problems)](*rows, work, n, blocks, inverse_bits, **options)
-    _carry[(2, problems)](work, blocks, CHUNK, num_warps=WARPS)
-    _finish[(blocks, problems)](
-        *rows, work, out, n, blocks, inverse_bits,
-        UNBIASED=UNBIASED, GRADIENT=GRADIENT, **options,
-    )  # fmt: skip
+    size, grid = (n, blocks, inverse_bits), (blocks, problems)
+    # Fewer threads do more each, which pays where there are many blocks.
+    warps = WARPS // 2 if n > 2 * BAND else WARPS
+    launch(_summarise, grid, *rows, work, *size, FLOAT, WEIGHTED, BLOCK, num_warps=warps)
+    number = triton.cdiv(blocks, CHUNK)
+    chunks = work.new_empty(8 * problems * number)
+    carried, grid_of_chunks = (work, chunks, blocks, number), (2, problems, number)
+    if number > 1:
+        launch(_collect, grid_of_chunks, *carried, CHUNK, num_warps=WARPS)
+    together = max(16, triton.next_power_of_2(number))
+    launch(_carry, grid_of_chunks, *carried, CHUNK, together, num_warps=WARPS)
+    banded = problems == 1 and FLOAT is tl.float32 and GRADIENT and n > 2 * BAND
+    gradient = torch.empty_like(out) if banded else out
+    row = torch.empty_like(out, dtype=torch.int32) if banded else out
+    kind = FLOAT, WEIGHTED, UNBIASED, GRADIENT, banded
+    launch(_finish, grid, *rows, work, gradient, row, *size, *kind, BLOCK, num_warps=warps)
+    if banded:
+        grid, band = (triton.cdiv(n, PLACED),), triton.cdiv(n, triton.cdiv(n, BAND))
+        for low in range(0, n, band):
+            launch(_place, grid, row, gradient, out, n, low, low + band, PLACED)
     return work[:, 8].sum(-1)
