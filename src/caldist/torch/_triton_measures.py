@@ -172,26 +172,20 @@ def _cells(
     place &= (1 << PLACE_BITS) - 1
     fraction = scaled - scaled.to(tl.int64).to(tl.float64)
     square = (fraction * fraction * (1 << PLACE_BITS)).to(tl.int64)
+    one = inside.to(tl.int64)
     lowest = tl.min(tl.where(inside, code, 0x7FFFFFFF), 0)
     highest = tl.max(tl.where(inside, code, -1), 0)
-    # At the ends of a block are most rows of sure predictions, and all of constant ones. One adds
-    # for all of them, so that they do not wait for each other.
-    end = inside & (code == lowest)
-    _add_together(sums + 3 * lowest, end, place, square)
-    other_end = inside & (code == highest) & (code != lowest)
-    _add_together(sums + 3 * highest, other_end, place, square)
-    each = sums + 3 * (count * (at & (COPIES - 1)) + code)
-    rest = inside & (code != lowest) & (code != highest)
-    tl.atomic_add(each, inside.to(tl.int64), mask=rest, sem="relaxed")
-    tl.atomic_add(each + 1, place, mask=rest, sem="relaxed")
-    tl.atomic_add(each + 2, square, mask=rest, sem="relaxed")
-
-
-@triton.jit
-def _add_together(sums, chosen, place, square):
-    tl.atomic_add(sums, tl.sum(chosen.to(tl.int64), 0), sem="relaxed")
-    tl.atomic_add(sums + 1, tl.sum(tl.where(chosen, place, 0), 0), sem="relaxed")
-    tl.atomic_add(sums + 2, tl.sum(tl.where(chosen, square, 0), 0), sem="relaxed")
+    sums += 3 * count * (tl.program_id(0) & (COPIES - 1))
+    if lowest == highest:  # one adds for all, so that they do not wait for each other
+        alone = sums + 3 * lowest
+        tl.atomic_add(alone, tl.sum(one, 0), sem="relaxed")
+        tl.atomic_add(alone + 1, tl.sum(tl.where(inside, place, 0), 0), sem="relaxed")
+        tl.atomic_add(alone + 2, tl.sum(tl.where(inside, square, 0), 0), sem="relaxed")
+    else:
+        each = sums + 3 * code
+        tl.atomic_add(each, one, mask=inside, sem="relaxed")
+        tl.atomic_add(each + 1, place, mask=inside, sem="relaxed")
+        tl.atomic_add(each + 2, square, mask=inside, sem="relaxed")
 
 
 def fits(prob: Tensor) -> bool:
