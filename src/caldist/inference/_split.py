@@ -22,29 +22,34 @@ from caldist.measures._measure import Measure
 
 Vector = NDArray[np.float64]
 
+_PART = 1 << 16  # units that are looked at together
+
 
 def split_values(measure: Measure[Any], dealt: Dealt) -> tuple[Vector, Vector]:
     """Return, for each unit, what duals of other rows make of it, and what label 1 adds to that."""
     units, times = dealt.units, len(dealt.fold)
     size = units.prediction.size
     value, slope = np.zeros(units.place.size), np.zeros(units.place.size)
-    place = units.place + size * units.label
     for fold, masses in zip(dealt.fold, dealt.masses, strict=True):
         duals = np.zeros(2 * size)  # of all folds; on a row that of its own is taken off again
         for k in range(FOLDS):
             own = np.flatnonzero(fold == k)
             if masses[k] <= 0 or masses[k] >= 1:
                 continue
-            at = place[own]
+            place = units.place[own]
+            at = place + size * units.label[own]
             trained = np.asarray(np.bincount(at, units.mass[own], 2 * size), np.float64)
             dual = np.concatenate(measure.dual(units.prediction, trained[:size], trained[size:]))
             dual *= 1 / (1 - masses[k]) / FOLDS / times
             duals += dual
             value[own] -= dual[at]
-            at = units.place[own]
-            slope[own] -= dual[size + at] - dual[at]
-        value += duals[place]
-        slope += (duals[size:] - duals[:size])[units.place]
+            slope[own] -= dual[size + place] - dual[place]
+        rise = duals[size:] - duals[:size]
+        for first in range(0, value.size, _PART):  # or a copy of each would be made on the way
+            part = slice(first, first + _PART)
+            place = units.place[part]
+            value[part] += duals[place + size * units.label[part]]
+            slope[part] += rise[place]
     return value, slope
 
 
