@@ -22,7 +22,7 @@ from caldist._version import __version__
 from caldist.data.class_rows import Classes
 from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
-from caldist.data.rows import Rows, models_of, refuse_beside_joint
+from caldist.data.rows import Rows, models_of
 from caldist.inference._differences import PARTS
 from caldist.inference._grid import on_grid
 from caldist.inference._limits import few_in_words
@@ -53,7 +53,13 @@ from caldist.reporting.model import (
 from caldist.reporting.monitoring import monitor_report
 from caldist.reporting.repairs import repair_of, repair_report
 from caldist.reporting.source import check_source, with_source
-from caldist.reporting.subgroups import By, Order, columns_of, groups_of_models
+from caldist.reporting.subgroups import (
+    By,
+    Order,
+    columns_of,
+    columns_of_joints,
+    groups_of_models,
+)
 from caldist.reporting.verdict import verdict
 
 _MOST_RESAMPLES = 20_000  # for the comparison of many models
@@ -109,6 +115,8 @@ def report(
         A sub-group for each row, or several columns of them. Numbers of more than 20 different
         values are put into four bins of about equally many rows, which the table names; turn them
         into text for a sub-group each. p-values are adjusted for all sub-groups of all columns.
+        Beside a joint: the joints of the sub-groups of its rows, as
+        ``{"site": caldist.summarize(…, by="site")}``.
     group_order : "evidence" or "label", optional
         How sub-groups are sorted: those with the strongest evidence first, or by their labels:
         dates by time, numbers by size, ordered categories in their order. By default dates and
@@ -177,12 +185,12 @@ def report(
         y_true, y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
     )
     first = next(iter(models.values()))
-    if first.is_summary:
-        refuse_beside_joint(by=by)
-    elif by is not None or len(models) > 1:
+    if not first.is_summary and (by is not None or len(models) > 1):
         for rows in models.values():
             _ = rows.order  # it will be needed, and joints that find it need no sort of their own
-    columns = columns_of(by, first.n_rows or 0)
+    columns = (
+        columns_of_joints(by, models) if first.is_summary else columns_of(by, first.n_rows or 0)
+    )
     options: dict[str, Any] = {"n_resamples": resampler.n_resamples, "rng": drawn}
     notes = [words for rows in models.values() if (words := _few(rows))]
     notes = list(dict.fromkeys(notes))
