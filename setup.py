@@ -32,6 +32,7 @@ def extension(name, source):
     return Extension(
         name,
         [source],
+        define_macros=[(f"CALDIST_{name.rpartition('.')[2].upper()}", None)],  # see _wide.pxd
         extra_compile_args=FLAGS,
         extra_link_args=LINK,
         optional=not MANDATORY,

@@ -9,18 +9,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from benchmarks import growth, many, peers, repair
+from benchmarks import diagrams, growth, many, peers, repair
 from benchmarks.digits import digits_table
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
-from benchmarks.intervals import SIZES, interval_table, limits_table
+from benchmarks.intervals import SIZES, interval_table, limits_table, statistics_table
 from benchmarks.measures import MEASURES
 from benchmarks.monitor import DAYS, LARGE, YEAR, monitor_table, year_table
 from benchmarks.multiclass import multiclass_table
 from benchmarks.ratios import cells, measure_cells, ratio_table
 from benchmarks.startup import startup_table
+from benchmarks.sums import MEMORY_ROWS, sums_memory_table, sums_table
 from benchmarks.sums import SIZES as SUMS_SIZES
-from benchmarks.sums import sums_table
 from benchmarks.tables import Table, machine, page
 from benchmarks.timing import ONCE, THOROUGH
 from benchmarks.tolerance import SIZES as TOL_SIZES
@@ -61,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
         "--monitor", action="store_true", help="only the monitor: batches, years, a year of files"
     )
     parser.add_argument(
-        "--sums", action="store_true", help="only sums over rows and smECE, beside their peers"
+        "--sums",
+        action="store_true",
+        help="only sums over rows, smECE and diagrams, beside their peers",
     )
     parser.add_argument(
         "--growth", action="store_true", help="only the growth of each measure beside np.sort"
@@ -87,7 +89,11 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     if options.intervals:
         chosen = sizes if options.quick or options.sizes else SIZES
         largest = max(sizes) if options.quick or options.sizes else MANY_ROWS
-        return [interval_table(chosen, effort), limits_table(largest, effort)]
+        return [
+            interval_table(chosen, effort),
+            limits_table(largest, effort),
+            statistics_table(largest, effort),
+        ]
     if options.monitor:
         days, large = ((3, 5), 10_000) if options.quick else (DAYS, LARGE)
         tables = [monitor_table(days, large, effort)]
@@ -96,7 +102,9 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         return tables
     several = sizes if options.quick or options.sizes else SUMS_SIZES
     if options.sums:
-        return [sums_table(several, effort)]
+        largest = min(max(several), MEMORY_ROWS)
+        tables = [sums_table(several, effort), sums_memory_table(largest)]
+        return [*tables, diagrams.diagram_table(several, effort)] if diagrams.CAN_RUN else tables
     if options.growth:
         measures = [MEASURES[name] for name in options.measures or MEASURES]
         wanted = sizes if options.quick or options.sizes else growth.SIZES

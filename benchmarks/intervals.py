@@ -20,6 +20,7 @@ SIZES = (10**4, 10**5)
 LARGE = 10**6
 RESAMPLES = 999
 _SPLIT, _BRACKET = 12.0, 3.0  # times smooth_ce itself; seconds
+_STATEMENT = 2.0  # seconds
 
 # The most that an interval may cost, by measure; without a number there is no target.
 _TARGETS: dict[str, float | None] = {
@@ -114,3 +115,35 @@ def limits_table(n: int, effort: Effort) -> Table:
     )
     header = ["family", "smooth_ce, ms", "its interval, ms", "ratio", "bracket, s", "verdict"]
     return Table("Limits without replicates", header, rows, note)
+
+
+def statistics_table(n: int, effort: Effort) -> Table:
+    """Lay out what statements about many rows cost, in processor time."""
+    rows = []
+    for family in _FAMILIES:
+        sample = FAMILIES[family].make(n)
+        given = (sample.y_true, sample.y_prob)
+        other = (sample.y_prob + 0.01 * np.sin(9 * sample.y_prob)).clip(0, 1)
+        calls: dict[str, Callable[[], object]] = {
+            "confidence_interval, split": partial(
+                caldist.confidence_interval, *given, method="split", rng=0
+            ),
+            "confidence_interval, resampling": partial(
+                caldist.confidence_interval, *given, method="resampling", rng=0
+            ),
+            "calibration_test": partial(caldist.calibration_test, *given, rng=0),
+            "compare": partial(caldist.compare, *given, other, rng=0),
+            "miscalibrated_regions": partial(caldist.miscalibrated_regions, *given, rng=0),
+        }
+        for name, call in calls.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # few rows of a label, when quick
+                seconds = _processor(call, effort)
+            judged = verdict(seconds <= _STATEMENT) if n >= LARGE else ""
+            rows.append([name, family, number(seconds), f"{_STATEMENT:g} s", judged])
+    note = (
+        f"Processor time of all threads at {size_name(n)} rows, from raw unsorted arrays, best of "
+        f"{effort.fewest}. So many rows are put onto a grid, whose effect is part of the result."
+    )
+    header = ["call", "family", "seconds", "target", "verdict"]
+    return Table("Statements about many rows", header, rows, note)

@@ -11,14 +11,17 @@ import numpy as np
 
 import caldist
 from benchmarks.families import FAMILIES, Sample
-from benchmarks.tables import Table, number, size_name
+from benchmarks.memory import extra_memory
+from benchmarks.tables import Table, number, size_name, verdict
 from benchmarks.timing import Effort, best_of, processor_time
 
 FAMILY = "beta=3"
 SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)
+MEMORY_ROWS = 10**6  # from which on memory counts; below, pages do
 _N_BINS = 20
 _EDGES = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 1.0])
 _SOFT_BINS, _TEMPERATURE = 15, 0.01
+_MEMORY = 1.5  # times NumPy's may be taken
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,18 @@ def _scoringrules(sample: Sample) -> object:
     return scoringrules.brier_score(sample.y_true, sample.y_prob).mean()
 
 
+def _calibre_brier(sample: Sample) -> object:
+    from calibre import metrics
+
+    return metrics.brier_score(sample.y_true, sample.y_prob)
+
+
+def _calibre_bins(sample: Sample) -> object:
+    from calibre import metrics
+
+    return metrics.expected_calibration_error(sample.y_true, sample.y_prob, n_bins=_N_BINS)
+
+
 def _relplot_bins(sample: Sample) -> object:
     from relplot import metrics
 
@@ -133,6 +148,7 @@ MEASURES: dict[str, tuple[Callable[..., float], tuple[Rival, ...]]] = {
             Rival("probcal", "probcal", _probcal("brier_score")),
             Rival("scoringrules", "scoringrules", _scoringrules),
             Rival("scikit-learn", "sklearn", _sklearn("brier_score_loss")),
+            Rival("calibre", "calibre", _calibre_brier),
         ),
     ),
     "log_loss": (
@@ -149,6 +165,7 @@ MEASURES: dict[str, tuple[Callable[..., float], tuple[Rival, ...]]] = {
             Rival("NumPy", "numpy", _numpy_bins),
             Rival("relplot", "relplot", _relplot_bins),
             Rival("torchmetrics", "torchmetrics", _torchmetrics),
+            Rival("calibre", "calibre", _calibre_bins),
         ),
     ),
     "normalized_cross_entropy": (
@@ -212,3 +229,29 @@ def sums_table(sizes: Sequence[int], effort: Effort) -> Table:
     return Table(
         "Sums over rows, and smECE", ["measure", "rows", "caldist", "np.sort", *names], rows, note
     )
+
+
+def sums_memory_table(n: int) -> Table:
+    """Return the memory that each measure takes beyond its input, beside NumPy's."""
+    rows: list[list[str]] = []
+    for name, (_, rivals) in MEASURES.items():
+        beside = [k for k, rival in enumerate(rivals) if rival.module == "numpy"]
+        if not beside:
+            continue
+        entry = f"from benchmarks.sums import MEASURES\nmeasure, rivals = MEASURES[{name!r}]\n"
+        ours = extra_memory(
+            f"{entry}call = lambda sample: measure(sample.y_true, sample.y_prob)", n
+        )
+        theirs = extra_memory(f"{entry}call = rivals[{beside[0]}].function", n)
+        if ours is None or theirs is None:
+            rows.append([name, "not measured", "", "1.5", ""])
+        else:
+            judged = verdict(ours <= _MEMORY * theirs) if n >= MEMORY_ROWS else ""
+            rows.append([name, number(ours), number(theirs), f"{_MEMORY} of NumPy", judged])
+    note = (
+        f"Rise of the peak of resident memory over a call on {size_name(n)} rows, int64 labels and "
+        "float64 predictions, in multiples of these; each in a fresh process that has called it on "
+        "three rows. NumPy is the straightforward code with the same checks."
+    )
+    header = ["measure", "caldist", "NumPy", "target", "verdict"]
+    return Table("Memory of sums over rows", header, rows, note)

@@ -122,6 +122,8 @@ def test_sums_over_rows_are_timed_beside_their_peers(benchmarks, capsys):
         assert f"{name} " in text
     assert "np.sort" in text
     assert "Rows that a peer wins: " in text
+    assert "Memory of sums over rows" in text
+    assert "A diagram without band" in text
 
 
 def test_growth_is_shown_and_drawn(benchmarks, capsys, tmp_path):
@@ -180,6 +182,7 @@ def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
 
 
 def test_repairs_are_timed(benchmarks, capsys):
+    pytest.importorskip("duckdb")
     assert benchmarks("__main__").main(["--quick", "--repair"]) == 0
     text = capsys.readouterr().out
     for what in (
@@ -207,6 +210,14 @@ def test_several_classes(benchmarks, capsys):
     for case in benchmarks("multiclass").CASES:
         assert case.name in text
     assert "naive Bayes" in text
+
+
+def test_statements_about_many_rows_are_timed(benchmarks):
+    table = benchmarks("intervals").statistics_table(300, benchmarks("timing").ONCE)
+    assert {row[0].split(",")[0] for row in table.rows} == {
+        "confidence_interval", "calibration_test", "compare", "miscalibrated_regions",
+    }  # fmt: skip
+    assert all(float(row[2]) > 0 for row in table.rows)
 
 
 def test_limits_without_replicates_are_timed(benchmarks):

@@ -17,7 +17,9 @@ from caldist.measures.registry import all_measures
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("[gt]*/*.md"))]
-NEEDS = {"torch": "torch", "lightning": "lightning", "sklearn": "sklearn", "duckdb": "duckdb"}
+# What pages import, or have imported for them.
+NEEDS = {module: rf"^(from|import) {module}\b" for module in ("torch", "lightning", "sklearn")}
+NEEDS["duckdb"] = r"^(from|import) duckdb\b|\.parquet\b"
 # Clusters and jobs that a reader starts, not a test; their queries run in the tests of the engines.
 NOT_RUN = {"large-tables.md"}
 
@@ -41,8 +43,8 @@ def test_the_examples_of_a_page_run_one_after_the_other(page, tmp_path, monkeypa
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
     code = blocks(page)
-    for module in NEEDS:
-        if re.search(rf"^(from|import) {module}\b", "\n".join(code), re.MULTILINE):
+    for module, sign in NEEDS.items():
+        if re.search(sign, "\n".join(code), re.MULTILINE):
             pytest.importorskip(module)
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}

@@ -35,7 +35,8 @@ def test_from_arrays_collects_equal_predictions(sample):
 def test_large_inputs_are_sorted_in_two_threads_to_the_same_joint(monkeypatch):
     y, p = family("beta3", 2000, np.random.default_rng(0))
     small = Joint.from_arrays(y, p)
-    monkeypatch.setattr(sorting, "_THREADED_SORT", 10)
+    monkeypatch.setattr(sorting, "_ROWS_PER_THREAD", 10)
+    monkeypatch.setenv("CALDIST_NUM_THREADS", "2")
     assert Joint.from_arrays(y, p) == small
 
 

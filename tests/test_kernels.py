@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from caldist import Joint, _kernels
+from caldist.data import sorting
 from caldist.data.sorting import sorting_order
+from caldist.kernels._exponential import exponential
+from caldist.measures import _passes
 from strategies import FAMILIES, family
 
 compiled_only = pytest.mark.skipif(not _kernels.COMPILED, reason="kernels are not compiled")
@@ -66,6 +69,22 @@ def kernel_in_full(name, v, h):
     return value, -2 * x * value / h, (4 * x * x - 2) * value / h / h
 
 
+def squared_of(name):
+    return _passes.laplace_squared if name == "laplace" else getattr(_kernels, name).squared
+
+
+@pytest.mark.parametrize("h", [3.0, 0.05, 1e-4, 1e-300])
+@pytest.mark.parametrize("points", [1, 2, 7, 1000])
+def test_sums_over_stretches_add_up(h, points, monkeypatch):
+    monkeypatch.setattr(_passes, "_POINTS", points)
+    for joint, c in cases():
+        v = joint.prediction
+        with np.errstate(over="ignore"):
+            expected = c @ np.exp(-np.abs(v[:, None] - v) / h) @ c
+        error = 5e-15 * np.abs(c).sum() ** 2
+        assert _passes.laplace_squared(v, c, h) == pytest.approx(expected, abs=error)
+
+
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 @pytest.mark.parametrize("h", [3.0, 1.0, 0.1, 0.01, 1e-3, 1e-5])
 def test_kernel_sums_are_the_double_sum(name, h):
@@ -78,7 +97,8 @@ def test_kernel_sums_are_the_double_sum(name, h):
             expected = [part @ c for part in kernel_in_full(name, v, h)]
             if times == 1:
                 error = 5e-15 * size**2
-                assert module.squared(v, c, h) == pytest.approx(c @ expected[0], abs=error)
+                found = squared_of(name)(v, c, h)
+                assert found == pytest.approx(c @ expected[0], abs=error)
             for room in range(1, 4):
                 got = np.full((3, v.size), np.nan)
                 module.sums(v, c, h, *(got[r] if r < room else EMPTY for r in range(3)))
@@ -94,7 +114,8 @@ def test_kernel_sums_are_the_double_sum(name, h):
 def test_kernel_sums(name, h):
     compiled, plain = getattr(_kernels, name), _kernels.plain(name)
     for joint, c in cases():
-        fast, slow = (kernel.squared(joint.prediction, c, h) for kernel in (compiled, plain))
+        sum_of = "stretch" if name == "laplace" else "squared"
+        fast, slow = (getattr(k, sum_of)(joint.prediction, c, h) for k in (compiled, plain))
         assert fast == pytest.approx(slow, abs=1e-16, rel=1e-12)
         sums = np.empty((2, 3, c.size))
         for kernel, out in zip((compiled, plain), sums, strict=True):
@@ -113,10 +134,22 @@ def test_shifts(width):
     for joint, _ in cases():
         sums = joint.prefix_sums()
         values = [
-            kernel.random_interval_ce(joint.prediction, sums, width)
+            kernel.random_interval_ce(joint.prediction, sums, width, 0, joint.prediction.size)
             for kernel in (_kernels.shifts, plain)
         ]
         assert values[0] == values[1]
+        size = joint.prediction.size
+        for cut in range(size + 1):
+            parts = ((0, cut), (cut, size))
+            value = sum(plain.random_interval_ce(joint.prediction, sums, width, *p) for p in parts)
+            assert value == pytest.approx(values[0], rel=1e-13, abs=1e-16)
+
+
+def test_exponentials_are_right_to_the_last_digits():
+    x = np.concatenate((np.linspace(-700, 700, 40_001), np.linspace(-1e-3, 1e-3, 999), [0.0]))
+    found = np.array([exponential(float(value)) for value in x])
+    np.testing.assert_allclose(found, np.exp(x), rtol=5e-16)
+    assert exponential(0.0) == 1.0
 
 
 def hard_to_sort(n, rng):
@@ -138,17 +171,36 @@ def hard_to_sort(n, rng):
 def test_keys_are_sorted_with_their_order(n):
     kernels = [_kernels.plain("support")] if n <= 300 else []
     kernels += [_kernels.support] if _kernels.COMPILED else []
-    none = np.empty(0, dtype=np.int64)
     for values in hard_to_sort(n, np.random.default_rng(n)):
         for kernel in kernels:
-            for order in (none, np.arange(n)):
-                key, work = values.copy().view(np.int64), np.empty(n, dtype=np.int64)
-                places, end = np.empty(order.size, dtype=np.int64), np.full(8193, -7)
-                kernel.sort_keys(key, order, work, places, end[:-1])
-                assert np.array_equal(key.view(np.float64), np.sort(values))
-                assert end[-1] == -7
-                if order.size:
-                    assert np.array_equal(order, np.argsort(values, kind="stable"))
+            key, order = values.copy().view(np.int64), np.arange(n)
+            work, places, end = np.empty_like(key), np.empty_like(key), np.full(8193, -7)
+            kernel.sort_keys(key, order, work, places, end[:-1])
+            assert np.array_equal(key.view(np.float64), np.sort(values))
+            assert np.array_equal(order, np.argsort(values, kind="stable"))
+            key = np.concatenate((values, values + 1)).view(np.int64)  # in two parts
+            kernel.sort_parts(key, np.array([n, 2 * n]), np.empty_like(key), end[:-1])
+            wanted = np.concatenate((np.sort(values), np.sort(values + 1)))
+            assert np.array_equal(key.view(np.float64), wanted)
+            assert end[-1] == -7
+
+
+@compiled_only
+@pytest.mark.parametrize("n", [40, 500, 5000])
+@pytest.mark.parametrize("threads", ["1", "2", "7"])
+def test_rows_are_sorted_in_any_number_of_threads(n, threads, monkeypatch):
+    monkeypatch.setenv("CALDIST_NUM_THREADS", threads)
+    monkeypatch.setattr(sorting, "_ROWS_PER_THREAD", 10)
+    rng = np.random.default_rng(n)
+    for values in hard_to_sort(n, rng):
+        p = np.where(rng.random(n) < 0.1, -0.0 * values, values)
+        y = (rng.random(n) < 0.3).astype(np.uint8)
+        found = sorting.sort_rows(y, p)
+        v, place = np.unique(p + 0.0, return_inverse=True)
+        assert np.array_equal(found["prediction"], v)
+        assert not np.signbit(found["prediction"]).any()
+        assert np.array_equal(found["mass1"], np.bincount(place, y, v.size))
+        assert np.array_equal(found["mass0"], np.bincount(place, 1 - y, v.size))
 
 
 @pytest.mark.parametrize("n", [10, 199, 200, 3000])
@@ -168,12 +220,16 @@ def test_support():
         order = np.argsort(p, kind="stable")
         results = []
         for kernel in (_kernels.support, plain):
-            rows = np.empty(100)
-            ones = kernel.split_by_label(label, p, rows)
-            rows[:ones].sort()
-            rows[ones:].sort()
+            key, bits = np.empty(100, dtype=np.int64), p.view(np.int64)
+            low, shift, count = int(2 * bits.min()) + 9, 55, np.zeros(4, dtype=np.int64)
+            kernel.count_keys(label, bits, low, shift, count)
+            end = np.cumsum(count) - count
+            kernel.place_keys(label, bits, low, shift, end, key)
+            assert end.tolist() == np.cumsum(count).tolist()
+            parts = [part.tolist() for part in np.split(key, end[:-1])]
+            key.sort()
             out = [np.zeros(100) for _ in range(11)]
-            n = kernel.merge_labels(rows[:ones], rows[ones:], *out[:3])
+            n = kernel.list_keys(key, out[0].view(np.int64), *out[1:3])
             masses = (weight * (1 - y), weight * y)
             none = (np.empty(0), np.empty(0))
             m = kernel.merge_weighted(order, p, *masses, *none, *out[3:6], *none)
@@ -182,7 +238,7 @@ def test_support():
             assert out[6][:m].tolist() == out[3][:m].tolist()
             results.append(
                 (
-                    ones,
+                    parts,
                     n,
                     m,
                     *(part[:n].tolist() for part in out[:3]),

@@ -210,6 +210,38 @@ def test_the_bands_hold_calibrated_curves_as_often_as_they_say(kind):
     assert sums >= 25
 
 
+@pytest.mark.parametrize("kind", ["spread", "rare", "tied", "constant", "polarised"])
+def test_many_rows_are_drawn_from_a_grid_as_they_are_from_themselves(kind, monkeypatch):
+    """The grid is finer than what can be seen, on axes of every length; texts are the same."""
+    rng = np.random.default_rng(5)
+    p = rng.random(80_000)
+    p = {
+        "spread": p, "rare": 1e-4 * p**2, "tied": np.round(p, 2), "constant": np.full(p.size, 0.3),
+        "polarised": rng.beta(0.05, 0.05, p.size),
+    }[kind]  # fmt: skip
+    y = rng.random(p.size) < p**1.1
+    many = Rows.of(y, p)
+    coarse = reliability.reliability_curve("a", many, 0.9, np.random.default_rng(0))
+    assert "joint" not in vars(many)  # nothing was sorted
+    monkeypatch.setattr(_data, "_MANY", 10**9)
+    exact = reliability.reliability_curve("a", Rows.of(y, p), 0.9, np.random.default_rng(0))
+    assert (coarse.smallest, coarse.largest) == (exact.smallest, exact.largest)
+    assert coarse.rates == exact.rates
+    length = exact.largest - exact.smallest
+    assert coarse.width == pytest.approx(exact.width, rel=0.03)
+    apart = np.abs(coarse.deciles[:, None] - exact.deciles)  # those in one cell are one
+    assert max(apart.min(axis=0).max(), apart.min(axis=1).max()) <= 1e-4 * length
+    for name in ("prediction", "frequency", "band_lower", "band_upper"):
+        found, wanted = getattr(coarse, name) / length, getattr(exact, name) / length
+        off = {"frequency": 2e-3, "band_lower": 0.02, "band_upper": 0.02}.get(name, 1e-4)
+        np.testing.assert_allclose(found, wanted, atol=off)
+    at = np.linspace(exact.smallest, exact.largest, 50)
+    fits = [np.interp(at, c.isotonic_prediction, c.isotonic_frequency) for c in (coarse, exact)]
+    assert np.mean(np.abs(fits[0] - fits[1])) <= 0.002 * length
+    for mass in ("mass0", "mass1"):
+        assert np.abs(getattr(coarse, mass) - getattr(exact, mass)).sum() <= 0.01
+
+
 def test_the_witness_is_that_of_the_certificate():
     y, p = rows(150)
     w = np.random.default_rng(1).exponential(size=150)

@@ -169,7 +169,12 @@ def test_weights_clusters_and_joints_are_in_the_interval():
     assert rates_of(Rows.of(joint), 0.9).lower == pytest.approx(once.lower, rel=1e-9)
     coarse = rates_of(Rows.of(joint.coarsen(12)), 0.9)
     assert coarse.lower < once.lower < once.upper < coarse.upper
-    rough = rates_of(Rows.of(joint.coarsen(3)), 0.9)
+    rough = rates_of(Rows.of(joint.coarsen(3)), 0.9)  # cells know the mean of their rows
+    assert rough.lower < coarse.lower
+    assert coarse.upper < rough.upper
+    assert rough.ratio == pytest.approx(once.ratio, rel=1e-6)
+    masses = (joint.prediction, joint.mass0, joint.mass1)
+    rough = rates_of(Rows.of(caldist.Joint.from_masses(*masses, n_rows=2000, radius=0.1)), 0.9)
     assert rough.lower is None
     assert "no interval: rounding" in str(rough)
 

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import TypeVar
+
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
 
 _VARIABLE = "CALDIST_NUM_THREADS"
 
@@ -22,3 +28,22 @@ def thread_count() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def in_threads(
+    task: Callable[[_Given], _Found], given: Iterable[_Given], threads: int | None = None
+) -> list[_Found]:
+    """Return what a task, which lets go of the interpreter's lock, makes of each thing given."""
+    things = list(given)
+    threads = min(len(things), thread_count() if threads is None else threads)
+    if threads <= 1:
+        return [task(thing) for thing in things]
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        return list(pool.map(task, things))
+
+
+def even_parts(size: int, count: int) -> list[tuple[int, int]]:
+    """Return where each of some parts of about the same size begins and ends."""
+    return list(pairwise(size * k // count for k in range(count + 1)))

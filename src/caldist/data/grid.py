@@ -195,6 +195,31 @@ class Grid:
             bounds.append(np.minimum(move, root * self.width))
         return bounds[0], bounds[1]
 
+    @cached_property
+    def scatter(self) -> float:
+        """Bound the standard error of the mean of what rounding took off predictions, v - centre.
+
+        It is √Σw²(v - centre)²/Σw, in a cell at most its width for each row.
+        """
+        total = float(self.count0.sum() + self.count1.sum())
+        if total == 0:
+            return 0.0
+        if not self.is_integer:
+            if self.weight_square0 is None or self.weight_square1 is None:
+                return self.width
+            squares = float(self.weight_square0.sum() + self.weight_square1.sum())
+            return self.width * min(1.0, math.sqrt(squares) / total)
+        inside = self.cell < 2**self.bits  # v = 1 has not moved
+        centre = self.centres() / self.width - self.cell
+        sums = 0.0
+        for count, first, second in self.fractions():
+            if second is None:
+                sums += float(count[inside].sum())
+            else:
+                squares_of = second - centre * (2 * first - centre * count) + _FLOORED * count
+                sums += float(np.maximum(squares_of, 0.0)[inside].sum())
+        return self.width * math.sqrt(sums) / total
+
     def edges(self) -> tuple[Vector, Cells, NDArray[np.bool_]]:
         """Return the edges of cells with rows, at which each cell begins, and if it is inside.
 
@@ -248,21 +273,15 @@ class Grid:
             return self._weighted() + other._weighted()
         mine, others = self.arrays(), other._halved(self.bits)
         rows = None if self.n_rows is None or other.n_rows is None else self.n_rows + other.n_rows
-        at = np.searchsorted(self.cell, others["cell"])
-        if self.cell.size and np.array_equal(self.cell.take(at, mode="clip"), others["cell"]):
-            return self._with_more(at, mine, others, rows)
-        sums = {
-            name: np.concatenate((part, others[name]))
-            for name, part in mine.items()
-            if name in others
-        }
-        return _collect(self.bits, rows, sums)
-
-    def _with_more(
-        self, at: Cells, mine: dict[str, Sums], others: dict[str, Sums], rows: int | None
-    ) -> Grid:
-        """Merge sums of cells that are all listed already: nothing has to be sorted."""
-        sums = {name: part.copy() for name, part in mine.items() if name in others}
+        if self.cell.size < others["cell"].size:
+            sums = {
+                name: np.concatenate((part, others[name]))
+                for name, part in mine.items()
+                if name in others
+            }
+            return _collect(self.bits, rows, sums)
+        sums = _with_room({name: part for name, part in mine.items() if name in others}, others)
+        at = np.searchsorted(sums["cell"], others["cell"])
         with np.errstate(over="ignore"):  # an infinite sum is refused
             for name, part in sums.items():
                 if name != "cell":
@@ -369,6 +388,22 @@ def empty(bits: int, n_rows: int = 0) -> Grid:
     kind: type = np.float64 if n_rows else np.int64
     sums: dict[str, Any] = {name + label: np.empty(0, kind) for name in names for label in "01"}
     return Grid(bits, np.empty(0, np.int64), **sums, n_rows=n_rows)
+
+
+def _with_room(sums: dict[str, Sums], others: dict[str, Sums]) -> dict[str, Sums]:
+    """Return copies of the sums of many cells, with zeros for those that only others have."""
+    cell, more = sums["cell"], others["cell"]
+    at = np.searchsorted(cell, more)
+    new = more[cell.take(at, mode="clip") != more]
+    if new.size == 0:
+        return {name: part.copy() for name, part in sums.items()}
+    new = new[np.concatenate(([True], new[1:] != new[:-1]))]
+    place = np.arange(cell.size) + np.searchsorted(new, cell)
+    room = {name: np.zeros(cell.size + new.size, part.dtype) for name, part in sums.items()}
+    for name, part in sums.items():
+        room[name][place] = part
+    room["cell"][np.searchsorted(cell, new) + np.arange(new.size)] = new
+    return room
 
 
 def _collect(bits: int, n_rows: int | None, sums: dict[str, Sums]) -> Grid:

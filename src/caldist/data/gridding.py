@@ -6,7 +6,7 @@ predictions which lie close together can be told apart by many bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._kernels import sums
-from caldist._util.threads import thread_count
+from caldist._util.threads import even_parts, in_threads, thread_count
 from caldist.data.grid import Grid
 
 _ROWS_PER_THREAD = 2**17  # from which a thread repays its start
@@ -69,27 +69,18 @@ def grid_of(
     parts = min(
         thread_count(), n_rows // _ROWS_PER_THREAD, n_rows // (_ROWS_PER_CELL * layout.size)
     )
-    edges = np.linspace(0, n_rows, (1 if weighted else max(parts, 1)) + 1).astype(np.int64).tolist()
+    part_rows = even_parts(n_rows, 1 if weighted else max(parts, 1))
     kind: type = np.float64 if weighted else np.int64
-    found: NDArray[Any] = np.zeros((len(edges) - 1, 6 * layout.size), kind)
+    found: NDArray[Any] = np.zeros((len(part_rows), 6 * layout.size), kind)
 
     def fill(part: int) -> bool:
-        rows = reader(edges[part], edges[part + 1])
+        rows = reader(*part_rows[part])
         sums_of = (_NO_COUNTS, found[part]) if weighted else (found[part], _NO_MASSES)
         return bool(sums.cells(rows, layout.bits, layout.shift, layout.start, *sums_of))
 
-    if not all(_in_threads(fill, len(found))):
+    if not all(in_threads(fill, range(len(found)))):
         return None
     return _listed(layout, found.sum(axis=0) if len(found) > 1 else found[0], n_rows)
-
-
-def _in_threads(task: Callable[[int], bool], count: int) -> Sequence[bool]:
-    if count == 1:
-        return [task(0)]
-    from concurrent.futures import ThreadPoolExecutor  # slow to import
-
-    with ThreadPoolExecutor(max_workers=count) as pool:
-        return list(pool.map(task, range(count)))
 
 
 def _listed(layout: Layout, found: NDArray[Any], n_rows: int) -> Grid:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -14,16 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._kernels import support
 from caldist._near_misses import answering
+from caldist._util.threads import even_parts, in_threads
 from caldist._util.types import Vector
 from caldist.data import files
 from caldist.data import grid as _grid
 from caldist.data.grid import Grid
 from caldist.data.sorting import sort_masses, sort_rows
-from caldist.kernels._arrays import prefix_sums
 
 _ARRAYS = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
 
 _MOST_ROWS = 2**53  # that a float64 counts
+_PART = 2**17  # predictions from which a thread repays its start
 
 # Why rows of a table were left out.
 INVALID = ("missing label", "bad label", "missing prediction", "bad prediction", "bad weight")
@@ -144,7 +146,7 @@ class Joint:
     ) -> Joint:
         """Collect rows that were checked, ``order`` being their sorting order if it is known."""
         if weight is None and order is None:
-            return cls(**sort_rows(label, prediction), n_rows=label.size)
+            return cls._of_counts(sort_rows(label, prediction), label.size)
         ones = label.astype(np.float64)
         if weight is None:
             return cls(**sort_masses(prediction, 1 - ones, ones, order=order), n_rows=label.size)
@@ -152,6 +154,19 @@ class Joint:
         with np.errstate(over="ignore", under="ignore"):
             squares = (masses[0] * masses[0], masses[1] * masses[1])
         return cls(**sort_masses(prediction, *masses, *squares, order=order), n_rows=label.size)
+
+    @classmethod
+    def _of_counts(cls, columns: dict[str, Any], n_rows: int) -> Joint:
+        """Take numbers of rows that were counted here, so that nothing has to be checked."""
+        if n_rows == 0:
+            return cls(**columns, n_rows=n_rows)
+        joint: Joint = object.__new__(cls)
+        for item in fields(cls):
+            if item.default is not MISSING:
+                object.__setattr__(joint, item.name, item.default)
+        known = {"invalid": _check_invalid({}), "total": float(n_rows), "counts_rows": True}
+        vars(joint).update(columns, n_rows=n_rows, **known)
+        return joint
 
     @classmethod
     @answering
@@ -321,12 +336,12 @@ class Joint:
 
     # -- reading it --------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def total(self) -> float:
         """The total mass; 0 for the empty joint."""
         return float(self.mass0.sum() + self.mass1.sum())
 
-    @property
+    @cached_property
     def counts_rows(self) -> bool:
         """Whether every row has weight 1, so that the masses are numbers of rows.
 
@@ -375,12 +390,21 @@ class Joint:
         """Return E[(y - v) 1(v = v_i)] for each prediction v_i."""
         total = self._positive_total()
         out = np.empty_like(self.prediction)
-        support.residual_masses(self.prediction, self.mass0, self.mass1, total, out)
+        parts = [slice(*ends) for ends in even_parts(out.size, max(1, out.size // _PART))]
+        in_threads(
+            lambda part: support.residual_masses(
+                self.prediction[part], self.mass0[part], self.mass1[part], total, out[part]
+            ),
+            parts,
+        )
         return out
 
     def prefix_sums(self) -> Vector:
         """Return 0 and the sums of the first 1, 2, … residuals: E[(y - v) 1(v <= v_i)]."""
-        return prefix_sums(self.residual())
+        sums = np.empty(self.prediction.size + 1)
+        total = self._positive_total()
+        support.residual_sums(self.prediction, self.mass0, self.mass1, total, sums)
+        return sums
 
     def __eq__(self, other: object) -> bool:
         """Whether both summarise the same, to the bit.

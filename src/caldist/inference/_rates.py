@@ -123,7 +123,13 @@ def ratio_ends(
     prediction, at_label = units.prediction[units.place], units.label == label
     if label == 0:
         mean, rate, prediction = 1 - mean, 1 - rate, 1 - prediction
-    factor = math.exp(z * units.standard_error(at_label / rate - prediction / mean))
-    if mean <= joint.radius:
+    error = units.standard_error(at_label / rate - prediction / mean)
+    off = joint.radius
+    if joint.grid is not None:
+        # Cells know the mean of their rows but for the last digits; how much these differ counts.
+        off = joint.grid.resolution
+        error += joint.grid.scatter / mean
+    factor = math.exp(z * error)
+    if mean <= off:
         return None, None
-    return rate / (mean + joint.radius) / factor, rate / (mean - joint.radius) * factor
+    return rate / (mean + off) / factor, rate / (mean - off) * factor

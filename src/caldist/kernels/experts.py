@@ -12,6 +12,9 @@ out as leaf by leaf the D shifts, then the slopes (one for each exponent and off
 
 Factors of few rows are multiplied and their logarithm taken once for FACTORS of them: each lies
 between e^-6 and e^6, so that the product stays in the range of floats.
+
+What is done for every expert or leaf is done in loops without branches over plain arrays, which
+``_wide.pxd`` has compiled for wider registers, too.
 """
 
 from __future__ import annotations
@@ -21,12 +24,24 @@ try:
 except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
-from caldist.kernels._arrays import doubles
+from caldist.kernels._arrays import doubles, integers
 
 if cython.compiled:
+    from cython.cimports.caldist.kernels._wide import exponential, fetch
     from cython.cimports.libc.math import exp, log
 else:
     from math import exp, log
+
+    from caldist.kernels._exponential import exponential
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def pointer(array: cython.double[::1]) -> cython.p_double:
+    """Return where an array begins; in plain Python, the array."""
+    return cython.address(array[0]) if cython.compiled else array
 
 
 def expert_sums(
@@ -62,7 +77,9 @@ def expert_sums(
     # Shifts, slopes, waves with the sign +, then those with -.
     product: cython.double[::1] = doubles(experts)
     factor: cython.double[::1] = doubles(experts)
-    fixed: cython.double[::1] = doubles(D + O)
+    # e^delta of each, of the waves for the sign + alone.
+    odds: cython.double[::1] = doubles(experts - waves)
+    fixed: cython.double[::1] = doubles(O)
     # Of labels 1, and of those times the slope, for each tilt; then for the waves' two signs.
     linear: cython.double[::1] = doubles(2 * T + 2 * W)
     i: cython.Py_ssize_t
@@ -88,9 +105,9 @@ def expert_sums(
     high: cython.double = exp(most)
     with cython.nogil:
         for j in range(D):
-            fixed[j] = exp(shift[j])
+            odds[j] = exp(shift[j])
         for j in range(O):
-            fixed[D + j] = exp(offset[j])
+            fixed[j] = exp(offset[j])
             widest = max(widest, abs(offset[j]))
         for j in range(experts):
             product[j] = 1.0
@@ -107,6 +124,8 @@ def expert_sums(
             if n == 1.0 or n == 2.0 or n == 3.0:
                 times = 1 if n == 1.0 else 2 if n == 2.0 else 3
             at = k * stride
+            if cython.compiled and i + 8 < cell.shape[0]:
+                fetch(cython.address(line[cell[i + 8] * stride]))
             if line[at] != here:
                 for j in range(D):
                     out[here * D + j] += shift[j] * labels
@@ -118,24 +137,19 @@ def expert_sums(
                 used = 0
             used += times
             labels += y
-            for j in range(D):
-                e = fixed[j]
-                factor[j] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
             f = D
             for a in range(T):
                 x = tilt[a] * line[at + 1]
                 g = line[at + 2 + W + a]
+                for j in range(O):
+                    odds[f + j] = g * fixed[j]
                 if abs(x) + widest <= most:
                     linear[2 * a] += y
                     linear[2 * a + 1] += y * x
-                    for j in range(O):
-                        e = g * fixed[D + j]
-                        factor[f + j] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
                 else:
                     for j in range(O):
                         out[first + a * O + j] += y * min(max(x + offset[j], -most), most)
-                        e = min(max(g * fixed[D + j], low), high)
-                        factor[f + j] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
+                        odds[f + j] = min(max(odds[f + j], low), high)
                 f += O
             for a in range(W):
                 x = line[at + 2 + a]
@@ -143,23 +157,15 @@ def expert_sums(
                 linear[2 * T + 2 * a + 1] += (n - y) * x
                 e = line[at + 2 + W + T + a]
                 for _ in range(B):
-                    factor[f] = 1.0 + (q if e > 1.0 else p) * (e - 1.0)
-                    # The expert of the sign - has the factor of this over e.
-                    factor[f + waves] = e + (q if e < 1.0 else p) * (1.0 - e)
+                    odds[f] = e
                     e *= e
                     f += 1
+            _factors(pointer(odds), f, waves, p, q, pointer(factor))
             if times == 0:
                 for j in range(experts):
                     out[_place(j, here, D, T * O, waves, first)] -= n * log(factor[j])
             else:
-                for j in range(experts):
-                    product[j] *= factor[j]
-                if times > 1:
-                    for j in range(experts):
-                        product[j] *= factor[j]
-                if times > 2:
-                    for j in range(experts):
-                        product[j] *= factor[j]
+                _multiply(pointer(factor), experts, times, pointer(product))
         for j in range(D):
             out[here * D + j] += shift[j] * labels
         _flush(product, experts, here, D, T * O, waves, out)
@@ -171,6 +177,52 @@ def expert_sums(
                 at = first + T * O + 2 * (a * B + j)
                 out[at] += linear[2 * T + 2 * a] * size[j]
                 out[at + 1] += linear[2 * T + 2 * a + 1] * size[j]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _factors(
+    odds: cython.p_double,
+    plain: cython.Py_ssize_t,
+    waves: cython.Py_ssize_t,
+    low: cython.double,
+    high: cython.double,
+    factor: cython.p_double,
+) -> cython.void:
+    """Write 1 + v (e^delta - 1) of the ``plain`` experts, and e^delta times that of -delta.
+
+    The latter is for the last ``waves`` of them, once more. v is whichever end makes it larger.
+    """
+    j: cython.Py_ssize_t
+    e: cython.double
+    for j in range(plain):
+        e = odds[j]
+        factor[j] = 1.0 + (high if e > 1.0 else low) * (e - 1.0)
+    for j in range(waves):
+        e = odds[plain - waves + j]
+        factor[plain + j] = e + (high if e < 1.0 else low) * (1.0 - e)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _multiply(
+    factor: cython.p_double,
+    size: cython.Py_ssize_t,
+    times: cython.Py_ssize_t,
+    product: cython.p_double,
+) -> cython.void:
+    """Multiply products by their factors, up to three times."""
+    j: cython.Py_ssize_t
+    for j in range(size):
+        product[j] *= factor[j]
+    if times > 1:
+        for j in range(size):
+            product[j] *= factor[j]
+    if times > 2:
+        for j in range(size):
+            product[j] *= factor[j]
 
 
 @cython.cfunc
@@ -242,38 +294,67 @@ def window_values(
 
     p = ``idle`` but ``root_idle`` at the root; w = local at a leaf. The tree's value is w(root).
     """
-    sums: cython.double[::1] = doubles(leaves * D)
+    # Shift by shift the leaves, in the order in which the children of node i of a level of w nodes
+    # are i and i + w: loops over nodes then run along the arrays.
+    sums: cython.double[::1] = doubles(D * leaves)
+    power: cython.double[::1] = doubles(D * leaves)
     value: cython.double[::1] = doubles(leaves)
-    power: cython.double[::1] = doubles(leaves * D)
+    mean: cython.double[::1] = doubles(leaves)
+    place: cython.longlong[::1] = integers(leaves)
+    leaf: cython.double[::1] = doubles(D)
     experts: cython.double[::1] = doubles(prior.shape[0])
     s: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    base: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    width: cython.Py_ssize_t = 1
     first: cython.Py_ssize_t = leaves * D
     tree: cython.double
     gains: cython.double
     top: cython.double
     with cython.nogil:
+        place[0] = 0
+        while width < leaves:
+            for i in range(width):
+                j = width - 1 - i
+                place[2 * j + 1] = place[j] + width
+                place[2 * j] = place[j]
+            width *= 2
         for s in range(out.shape[0] // 4):
-            base = s * stride
+            at = s * stride
             gains = 0.0
             for j in range(levels):
                 experts[j] = prior[j]
             for i in range(leaves):
                 top = 0.0
-                for j in range(i * D, i * D + D):
-                    sums[j] = total[j] - start[base + j]
-                    top = max(top, sums[j])
+                for j in range(D):
+                    leaf[j] = total[i * D + j] - start[at + i * D + j]
+                    top = max(top, leaf[j])
                 gains += top
                 for j in range(levels):
-                    experts[j] += sums[i * D + j]
+                    experts[j] += leaf[j]
+                for j in range(D):
+                    sums[j * leaves + place[i]] = leaf[j]
             if gains < 600.0:
-                tree = log(_tree(sums, gains, power, value, D, leaves, idle, root_idle, stop))
+                tree = log(
+                    _tree(
+                        pointer(sums),
+                        gains,
+                        pointer(power),
+                        pointer(mean),
+                        pointer(value),
+                        D,
+                        leaves,
+                        idle,
+                        root_idle,
+                        stop,
+                    )
+                )
             else:
-                tree = _log_tree(sums, power, value, D, leaves, idle, root_idle, stop)
-            for j in range(prior.shape[0] - levels):
-                experts[levels + j] = prior[levels + j] + total[first + j] - start[base + first + j]
+                tree = _log_tree(sums, value, D, leaves, idle, root_idle, stop)
+            for j in range(levels, prior.shape[0]):
+                i = first + j - levels
+                experts[j] = prior[j] + total[i] - start[at + i]
             out[4 * s] = _log_sum(experts, 0, levels)
             out[4 * s + 1] = _log_sum(experts, levels, levels + slopes)
             out[4 * s + 2] = _log_sum(experts, levels + slopes, prior.shape[0])
@@ -284,10 +365,11 @@ def window_values(
 @cython.nogil
 @cython.exceptval(check=False)
 def _tree(
-    sums: cython.double[::1],
+    sums: cython.p_double,
     gains: cython.double,
-    power: cython.double[::1],
-    value: cython.double[::1],
+    power: cython.p_double,
+    mean: cython.p_double,
+    value: cython.p_double,
     D: cython.Py_ssize_t,
     leaves: cython.Py_ssize_t,
     idle: cython.double,
@@ -301,27 +383,35 @@ def _tree(
     """
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
+    at: cython.Py_ssize_t
     width: cython.Py_ssize_t = leaves
     p: cython.double
-    mean: cython.double
+    share: cython.double
+    x: cython.double
     least: cython.double = -gains - 45.0
+    for i in range(D * leaves):
+        x = exponential(max(sums[i], -700.0))
+        power[i] = x if sums[i] > least else 0.0
     while width >= 1:
         p = idle if width > 1 else root_idle
+        share = (1.0 - p) / D
         for i in range(width):
-            mean = 0.0
-            for j in range(i * D, i * D + D):
-                if width == leaves:
-                    power[j] = exp(sums[j]) if sums[j] > least else 0.0
-                else:
-                    power[j] = power[j + i * D] * power[j + i * D + D]
-                    if power[j] < 1e-280:
-                        power[j] = 0.0
-                mean += power[j]
-            mean = p + (1.0 - p) / D * mean
-            if width == leaves:
-                value[i] = mean
-            else:
-                value[i] = stop * mean + (1.0 - stop) * value[2 * i] * value[2 * i + 1]
+            mean[i] = 0.0
+        for j in range(D):
+            at = j * leaves
+            if width < leaves:
+                for i in range(at, at + width):
+                    x = power[i] * power[i + width]
+                    power[i] = x if x >= 1e-280 else 0.0
+            for i in range(width):
+                mean[i] += power[at + i]
+        if width == leaves:
+            for i in range(width):
+                value[i] = p + share * mean[i]
+        else:
+            for i in range(width):
+                x = stop * (p + share * mean[i])
+                value[i] = x + (1.0 - stop) * value[i] * value[i + width]
         width //= 2
     return value[0]
 
@@ -330,7 +420,6 @@ def _tree(
 @cython.nogil
 @cython.exceptval(check=False)
 def _log_tree(
-    sums: cython.double[::1],
     node: cython.double[::1],
     value: cython.double[::1],
     D: cython.Py_ssize_t,
@@ -339,7 +428,7 @@ def _log_tree(
     root_idle: cython.double,
     stop: cython.double,
 ) -> cython.double:
-    """Return log w(root), whatever the sums are."""
+    """Return log w(root), whatever the sums of the leaves are, which ``node`` loses."""
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     width: cython.Py_ssize_t = leaves
@@ -347,11 +436,12 @@ def _log_tree(
     split: cython.double
     while width >= 1:
         for i in range(width):
-            for j in range(i * D, i * D + D):
-                node[j] = sums[j] if width == leaves else node[j + i * D] + node[j + i * D + D]
-            stay = _local(node, i * D, D, idle if width > 1 else root_idle)
             if width < leaves:
-                split = log(1.0 - stop) + value[2 * i] + value[2 * i + 1]
+                for j in range(D):
+                    node[j * leaves + i] += node[j * leaves + i + width]
+            stay = _local(node, i, leaves, D, idle if width > 1 else root_idle)
+            if width < leaves:
+                split = log(1.0 - stop) + value[i] + value[i + width]
                 stay = _log_add(log(stop) + stay, split)
             value[i] = stay
         width //= 2
@@ -362,17 +452,21 @@ def _log_tree(
 @cython.nogil
 @cython.exceptval(check=False)
 def _local(
-    sums: cython.double[::1], at: cython.Py_ssize_t, D: cython.Py_ssize_t, p: cython.double
+    sums: cython.double[::1],
+    at: cython.Py_ssize_t,
+    step: cython.Py_ssize_t,
+    D: cython.Py_ssize_t,
+    p: cython.double,
 ) -> cython.double:
-    """Return log(p + (1 - p) mean_d e^{B_d})."""
+    """Return log(p + (1 - p) mean_d e^{B_d}), with the B_d ``step`` apart."""
     j: cython.Py_ssize_t
     top: cython.double = 0.0
     total: cython.double = 0.0
     for j in range(D):
-        top = max(top, sums[at + j])
+        top = max(top, sums[at + j * step])
     for j in range(D):
-        if sums[at + j] - top > -45.0:
-            total += exp(sums[at + j] - top)
+        if sums[at + j * step] - top > -45.0:
+            total += exp(sums[at + j * step] - top)
     return top + log(p * exp(-top) + (1.0 - p) / D * total)
 
 

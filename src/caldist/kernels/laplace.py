@@ -18,24 +18,66 @@ except ImportError:  # plain Python on a machine without Cython
 from caldist.kernels._arrays import doubles
 
 if cython.compiled:
+    from cython.cimports.caldist.kernels._wide import exponential
     from cython.cimports.libc.math import exp
 else:
     from math import exp
 
+    from caldist.kernels._exponential import exponential
 
-def squared(
+
+def stretch(
     v: cython.const[cython.double][::1], c: cython.const[cython.double][::1], h: cython.double
-) -> float:
-    """Return sum_ij c_i c_j K(v_i, v_j), the predictions being distinct."""
+) -> tuple[float, float, float, float]:
+    """Return sum_ij c_i c_j K(v_i, v_j), the predictions being distinct, and how it goes on.
+
+    After it: sum_j c_j K(v_j, v_n), sum_j c_j K(v_1, v_j) and K(v_1, v_n). So the sum over two
+    stretches follows from that of each.
+    """
+    n: cython.Py_ssize_t = v.shape[0]
+    decay: cython.double[::1] = doubles(512)
     i: cython.Py_ssize_t
-    carried: cython.double = 0.0
+    start: cython.Py_ssize_t = 1
+    stop: cython.Py_ssize_t
+    before: cython.double = 0.0
     value: cython.double = 0.0
+    reach: cython.double = 1.0
+    carried: cython.double = 0.0
+    if n > 0:
+        before = c[0]
+        carried = c[0]
+        value = c[0] * c[0]
     with cython.nogil:
-        for i in range(v.shape[0]):
-            if i > 0:
-                carried = exp((v[i - 1] - v[i]) / h) * (carried + c[i - 1])
-            value += c[i] * (c[i] + 2.0 * carried)
-    return value
+        while start < n:
+            stop = min(n, start + 512)
+            if cython.compiled:
+                _decays(cython.address(v[start]), stop - start, h, cython.address(decay[0]))
+            else:
+                for i in range(start, stop):
+                    decay[i - start] = exponential(max((v[i - 1] - v[i]) / h, -700.0))
+            for i in range(start, stop):
+                carried *= decay[i - start]
+                reach *= decay[i - start]
+                value += c[i] * (c[i] + 2.0 * carried)
+                before += c[i] * reach
+                carried += c[i]
+            start = stop
+    return value, carried, before, reach
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _decays(
+    v: cython.pointer[cython.const[cython.double]],
+    size: cython.Py_ssize_t,
+    h: cython.double,
+    decay: cython.p_double,
+) -> cython.void:
+    """Write exp(-(v_i - v_j)/h) of predictions and those before them; not in plain Python."""
+    i: cython.Py_ssize_t
+    for i in range(size):
+        decay[i] = exponential(max((v[i - 1] - v[i]) / h, -700.0))
 
 
 def sums(

@@ -19,37 +19,68 @@ except ImportError:  # plain Python on a machine without Cython
 
 
 def random_interval_ce(
-    v: cython.const[cython.double][::1], s: cython.const[cython.double][::1], e: cython.double
+    v: cython.const[cython.double][::1],
+    s: cython.const[cython.double][::1],
+    e: cython.double,
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
 ) -> float:
-    """Return RintCE(e) from the predictions and the prefix sums of the residuals."""
+    """Return the part of RintCE(e) that points pass from the ``first`` on, before the ``last``.
+
+    ``s`` are the prefix sums of the residuals. From 0 to n it is all of it.
+    """
     n: cython.Py_ssize_t = v.shape[0]
-    right: cython.Py_ssize_t = 1  # points that the window's right end has met
-    left: cython.Py_ssize_t = 0  # points that its left end has passed
-    enters: cython.Py_ssize_t
+    left: cython.Py_ssize_t = first  # points that the window's left end has passed
+    right: cython.Py_ssize_t = 1  # points that its right end has met
+    enters: cython.bint
     # An event at v_i - e or v_i is kept as (v_i, lag), lag being e or 0: v_i - e itself would lose
     # the digits that matter when e is small.
     point: cython.double
-    lag: cython.double = e
-    last: cython.double
-    last_lag: cython.double = e
+    lag: cython.double
+    before: cython.double = v[0]
+    lag_before: cython.double = e
     value: cython.double = 0.0
     with cython.nogil:
-        last = v[0]
-        while left < n:
-            enters = right < n and v[right] - v[left] < e
-            if enters:
-                point = v[right]
-                lag = e
-            else:
-                point = v[left]
-                lag = 0.0
-            value += abs(s[right] - s[left]) * ((point - last) + (last_lag - lag))
-            last = point
-            last_lag = lag
+        if 0 < first < last:
+            right = _met(v, first, e)
+            before = v[first - 1]
+            lag_before = 0.0
+            if right == first:
+                right += 1
+                before = v[first]
+                lag_before = e
+        while left < last:
+            # Both are read, and one is taken: which is next cannot be foretold.
+            point = v[right if right < n else n - 1]
+            enters = right < n and point - v[left] < e
+            point = point if enters else v[left]
+            lag = e if enters else 0.0
+            value += abs(s[right] - s[left]) * ((point - before) + (lag_before - lag))
+            before = point
+            lag_before = lag
             right += enters
             left += 1 - enters
             if left == right and right < n:  # the window is empty until the next point enters
-                last = v[right]
-                last_lag = e
+                before = v[right]
+                lag_before = e
                 right += 1
     return value / e
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _met(
+    v: cython.const[cython.double][::1], passed: cython.Py_ssize_t, e: cython.double
+) -> cython.Py_ssize_t:
+    """Return how many points the right end has met when the left end passes one."""
+    low: cython.Py_ssize_t = passed
+    high: cython.Py_ssize_t = v.shape[0]
+    middle: cython.Py_ssize_t
+    while low < high:
+        middle = (low + high) // 2
+        if v[middle] - v[passed - 1] < e:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,8 +1,7 @@
 """From rows to the support of a joint distribution: sorted distinct predictions with masses.
 
-Residuals depend on (prediction, label) alone, so unweighted rows need no argsort: the predictions
-of the two labels are sorted apart and merged here. Weighted rows come with their sorting order.
-All passes are O(n).
+Residuals depend on (prediction, label) alone, so unweighted rows need no argsort: a row is one
+integer, made of both. Weighted rows come with their sorting order. All passes are O(n).
 """
 
 from __future__ import annotations
@@ -13,29 +12,111 @@ except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
 
-def split_by_label(
+def count_keys(
     label: cython.const[cython.uchar][::1],
-    prediction: cython.const[cython.double][::1],
-    out: cython.double[::1],
-) -> int:
-    """Write the predictions of label 1 from the left of ``out``, the others from the right.
+    bits: cython.const[cython.longlong][::1],
+    low: cython.longlong,
+    shift: cython.int,
+    count: cython.longlong[::1],
+) -> None:
+    """Count the keys of rows by their leading bits, see :func:`place_keys`."""
+    i: cython.Py_ssize_t
+    last: cython.longlong = count.shape[0] - 1
+    unsigned: cython.longlong = 0x7FFFFFFFFFFFFFFF
+    part: cython.longlong
+    with cython.nogil:
+        for i in range(label.shape[0]):
+            part = (((bits[i] & unsigned) << 1 | label[i]) - low) >> shift
+            count[min(max(part, 0), last)] += 1
 
-    Returns the number of ones. Adding 0.0 turns -0.0 into 0.0, so that the two tie.
+
+def place_keys(
+    label: cython.const[cython.uchar][::1],
+    bits: cython.const[cython.longlong][::1],
+    low: cython.longlong,
+    shift: cython.int,
+    end: cython.longlong[::1],
+    key: cython.longlong[::1],
+) -> None:
+    """Write the key of each row to the end of its part, which moves on.
+
+    A key is twice the bits of a prediction, and its label: keys are in the order of predictions,
+    and equal if both are. The sign is dropped, so that -0.0 and 0.0 tie. A part has the keys that
+    are the same after subtracting ``low`` and shifting by ``shift``; what is below or above all
+    parts goes to the first or the last.
     """
     i: cython.Py_ssize_t
-    n: cython.Py_ssize_t = prediction.shape[0]
-    left: cython.Py_ssize_t = 0
-    right: cython.Py_ssize_t = n - 1
-    one: cython.Py_ssize_t
+    last: cython.longlong = end.shape[0] - 1
+    unsigned: cython.longlong = 0x7FFFFFFFFFFFFFFF
+    part: cython.longlong
+    x: cython.longlong
     with cython.nogil:
-        for i in range(n):
-            # Write to both ends and move one of them: no branch to mispredict. The cell that is
-            # not kept is still free, because left <= right here.
-            one = label[i]
-            out[left] = out[right] = prediction[i] + 0.0
-            left += one
-            right -= 1 - one
-    return left
+        for i in range(label.shape[0]):
+            x = (bits[i] & unsigned) << 1 | label[i]
+            part = min(max((x - low) >> shift, 0), last)
+            key[end[part]] = x
+            end[part] += 1
+
+
+def sort_parts(
+    key: cython.longlong[::1],
+    stop: cython.const[cython.longlong][::1],
+    work: cython.longlong[::1],
+    end: cython.longlong[::1],
+) -> None:
+    """Sort keys that lie in parts which are in order; ``stop`` says where each part ends.
+
+    ``work`` is as long as ``key``, ``end`` has 8192 places.
+    """
+    k: cython.Py_ssize_t
+    start: cython.Py_ssize_t = 0
+    keys: cython.p_longlong
+    space: cython.p_longlong
+    ends: cython.p_longlong
+    if key.shape[0] < 2:
+        return
+    if cython.compiled:
+        keys, space = cython.address(key[0]), cython.address(work[0])
+        ends = cython.address(end[0])
+    else:
+        keys, space, ends = key, work, end
+    with cython.nogil:
+        for k in range(stop.shape[0]):
+            if stop[k] - start > 16:
+                _distribute(keys, keys, False, start, stop[k], space, space, ends, 0)
+            start = stop[k]
+        _insert(keys, keys, False, key.shape[0])
+
+
+def list_keys(
+    key: cython.const[cython.longlong][::1],
+    bits: cython.longlong[::1],
+    mass0: cython.double[::1],
+    mass1: cython.double[::1],
+) -> int:
+    """Write the distinct predictions of sorted keys, as their bits, with the rows of each label.
+
+    Returns how many there are. No two of the four arrays overlap.
+    """
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t = -1
+    last: cython.longlong = -1
+    x: cython.longlong
+    one: cython.longlong
+    with cython.nogil:
+        for i in range(key.shape[0]):
+            x = key[i] >> 1
+            one = key[i] & 1
+            if x != last:
+                k += 1
+                last = x
+                bits[k] = x
+                mass0[k] = 1 - one
+                mass1[k] = one
+            else:
+                mass1[k] += one
+                mass0[k] += 1 - one
+    return k + 1
 
 
 @cython.cfunc
@@ -107,16 +188,10 @@ def sort_keys(
 ) -> None:
     """Sort integers that are not negative, such as the bits of doubles that are not.
 
-    ``order`` goes with them, equal keys in the order given; it may be empty. Parts by leading bits
-    fit into the cache from the second level on. ``work`` and ``places`` are as long as ``key`` and
-    ``order``; ``end`` has 8192 places.
+    ``order`` goes with them, equal keys in the order given. Parts by leading bits fit into the
+    cache from the second level on. All are of one length but ``end``, which has 8192 places.
     """
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     n: cython.Py_ssize_t = key.shape[0]
-    x: cython.longlong
-    at: cython.longlong = 0
-    paired: cython.bint = order.shape[0] > 0
     keys: cython.p_longlong
     numbers: cython.p_longlong
     space: cython.p_longlong
@@ -126,69 +201,44 @@ def sort_keys(
         return
     if cython.compiled:
         keys, space = cython.address(key[0]), cython.address(work[0])
-        numbers = cython.address(order[0]) if paired else keys
-        other = cython.address(places[0]) if paired else space
+        numbers, other = cython.address(order[0]), cython.address(places[0])
         ends = cython.address(end[0])
     else:
         keys, numbers, space, other, ends = key, order, work, places, end
     with cython.nogil:
-        _distribute(keys, numbers, paired, 0, n, space, other, ends, 0)
-        for i in range(1, n):
-            x = keys[i]
-            if keys[i - 1] <= x:
-                continue
-            j = i
+        _distribute(keys, numbers, True, 0, n, space, other, ends, 0)
+        _insert(keys, numbers, True, n)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _insert(
+    key: cython.p_longlong,
+    order: cython.p_longlong,
+    paired: cython.bint,
+    n: cython.Py_ssize_t,
+) -> cython.void:
+    """Sort keys of which each is at most 16 places from where it belongs."""
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    x: cython.longlong
+    at: cython.longlong = 0
+    for i in range(1, n):
+        x = key[i]
+        if key[i - 1] <= x:
+            continue
+        j = i
+        if paired:
+            at = order[i]
+        while j > 0 and key[j - 1] > x:
+            key[j] = key[j - 1]
             if paired:
-                at = numbers[i]
-            while j > 0 and keys[j - 1] > x:
-                keys[j] = keys[j - 1]
-                if paired:
-                    numbers[j] = numbers[j - 1]
-                j -= 1
-            keys[j] = x
-            if paired:
-                numbers[j] = at
-
-
-def merge_labels(
-    one: cython.const[cython.double][::1],
-    zero: cython.const[cython.double][::1],
-    prediction: cython.double[::1],
-    mass0: cython.double[::1],
-    mass1: cython.double[::1],
-) -> int:
-    """Merge the sorted predictions of both labels into distinct ones with row counts.
-
-    Returns how many there are.
-    """
-    i: cython.Py_ssize_t = 0
-    j: cython.Py_ssize_t = 0
-    n1: cython.Py_ssize_t = one.shape[0]
-    n0: cython.Py_ssize_t = zero.shape[0]
-    k: cython.Py_ssize_t = -1
-    last: cython.double = -1.0
-    x: cython.double
-    from_one: cython.Py_ssize_t
-    with cython.nogil:
-        while i < n1 or j < n0:
-            if j >= n0:
-                from_one = 1
-            elif i >= n1:
-                from_one = 0
-            else:
-                from_one = one[i] <= zero[j]
-            x = one[i] if from_one else zero[j]
-            i += from_one
-            j += 1 - from_one
-            if x != last:
-                k += 1
-                last = x
-                prediction[k] = x
-                mass0[k] = 0.0
-                mass1[k] = 0.0
-            mass1[k] += from_one
-            mass0[k] += 1 - from_one
-    return k + 1
+                order[j] = order[j - 1]
+            j -= 1
+        key[j] = x
+        if paired:
+            order[j] = at
 
 
 def merge_weighted(
@@ -253,3 +303,22 @@ def residual_masses(
             v = prediction[i]
             # Dividing first keeps the digits of masses close to the least positive number.
             residual[i] = mass1[i] / total * (1.0 - v) - mass0[i] / total * v
+
+
+def residual_sums(
+    prediction: cython.const[cython.double][::1],
+    mass0: cython.const[cython.double][::1],
+    mass1: cython.const[cython.double][::1],
+    total: cython.double,
+    sums: cython.double[::1],
+) -> None:
+    """Write 0 and the sums of the first 1, 2, … residual masses."""
+    i: cython.Py_ssize_t
+    v: cython.double
+    added: cython.double = 0.0
+    with cython.nogil:
+        sums[0] = 0.0
+        for i in range(prediction.shape[0]):
+            v = prediction[i]
+            added += mass1[i] / total * (1.0 - v) - mass0[i] / total * v
+            sums[i + 1] = added

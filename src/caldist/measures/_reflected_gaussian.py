@@ -40,11 +40,19 @@ _TILE = 1 << 14  # cells that are transformed together, which bounds the memory 
 _VANISHED = 41.0  # exp(-41) < 2^-53: frequencies that are damped by more are left out
 
 
-def kernel(place: Vector, width: float, at: Vector) -> Vector:
-    """Return K of each place, a row, at some points."""
-    frequency = _frequencies(width)[1:]
-    waves = np.cos(np.outer(place, frequency)) * (2 * _damping(frequency * width))
-    return np.asarray(1 + waves @ np.cos(np.outer(frequency, at)))
+class Kernel:
+    """K of some places, a row each, at some points, for widths of at least ``least``."""
+
+    def __init__(self, place: Vector, at: Vector, least: float) -> None:
+        self._frequency = _frequencies(least)[1:]
+        self._place = np.cos(np.outer(place, self._frequency))
+        self._at = np.cos(np.outer(self._frequency, at))
+
+    def __call__(self, width: float) -> Vector:
+        """Return K of one width."""
+        kept = _frequencies(width).size - 1
+        waves = self._place[:, :kept] * (2 * _damping(self._frequency[:kept] * width))
+        return np.asarray(1 + waves @ self._at[:kept])
 
 
 def density(place: Vector, mass: Vector, width: float, at: Vector) -> Vector:

@@ -12,11 +12,12 @@ import math
 import numpy as np
 
 from caldist._kernels import laplace as laplace_kernel
-from caldist._kernels import shifts, smooth
+from caldist._kernels import smooth
 from caldist._util.products import dot
 from caldist.certificates import LowerCertificate
 from caldist.data.grid import PLACE_BITS, Grid
 from caldist.data.within_cells import WithinCells, folding_excess
+from caldist.measures import _passes
 from caldist.measures._transport import transport_bound
 
 Interval = tuple[float, float]
@@ -48,7 +49,7 @@ def laplace(within: WithinCells, width: float) -> Interval:
     its mean, and ‖Δ‖² at most twice the integral of its square.
     """
     node, deposit = within.node, within.deposit
-    squared = float(laplace_kernel.squared(node, deposit, 1.0))
+    squared = _passes.laplace_squared(node, deposit, 1.0)
     potential = np.empty_like(node)
     laplace_kernel.sums(node, deposit, 1.0, potential, np.empty(0), np.empty(0))
     # Flooring moves a residual of size 1 at most by a unit of the cell, or adds one to it.
@@ -117,7 +118,7 @@ def dyadic_interval(within: WithinCells, width: float) -> Interval:
     For widths that are whole numbers of cells D has the deposit's D as its mean in every cell, and
     the integral of a size is at least the size of the integral.
     """
-    error = float(shifts.random_interval_ce(within.node, within.sums(), width))
+    error = _passes.random_interval_ce(within.node, within.sums(), width)
     return error - within.slack / width, error
 
 

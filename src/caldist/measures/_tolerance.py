@@ -19,6 +19,8 @@ _FEWEST_BITS = 8
 _ROWS_PER_CELL = 15  # with fewer the cells cost as much as the rows
 _CHEAP = 2**14  # cells that cost less than the pass over rows that are enough for a grid
 _ORDER = 2.2  # of the first guess: bounds are mostly of second order, and a little better
+_SPARE_BITS = 2  # near calibration some are of first order; they cost less than a second pass
+_FREE = 64  # rows per cell from which on they do
 
 
 def enclose(rows: Rows, tol: float, of: Callable[[Joint], Enclosure]) -> Enclosure | None:
@@ -29,6 +31,7 @@ def enclose(rows: Rows, tol: float, of: Callable[[Joint], Enclosure]) -> Enclosu
     """
     most = int(rows.size / _ROWS_PER_CELL)
     bits = max(_FEWEST_BITS, math.ceil(5 - math.log2(min(tol, 1.0)) / 2))
+    bits = max(bits, min(bits + _SPARE_BITS, int(math.log2(max(rows.size, 1) / _FREE))))
     order, last = _ORDER, (0, math.inf)
     while bits <= MAX_BITS and (joint := rows.cells(bits, most)) is not None:
         found = of(joint)

@@ -147,6 +147,13 @@ def corp(
     )
 
 
+def isotonic_fit(mass0: Vector, mass1: Vector) -> Vector:
+    """Return the isotonic regression of labels on increasing predictions with these masses."""
+    start = _blocks(mass0, mass1)
+    block0, block1 = np.add.reduceat(mass0, start), np.add.reduceat(mass1, start)
+    return np.repeat(block1 / (block0 + block1), np.diff(start, append=mass0.size))
+
+
 def _blocks(mass0: Vector, mass1: Vector) -> Integers:
     """Return where the blocks of the isotonic fit start."""
     mass = mass0 + mass1

@@ -20,6 +20,7 @@ from caldist.measures import _second_order
 from caldist.measures._counted_rows import counted_joint
 from caldist.measures._measure import Entries, Worst, measure
 from caldist.measures._norm import Norm
+from caldist.measures._passes import laplace_squared
 from caldist.measures._rounding import around, better_of, moves_in_cells, residual_rounding
 
 KernelFunction = Callable[[Vector, Vector], Any]
@@ -63,7 +64,7 @@ class KernelNorm(Norm):
 
     def __call__(self, masses: Vector) -> float:
         """Return the norm of masses on the support."""
-        square = laplace.squared if self.kernel == "laplace" else gaussian.squared
+        square = laplace_squared if self.kernel == "laplace" else gaussian.squared
         return math.sqrt(max(0.0, square(self.prediction, masses, self.bandwidth)))
 
     def witness(self, masses: Vector) -> Vector:
@@ -284,7 +285,7 @@ def _exact(
 ) -> float:
     residual = joint.residual()
     if kernel == "laplace":
-        value = laplace.squared(joint.prediction, residual, bandwidth)
+        value = laplace_squared(joint.prediction, residual, bandwidth)
     elif kernel == "gaussian":
         value = gaussian.squared(joint.prediction, residual, bandwidth)
     else:

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist._kernels import shifts
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.kernels._arrays import prefix_sums
-from caldist.measures import _second_order
+from caldist.measures import _passes, _second_order
 from caldist.measures._measure import Entries, Worst, measure
 from caldist.measures._norm import Norm
 from caldist.measures._rounding import (
@@ -48,7 +47,7 @@ class RandomIntervalNorm(Norm):
 
     def of_sums(self, sums: Vector) -> float:
         """Return the norm from prefix sums, which norms of several widths can share."""
-        return float(shifts.random_interval_ce(self.prediction, sums, self.width))
+        return _passes.random_interval_ce(self.prediction, sums, self.width)
 
     def witness(self, masses: Vector) -> Vector:
         """Return the mean, over the windows [t, t + width) that hold v_i, of their sums' signs."""
@@ -179,5 +178,5 @@ def random_interval_ce(
     width = _validate.check_positive("width", width)
     add_width = _validate.check_flag("add_width", add_width)
     joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
-    value = float(shifts.random_interval_ce(joint.prediction, joint.prefix_sums(), width))
+    value = _passes.random_interval_ce(joint.prediction, joint.prefix_sums(), width)
     return value + width if add_width else value

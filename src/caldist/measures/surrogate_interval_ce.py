@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist._kernels import shifts
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures import _second_order
+from caldist.measures import _passes, _second_order
 from caldist.measures._measure import NOT_A_NORM, Entries, measure
 from caldist.measures._rounding import within_cells_of
 from caldist.measures.ece import ece
@@ -209,7 +208,7 @@ def _exact(joint: Joint) -> float:
             break
         if error + width >= best:
             continue
-        error = float(shifts.random_interval_ce(joint.prediction, sums, width))
+        error = _passes.random_interval_ce(joint.prediction, sums, width)
         best = min(best, error + width)
     return best
 

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._util.types import Vector
+from caldist.data.grid import MAX_BITS
 from caldist.data.rows import Rows
 from caldist.data.units import LABELS, Units
 from caldist.inference._resampling import Resampler
-from caldist.measures._reflected_gaussian import kernel
-from caldist.plots._scale import Scale
+from caldist.measures._reflected_gaussian import Kernel
+from caldist.plots._scale import Scale, ScaleName, scale_of
 
 LEAST_WIDTH = (
     0.01  # of smoothing, in units of the axis: what is finer than a line is thick cannot be seen
@@ -24,9 +25,34 @@ GRID = np.linspace(
     0, 1, 201
 )  # places on the axis where smooth curves are evaluated: two points per least width
 NEGLIGIBLE = 1e-10  # density that rounding could have made
+_MANY = 2**16  # rows from which a grid is cheaper
+_AXIS_BITS = 15  # of a grid for drawing, on an axis of length 1
 _CELLS = 1000  # of resampled predictions, ten per least width
 _BINS = 250  # of a thinned curve, with at most four points each
 _ROUNDS, _OFF = 6, 2e-4  # of leaving points out, and how far off the line they may be each time
+
+
+def on_axis(rows: Rows, name: ScaleName) -> tuple[Rows, Scale]:
+    """Return rows as they are drawn, and the axis that fits them.
+
+    Many rows are put onto a grid, without a sort, whose cells are at most 2^-15 of the axis: a
+    fiftieth of what can be seen.
+    """
+    if _may_be_rounded(rows, name):
+        bits = _AXIS_BITS
+        while (joint := rows.cells(min(bits, MAX_BITS), rows.size)) is not None:
+            axis = scale_of(name, joint.prediction, joint.mass0 + joint.mass1)
+            needed = _AXIS_BITS - math.floor(math.log2(axis.upper - axis.lower))
+            if bits >= min(needed, MAX_BITS):
+                return Rows.of(joint), axis
+            bits = needed
+    joint = rows.joint
+    return rows, scale_of(name, joint.prediction, np.add(*joint.normalized()))
+
+
+def _may_be_rounded(rows: Rows, name: ScaleName) -> bool:
+    plain = not rows.is_summary and rows.weight is None and rows.cluster is None
+    return plain and name == "linear" and rows.size >= _MANY
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +125,22 @@ class Cells:
         first, last = np.searchsorted(GRID, (self.at[0], self.at[-1]))
         at = GRID[first : last + 1 : 2]
         steep = self.scale.slope(at)
-        low, high = math.log(LEAST_WIDTH), 0.0
-        while high - low > 0.02:
-            middle = (low + high) / 2
-            weight = kernel(self.at, math.exp(middle), at)
+        kernel = Kernel(self.at, at, LEAST_WIDTH)
+
+        def is_narrow(width: float) -> bool:
+            weight = kernel(width)
             known = self.mass @ weight > NEGLIGIBLE  # elsewhere chance has free play
             spread = np.full(at.size, 0.5)
             spread[known] = np.sqrt(variance @ weight[:, known] ** 2)
             spread[known] *= steep[known] / (self.mass @ weight[:, known])
-            wider = math.exp(middle) < np.minimum(spread, 0.5).mean()
-            low, high = (middle, high) if wider else (low, middle)
+            return bool(width < np.minimum(spread, 0.5).mean())
+
+        if not is_narrow(LEAST_WIDTH):  # as a rule, where rows are many
+            return LEAST_WIDTH
+        low, high = math.log(LEAST_WIDTH), 0.0
+        while high - low > 0.02:
+            middle = (low + high) / 2
+            low, high = (middle, high) if is_narrow(math.exp(middle)) else (low, middle)
         return math.exp(low)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 BINS = 40
+_ROUNDED = 1e-6  # of a bin
 _GAP, _HEIGHT = 0.05, 0.19  # of a lane, in units of the axes above it
 
 
@@ -24,8 +25,11 @@ def figure_height(models: int) -> float:
 
 
 def histogram(place: Vector, mass: Vector) -> Vector:
-    """Return the mass in each of 40 bins from 0 to 1, of places on an axis."""
-    inside = np.minimum((place * BINS).astype(np.intp), BINS - 1)
+    """Return the mass in each of 40 bins from 0 to 1, of places on an axis.
+
+    What is an edge but for rounding, be it of numbers or in a summary, belongs to the bin above.
+    """
+    inside = np.minimum((place * BINS + _ROUNDED).astype(np.intp), BINS - 1)
     return np.asarray(np.bincount(inside, mass, BINS), np.float64)
 
 

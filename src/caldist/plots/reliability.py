@@ -16,7 +16,7 @@ from caldist.data.rows import Rows
 from caldist.inference._null import drawing_error
 from caldist.inference._rates import rates_of
 from caldist.measures import _reflected_gaussian
-from caldist.measures.corp import corp
+from caldist.measures.corp import isotonic_fit
 from caldist.plots import _data, _histograms, _style
 from caldist.plots._data import GRID, NEGLIGIBLE, Cells
 from caldist.plots._display import Columns, Display, Labels, PredictionDisplay, Scores
@@ -25,7 +25,6 @@ from caldist.plots._scale import (
     Scale,
     ScaleName,
     axis_of,
-    scale_of,
     scale_on,
     seen,
     together,
@@ -346,17 +345,16 @@ def reliability_curve(
     scale: ScaleName = "linear",
 ) -> ReliabilityCurve:
     """Return the reliability of one model."""
+    given, (rows, axis) = rows, _data.on_axis(rows, scale)
     joint = rows.joint
     v, (mass0, mass1) = joint.prediction, joint.normalized()
-    axis = scale_of(scale, v, mass0 + mass1)
     cells = Cells.of(rows, scale=axis)
     width = cells.chance_width()
     prediction, frequency = smooth_curve(v, mass0, mass1, width, axis)
     near = ~np.isnan(prediction)
-    isotonic = corp(joint)
     lower = upper = band = None
     if confidence_level is not None:
-        missed = drawing_error(joint)
+        missed = drawing_error(joint) if given.is_summary else 0.0
         band = _band(cells, width, GRID[near], confidence_level + missed, rng)
         if band is None and missed == 0:
             message = (
@@ -377,8 +375,8 @@ def reliability_curve(
         deciles=v[_data.quantile_places(mass0 + mass1)],
         band_lower=lower,
         band_upper=upper,
-        isotonic_prediction=isotonic.curve_prediction,
-        isotonic_frequency=isotonic.curve_value,
+        isotonic_prediction=v,
+        isotonic_frequency=isotonic_fit(mass0, mass1),
         width=width,
         confidence_level=None if band is None else confidence_level,
         scale=scale,
@@ -419,7 +417,7 @@ def _band(
     So the share of the B curves between their (k + 1)-th ones is what the band of the k-th holds.
     None where the level is too close to 1, or beyond, for as many draws as are made.
     """
-    weight = _reflected_gaussian.kernel(cells.at, width, at)
+    weight = _reflected_gaussian.Kernel(cells.at, at, width)(width)
     weight /= cells.mass @ weight
     drawn = np.empty((0, at.size))
 
