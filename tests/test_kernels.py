@@ -39,6 +39,69 @@ def test_smooth():
         assert bounds[0] == bounds[1]
 
 
+def regressions():
+    """Masses whose sums wander, rise, stay, repeat and turn back, at predictions near and far."""
+    rng = np.random.default_rng(11)
+    for joint, c in cases():
+        yield joint.prediction, c
+    for n in (2, 3, 40, 400):
+        v = np.unique(rng.random(n) ** rng.choice([1, 6]))
+        for c in (
+            rng.normal(size=v.size), rng.choice([-1.0, 0.0, 1.0], v.size), np.ones(v.size),
+            rng.normal(size=v.size) + 0.3, np.tile([1.0, -1.0], v.size)[: v.size],
+            rng.standard_cauchy(v.size), np.zeros(v.size), -np.arange(v.size, dtype=float),
+        ):  # fmt: skip
+            yield v, c / max(np.abs(c).sum(), 1.0)
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize(("levels", "shared"), [(1, 0), (2, 1), (8, 3), (20, 3)])
+def test_regressions_that_are_split_add_up(threads, levels, shared, monkeypatch):
+    """For every level some best curve stays below it up to a step, and then above."""
+    monkeypatch.setenv("CALDIST_NUM_THREADS", threads)
+    for name, value in (
+        ("_POINTS", 0), ("_STEPS", 2), ("_LEVELS", levels), ("_SHARED", shared), ("_CLIPPED", -1.0),
+        ("_NOT_CLIPPED", 2.0),
+    ):  # fmt: skip
+        monkeypatch.setattr(_passes, name, value)
+    for v, c in regressions():
+        expected = _kernels.smooth.smooth_ce(v, c, EMPTY)
+        assert _passes.smooth_ce(v, c) == pytest.approx(expected, rel=1e-13, abs=1e-15)
+
+
+@compiled_only
+def test_many_rows_are_passed_over_in_parts_and_as_a_whole():
+    rng = np.random.default_rng(8)
+    p = rng.random(300_000)
+    for y in (rng.random(p.size) < p, rng.random(p.size) < p**2):
+        joint = Joint.from_arrays(y, p)
+        v, c, sums = joint.prediction, joint.residual(), joint.prefix_sums()
+        assert np.array_equal(sums, np.concatenate(([0.0], np.cumsum(c))))
+        for found, whole in (
+            (_passes.smooth_ce(v, c), _kernels.smooth.smooth_ce(v, c, EMPTY)),
+            (_passes.laplace_squared(v, c, 0.2), _kernels.laplace.stretch(v, c, 0.2)[0]),
+            (
+                _passes.random_interval_ce(v, sums, 0.1),
+                _kernels.shifts.random_interval_ce(v, sums, 0.1, 0, v.size),
+            ),
+        ):
+            assert found == pytest.approx(whole, rel=1e-11)
+
+
+@compiled_only
+def test_parts_of_regressions():
+    plain = _kernels.plain("smooth")
+    for v, c in regressions():
+        last = v.size - 1
+        for low, level, high in ((0.0, 0.1, 0.3), (0.0, 0.0, 0.0), (-0.2, 0.05, 0.06)):
+            for first in {0, last // 2}:
+                steps = (v, c, first, last, 0.01, -1.0)
+                found = [k.split(*steps, low, level, high) for k in (_kernels.smooth, plain)]
+                assert found[0] == found[1]
+                cost = [k.regress(*steps, low, high) for k in (_kernels.smooth, plain)]
+                assert cost[0] == cost[1]
+
+
 @compiled_only
 def test_samples_side_by_side():
     found = list(cases())

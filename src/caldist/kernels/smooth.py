@@ -14,6 +14,9 @@ queue is therefore a sorted stack, into which a key is inserted if it belongs wi
 topmost, and a binary heap for the few that belong deeper: O(log n) a step whatever the data do.
 Two keys need no queue: weight at 0, the least key, is never missed, and weight at T, the greatest,
 is one number.
+
+Many steps can be split at a level first: before some step the best x is at most that, and then at
+least. Each side is a regression of its own, between 0 and the level or the level and T.
 """
 
 from __future__ import annotations
@@ -89,12 +92,112 @@ def smooth_ce(
     ``curve[i]`` is the optimal x between v_i and v_{i+1}, and ``curve[n-1]`` is T.
     """
     n: cython.Py_ssize_t = v.shape[0]
+    total: cython.double
+    sign: cython.double
     value: cython.double
     work: cython.double[::1] = doubles(4 * n)
     with cython.nogil:
-        value = _smooth_ce(
-            v, c, curve, 0, n, work[:n], work[n : 2 * n], work[2 * n : 3 * n], work[3 * n :]
-        )
+        total = _total(c, 0, n)
+        sign = 1.0 if total >= 0.0 else -1.0
+        total *= sign
+        value = total + _regress(
+            v, c, curve, 0, n - 1, 0.0, sign, 0.0, total,
+            work[:n], work[n : 2 * n], work[2 * n : 3 * n], work[3 * n :],
+        )  # fmt: skip
+        if curve.shape[0] > 0:
+            _finish_curve(curve, total, sign)
+    return value
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _total(
+    c: cython.const[cython.double][::1], first: cython.Py_ssize_t, last: cython.Py_ssize_t
+) -> cython.double:
+    i: cython.Py_ssize_t
+    total: cython.double = 0.0
+    for i in range(first, last):
+        total += c[i]
+    return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _finish_curve(
+    curve: cython.double[::1], total: cython.double, sign: cython.double
+) -> cython.void:
+    """Make the tops of the queue the optimal curve: what is taken off later is not above it."""
+    n: cython.Py_ssize_t = curve.shape[0]
+    top: cython.double = total
+    i: cython.Py_ssize_t
+    curve[n - 1] = total
+    for i in range(n - 1, -1, -1):
+        top = curve[i] if curve[i] < top else top
+        curve[i] = sign * top
+
+
+def split(
+    v: cython.const[cython.double][::1],
+    c: cython.const[cython.double][::1],
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    prefix: cython.double,
+    sign: cython.double,
+    low: cython.double,
+    level: cython.double,
+    high: cython.double,
+) -> tuple[int, float, int]:
+    """Return the step before which some best x is at most ``level``, and from which at least.
+
+    Steps go from ``first`` up to ``last``, and ``prefix`` is the sum of what comes before. Moving
+    x_i up from the level costs d_i if sign S_i is not above it, and gains d_i otherwise. An end of
+    steps which moves up together is best where that costs least: if it was not so for some x,
+    moving what is on the wrong side of the level to it would cost nothing. After the step come
+    the sum of what is before it, and how many keys lie between ``low`` and ``high``.
+    """
+    i: cython.Py_ssize_t
+    at: cython.Py_ssize_t = first
+    inside: cython.Py_ssize_t = 0
+    a: cython.double
+    d: cython.double
+    cost: cython.double = 0.0
+    most: cython.double = 0.0
+    before: cython.double = prefix
+    with cython.nogil:
+        for i in range(first, last):
+            d = v[i + 1] - v[i]
+            prefix += c[i]
+            a = sign * prefix
+            inside += (a > low) & (a < high)
+            cost += d if a <= level else -d
+            if cost > most:
+                most = cost
+                at = i + 1
+                before = prefix
+    return at, before, inside
+
+
+def regress(
+    v: cython.const[cython.double][::1],
+    c: cython.const[cython.double][::1],
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    prefix: cython.double,
+    sign: cython.double,
+    low: cython.double,
+    high: cython.double,
+) -> float:
+    """Return the least cost of a monotone x between ``low`` and ``high``, over some steps."""
+    n: cython.Py_ssize_t = last - first
+    value: cython.double
+    work: cython.double[::1] = doubles(4 * n)
+    with cython.nogil:
+        value = _regress(
+            v, c, work[:0], first, last, prefix, sign, low, high,
+            work[:n], work[n : 2 * n], work[2 * n : 3 * n], work[3 * n :],
+        )  # fmt: skip
     return value
 
 
@@ -118,40 +221,51 @@ def smooth_ce_of_each(
     deep_keys: cython.double[::1] = work[2 * most : 3 * most]
     deep_weights: cython.double[::1] = work[3 * most :]
     none: cython.double[::1] = work[:0]
+    total: cython.double
+    sign: cython.double
     with cython.nogil:
         for k in range(out.shape[0]):
-            out[k] = _smooth_ce(
-                v, c, none, start[k], start[k + 1], keys, weights, deep_keys, deep_weights
-            )
+            total = _total(c, start[k], start[k + 1])
+            sign = 1.0 if total >= 0.0 else -1.0
+            total *= sign
+            out[k] = total + _regress(
+                v, c, none, start[k], start[k + 1] - 1, 0.0, sign, 0.0, total,
+                keys, weights, deep_keys, deep_weights,
+            )  # fmt: skip
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _smooth_ce(
+def _regress(
     v: cython.const[cython.double][::1],
     c: cython.const[cython.double][::1],
     curve: cython.double[::1],
     first: cython.Py_ssize_t,
     last: cython.Py_ssize_t,
+    prefix: cython.double,
+    sign: cython.double,
+    low: cython.double,
+    high: cython.double,
     stack_key: cython.double[::1],
     stack_weight: cython.double[::1],
     heap_key: cython.double[::1],
     heap_weight: cython.double[::1],
 ) -> cython.double:
-    """Return smCE of the predictions from ``first`` up to ``last``; the rest is work space."""
+    """Return the least sum of d_i |sign S_i - x_i| of monotone x from ``low`` to ``high``.
+
+    Steps go from ``first`` up to ``last``, and ``prefix`` is the sum of what comes before. The tops
+    of the queue go into ``curve``; the rest is work space.
+    """
     depth: cython.Py_ssize_t = 8
     stack: cython.Py_ssize_t = 0
     heap: cython.Py_ssize_t = 0
-    ceiling: cython.double = 0.0  # the weight at key T
+    ceiling: cython.double = 0.0  # the weight at the key ``high``
     keep_curve: cython.bint = curve.shape[0] > 0
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    total: cython.double = 0.0
-    sign: cython.double
-    prefix: cython.double = 0.0
-    value: cython.double
+    value: cython.double = 0.0
     a: cython.double
     d: cython.double
     left: cython.double
@@ -160,31 +274,26 @@ def _smooth_ce(
     from_heap: cython.bint
 
     for i in range(first, last):
-        total += c[i]
-    sign = 1.0 if total >= 0.0 else -1.0
-    total *= sign
-    value = total
-    for i in range(first, last - 1):
         d = v[i + 1] - v[i]
         prefix += c[i]
         a = sign * prefix
-        if a >= total:
-            value += d * (a - total)
+        if a >= high:
+            value += d * (a - high)
             ceiling += d
-            top = total
+            top = high
         else:
-            if a < 0.0:
-                value -= d * a
-                a = 0.0
+            if a < low:
+                value += d * (low - a)
+                a = low
             left = d
             top = a
             if ceiling > 0.0:
                 taken = left if left < ceiling else ceiling
-                value += taken * (total - a)
+                value += taken * (high - a)
                 ceiling -= taken
                 left -= taken
                 if ceiling > 0.0:
-                    top = total
+                    top = high
             while left > 0.0:
                 from_heap = heap > 0 and (stack == 0 or heap_key[0] > stack_key[stack - 1])
                 if from_heap:
@@ -205,7 +314,7 @@ def _smooth_ce(
                     if stack_weight[stack - 1] <= 0.0:
                         stack -= 1
                 left -= taken
-            if a > 0.0:
+            if a > low:
                 # What larger keys did not give comes off the new one: 2d - left of it stay.
                 j = stack
                 while j > 0 and stack_key[j - 1] > a and stack - j < depth:
@@ -229,13 +338,6 @@ def _smooth_ce(
                     top = heap_key[0]
         if keep_curve:
             curve[i] = top
-    if keep_curve:
-        top = total
-        for i in range(last - 1, first - 1, -1):
-            if i == last - 1:
-                curve[i] = total
-            top = curve[i] if curve[i] < top else top
-            curve[i] = sign * top
     return value
 
 

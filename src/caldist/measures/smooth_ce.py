@@ -13,7 +13,7 @@ from caldist._util.types import Vector
 from caldist.certificates import SmoothCertificate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures import _second_order
+from caldist.measures import _passes, _second_order
 from caldist.measures._measure import Entries, Worst, measure
 from caldist.measures._norm import Norm
 from caldist.measures._rounding import (
@@ -34,7 +34,7 @@ class SmoothNorm(Norm):
 
     def __call__(self, masses: Vector) -> float:
         """Return the norm of masses on the support."""
-        return float(smooth.smooth_ce(self.prediction, masses, np.empty(0)))
+        return _passes.smooth_ce(self.prediction, masses)
 
     def unless_below(self, masses: Vector, threshold: float) -> float:
         """Return a bound that is a tenth of the work, and on noise a few percent above."""
@@ -162,4 +162,4 @@ def smooth_ce(
     0.03125
     """
     joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
-    return float(smooth.smooth_ce(joint.prediction, joint.residual(), np.empty(0)))
+    return _passes.smooth_ce(joint.prediction, joint.residual())
