@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from caldist.inference._classical import chi_squared_tail
 from caldist.inference.testing import calibration_test
 from caldist.measures.ecce_mad import largest_tail
 from caldist.measures.ecce_range import range_tail
@@ -62,6 +63,13 @@ def test_hosmer_lemeshow_groups_hold_equally_many_rows(n, seed):
         assert calibration_test(y, v, sample_weight=equal, **options).statistic == expected
     clusters = calibration_test(y, v, clusters=np.arange(n), **options)
     assert clusters.statistic == expected
+
+
+def test_chi_squared_tails_of_even_and_odd_degrees():
+    for degrees in range(1, 21):
+        for x in (0.0, 1e-9, 0.3, 2.0, 25.0, 400.0, 1e5, math.inf):
+            expected = stats.chi2.sf(x, degrees)
+            assert chi_squared_tail(x, degrees) == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
 def test_hosmer_lemeshow_with_fewer_groups():

@@ -239,7 +239,7 @@ def test_columns_that_cannot_be_meant_are_not_read_whole(reader, tmp_path, monke
         return read(numbers, names, rows)
 
     monkeypatch.setattr(source, "read", noted)
-    assert _columns._guess(source, None, [], []) == ("won", ["p"])
+    assert _columns.guess(source, None, [], []) == ("won", ["p"])
     assert [len(names) for names, rows in asked if rows is not None] == [202]
     assert [names for names, rows in asked if rows is None] == [["won", "p"]]
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import caldist
 from caldist.cli import main
-from caldist.inference import _grid, _split_differences, comparison
+from caldist.inference import _differences, _grid, _split_differences, comparison
 from caldist.inference._resampling import Resampler
 from caldist.inference.comparison import compare, compare_all
 from caldist.measures.registry import find
@@ -70,7 +70,7 @@ def by_hand(y, a, b, measure, level, weight=None):
 @pytest.mark.parametrize("name", ["smooth_ce", "weighted"])
 def test_the_lower_end_row_by_row(name, weighted, tied, monkeypatch):
     # Without the floor for rare labels, which has a test of its own.
-    monkeypatch.setattr(_split_differences, "_protected", lambda mean, _units, _slope: mean)
+    monkeypatch.setattr(_split_differences, "_protected", lambda mean, *_others: mean)
     y, a, _ = two_models(0, tied=tied)
     b = 1 - a  # which stands out of the noise, so that its witness is trusted
     weight = np.random.default_rng(1).integers(1, 4, y.size) if weighted else None
@@ -137,7 +137,7 @@ def test_labels_that_are_rare_in_the_folds_still_count():
     found = compare(y, a, b, **SPLIT)
     plain = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_split_differences, "_protected", lambda mean, _units, _slope: mean)
+        patch.setattr(_split_differences, "_protected", lambda mean, *_others: mean)
         plain = compare(y, a, b, **SPLIT)
     assert found.lower <= plain.lower
     assert found.upper >= plain.upper
@@ -251,3 +251,37 @@ def test_bad_options_are_named(options, expected):
         compare(y, a, b, **options)
     with pytest.raises(ValueError, match=expected):
         compare_all(y, {"a": a, "b": b}, **options)
+
+
+def test_many_models_share_what_belongs_to_one_of_them(monkeypatch):
+    """The witnesses and rates of a model are found once, however many pairs it is in."""
+    rng = np.random.default_rng(8)
+    p = rng.random(2_000)
+    y = rng.random(2_000) < p**2
+    models = {f"m{at}": np.clip(p + 0.03 * rng.standard_normal(2_000), 0, 1) for at in range(5)}
+    calls = {"_candidates": [], "cells_of": []}
+    found = _split_differences._Splits._candidates
+    cells_of = _split_differences.cells_of
+    monkeypatch.setattr(
+        _split_differences._Splits,
+        "_candidates",
+        lambda self, b: calls["_candidates"].append(b) or found(self, b),
+    )
+    monkeypatch.setattr(
+        _split_differences,
+        "cells_of",
+        lambda units: calls["cells_of"].append(units) or cells_of(units),
+    )
+    together = compare_all(y, models, method="split", rng=0)
+    assert sorted(calls["_candidates"]) == list(range(5))
+    assert len(calls["cells_of"]) == 5
+    alone = compare(y, models["m1"], models["m3"], method="split", rng=0)
+    assert together.pairs["m1", "m3"].difference == alone.difference
+
+
+def test_merging_two_supports():
+    first, second = np.array([0.1, 0.2, 0.5]), np.array([0.0, 0.2, 0.7])
+    support, of_first, of_second = _differences._merged(first, second)
+    assert support.tolist() == [0.0, 0.1, 0.2, 0.5, 0.7]
+    assert of_first.tolist() == [1, 2, 3]
+    assert of_second.tolist() == [0, 2, 4]

@@ -1,10 +1,19 @@
 """Many rows go onto a grid: what is said stays true of the rows, and costs what a summary costs."""
 
+import importlib
+import subprocess
+import sys
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import caldist
+from caldist._kernels import COMPILED
+from caldist.data.rows import Rows
 from caldist.inference import _grid, confidence_interval
+from caldist.inference._resampling import Resampler
+from caldist.inference.calibration_summary import summary_of
 
 LAWS = {
     "spread": lambda rng: rng.random(4_000),
@@ -87,3 +96,77 @@ def test_a_report_of_many_rows_shows_the_rows_values(many):
 def test_a_wrong_grid_is_named(call):
     with pytest.raises(ValueError, match=r"grid is 'fine'.*'auto', None"):
         call([0, 1, 1], [0.2, 0.5, 0.9], grid="fine")
+
+
+# -- memory ------------------------------------------------------------------------------------
+
+
+def many_rows(n):
+    rng = np.random.default_rng(3)
+    p = rng.random(n)
+    return (rng.random(n) < p).astype(np.uint8), p
+
+
+@pytest.mark.skipif(not COMPILED, reason="plain kernels make numbers of every value")
+def test_the_words_of_medicine_need_few_copies_of_the_rows():
+    y, p = many_rows(400_000)
+    rows = Rows.of(y, p)
+    assert rows.joint.prediction.size == y.size
+    resampler = Resampler.of(0, n_resamples=99)
+    summary_of(Rows.of(*many_rows(500)), "loess", 0.95, resampler)  # loads what is loaded later
+    tracemalloc.start()
+    summary_of(rows, "loess", 0.95, resampler)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Three columns of units and seven of the smoother; there were twenty.
+    assert peak <= 12 * 8 * y.size
+
+
+def test_what_rows_have_in_common_is_not_written_out():
+    units = Rows.of([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4]).units
+    assert units.count.strides == units.share.strides == units.mass.strides == (0,)
+    tied = Rows.of([0, 1, 1, 0], [0.1, 0.1, 0.1, 0.4]).units
+    assert tied.count.tolist() == [2, 1, 1]
+    assert tied.mass.tolist() == [0.5, 0.25, 0.25]
+
+
+def test_parts_of_units_are_all_of_them(monkeypatch):
+    monkeypatch.setattr("caldist.data.units._PART", 3)
+    rng = np.random.default_rng(1)
+    units = Rows.of(rng.integers(0, 2, 40), rng.random(40)).units
+    parts = list(units.parts())
+    assert len(parts) == 14
+    for name in ("place", "label", "count", "share", "mass"):
+        together = np.concatenate([getattr(part, name) for part in parts])
+        assert np.array_equal(together, getattr(units, name))
+    clustered = Rows.of([0, 1, 0, 1, 1], np.arange(5) / 5, clusters=[0, 0, 1, 1, 2]).units
+    assert list(clustered.parts()) == [clustered]
+
+
+@pytest.mark.parametrize("name", ["_logistic._PART", "calibration_summary._BLOCK"])
+def test_parts_change_no_summary(name, monkeypatch):
+    y, p = many_rows(3_000)
+    whole = caldist.calibration_summary(y, p, n_resamples=99, rng=0)
+    module = importlib.import_module(f"caldist.inference.{name.partition('.')[0]}")
+    monkeypatch.setattr(module, name.partition(".")[2], 700)
+    monkeypatch.setattr("caldist.data.units._PART", 700)
+    parts = caldist.calibration_summary(y, p, n_resamples=99, rng=0)
+    for key, estimate in whole.estimates.items():
+        again = parts.estimates[key]
+        for end in ("value", "lower", "upper"):
+            assert getattr(again, end) == pytest.approx(getattr(estimate, end), rel=1e-11)
+    assert parts.test.pvalue == pytest.approx(whole.test.pvalue, rel=1e-9)
+
+
+def test_a_report_needs_no_solver():
+    """scipy.optimize takes 40 MB and half a second, and only few points need it."""
+    code = (
+        "import sys, numpy as np, caldist\n"
+        "p = np.linspace(0.01, 0.99, 200)\n"
+        "caldist.report((p * 997) % 1 < p, p, n_resamples=39)\n"
+        "print(*(name for name in sys.modules if name.startswith('scipy.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not {"scipy.optimize", "scipy.special"} & set(done.stdout.split())

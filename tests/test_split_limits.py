@@ -6,6 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy.optimize import isotonic_regression
 
 import caldist
 from caldist import _kernels
@@ -191,6 +192,25 @@ def test_compiled_and_plain_agree():
         ours, theirs = (_merge(m, v, y, mass, edges) for m in (plain, _kernels.recalibration))
         assert ours[0] == pytest.approx(theirs[0], abs=1e-15)
         assert np.array_equal(ours[1], theirs[1])
+
+
+@pytest.mark.parametrize("kind", ["labels", "rates", "increasing"])
+def test_pooled_blocks_are_those_of_isotonic_regression(kind):
+    rng = np.random.default_rng(9)
+    for n in (1, 2, 3, 50, 400):
+        mean = {
+            "labels": rng.integers(0, 2, n).astype(float),
+            "rates": np.round(rng.random(n), 1),
+            "increasing": np.arange(n) / n,
+        }[kind]
+        mass = rng.integers(1, 5, n).astype(float)
+        expected = isotonic_regression(mean, weights=mass)
+        for module in (plain, _kernels.recalibration):
+            level, weight, start = mean.copy(), mass.copy(), np.empty(n, dtype=np.int64)
+            count = module.pool(level, weight, start)
+            assert np.array_equal(start[:count], expected.blocks[:-1])
+            assert level[:count] == pytest.approx(expected.x[expected.blocks[:-1]], abs=1e-15)
+            assert np.array_equal(weight[:count], np.add.reduceat(mass, start[:count]))
 
 
 # -- splitting ---------------------------------------------------------------------------------

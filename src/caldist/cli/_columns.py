@@ -18,7 +18,7 @@ from caldist.data.categories import cluster_codes, refuse_measurements
 from caldist.data.rows import Rows
 from caldist.reading import cells
 
-_HEAD = 1000  # rows that tell what most columns are not
+HEAD = 1000  # rows that tell what most columns are not
 _NAMED = 40  # columns that a message lists
 
 
@@ -33,7 +33,7 @@ def read_table(data: Data, source: Source) -> Models:
         message = "--positive was given without --label: name the column of labels."
         raise ValueError(message)
     if label is None or not scores:
-        label, scores = _guess(source, label, scores, others)
+        label, scores = guess(source, label, scores, others)
     as_names = [*divided]
     as_numbers = [*scores, *([] if data.weight is None else [data.weight])]
     (as_numbers if data.positive is None else as_names).insert(0, label)
@@ -117,10 +117,17 @@ def check_names(columns: Sequence[str], names: Sequence[str]) -> None:
             raise ValueError(message)
 
 
-def _guess(
-    source: Source, label: str | None, scores: list[str], taken: list[str]
+def guess(
+    source: Source,
+    label: str | None,
+    scores: list[str],
+    taken: list[str],
+    rows: int | None = None,
 ) -> tuple[str, list[str]]:
-    """Find the one column of zeros and ones and the one other column within [0, 1], and say so."""
+    """Find the one column of zeros and ones and the one other column within [0, 1], and say so.
+
+    All rows are looked at, or the first ``rows``.
+    """
     if all(cells.number(column) != cells.BAD for column in source.columns):
         message = (
             "name the columns with --label and --score. The first line is taken for the header, "
@@ -130,9 +137,9 @@ def _guess(
     known = {label, *scores, *taken}
     likely = [name for name in source.columns if name not in known | source.twice]
     # Most columns show in their first rows that they are something else: only the others are read.
-    first = source.read(likely, rows=_HEAD).numbers
+    first = source.read(likely, rows=HEAD).numbers
     likely = list(_within_unit(first))
-    found = _within_unit(source.read(likely).numbers)
+    found = _within_unit(source.read(likely, rows=rows).numbers)
     binary = {name: None for name, column in found.items() if np.isin(column, (0, 1)).all()}
     inside = [name for name in found if name not in binary]
     if label is None:

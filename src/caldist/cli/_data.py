@@ -56,7 +56,8 @@ class Models:
     groups
         The names of sub-groups, and the number of each row's.
     by
-        The columns of a command that divides the rows by several, each by itself.
+        The columns of a command that divides the rows by several, each by itself; or the joints of
+        the sub-groups of each.
     dropped
         What was left out of all models; None if nobody asked for it.
     left_out
@@ -67,7 +68,7 @@ class Models:
     named_by: str
     head: dict[str, object]
     groups: tuple[NDArray[np.object_], NDArray[np.int64]] | None = None
-    by: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    by: Mapping[str, Any] = field(default_factory=dict)
     dropped: Dropped | None = None
     left_out: Mapping[str, Dropped] = field(default_factory=dict)
 
@@ -134,12 +135,13 @@ class Data:
         assert isinstance(found, Models)  # noqa: S101 -- several classes are not asked for
         return found
 
-    def read(self, *, several: bool = True) -> Models | ClassModels:
+    def read(self, *, several: bool = True, whole: bool = True) -> Models | ClassModels:
         """Read columns, of one model or of several classes, or summaries; once, and check them.
 
-        What looks wrong about the scores is said on stderr.
+        What looks wrong about the scores is said on stderr. Unless the ``whole`` table is asked
+        for, many rows are summarised, which is said too.
         """
-        found = self._read(several=several)
+        found = self._read(several=several, whole=whole)
         if isinstance(found, Models):
             from caldist.data.doubts import doubts_of
 
@@ -148,7 +150,7 @@ class Data:
                     say(f"warning: {name}: {doubt}", err=True)
         return found
 
-    def _read(self, *, several: bool) -> Models | ClassModels:
+    def _read(self, *, several: bool, whole: bool) -> Models | ClassModels:
         from caldist.cli._source import open_source
         from caldist.data.rows import Rows
 
@@ -156,7 +158,9 @@ class Data:
             if isinstance(found, list):
                 source = open_source(found)
                 with _saying_notes(source):
-                    return self._table(source, several=several)
+                    return (None if whole else self._summary(source, found)) or self._table(
+                        source, several=several
+                    )
             empty = next((name for name, joint in found.items() if joint.total == 0), None)
             if empty is not None:
                 message = f"{empty} is a summary of no rows: leave it out."
@@ -171,6 +175,15 @@ class Data:
             if left_out:
                 head["dropped"] = {name: part.to_dict() for name, part in left_out.items()}
             return Models(rows, "file", head, left_out=left_out)
+
+    def _summary(self, source: Source, paths: Sequence[str]) -> Models | None:
+        """Return the summary of many rows; None where rows are few, or are needed."""
+        from caldist.cli._classes import speaks_of_classes
+        from caldist.cli._many import summary_of_many
+
+        if speaks_of_classes(self, source.columns):
+            return None
+        return summary_of_many(self, source, paths)
 
     def check_columns(self, source: Source) -> None:
         """Raise unless there are the columns that are named."""

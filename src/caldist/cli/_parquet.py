@@ -43,10 +43,21 @@ class DuckParquet(_Parquet):
         super().__init__(path)
         from caldist.engines._files import reading
 
+        self._connection = connection
         with reading([path]):
             self._relation = connection.read_parquet(escape(str(path)), hive_partitioning=False)
         self._types = dict(zip(self._relation.columns, map(str, self._relation.types), strict=True))
         self.columns = list(self._types)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are, which the file says without being read."""
+        from caldist.engines._files import reading
+
+        with reading([self.path]):
+            query = "SELECT sum(num_rows) FROM parquet_file_metadata(?)"
+            [(rows,)] = self._connection.execute(query, [escape(str(self.path))]).fetchall()
+        return int(rows)
 
     def read(
         self, numbers: Sequence[str], names: Sequence[str], limit: int | None

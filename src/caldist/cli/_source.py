@@ -91,6 +91,13 @@ class Source:
         return {name for file in self._files for name in file.twice}
 
     @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, where files say so without being read and DuckDB reads them."""
+        counts: list[int | None] = [getattr(file, "n_rows", None) for file in self._files]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    @property
     def is_plain(self) -> bool:
         """Whether DuckDB sees the same columns in the files."""
         return all(getattr(file, "is_plain", True) for file in self._files)

@@ -36,6 +36,13 @@ _SUFFIXES = (".html", ".json", ".md")
     type=click.Choice(["evidence", "label"]),
     help="Sort sub-groups by evidence, or by label; by default dates by time, others by evidence.",
 )
+@click.option(
+    "--rows",
+    "whole",
+    is_flag=True,
+    help="Read every row of Parquet files, however many. By default ten million rows and more of "
+    "one model are summarised first, as by caldist summarize.",
+)
 @click.option("--data-date", "date", metavar="TEXT", help="The date of the data, to be said.")
 @click.option("--data-version", "version", metavar="TEXT", help="Their version, to be said.")
 def report(
@@ -46,6 +53,7 @@ def report(
     seed: int,
     out: str,
     group_order: str | None,
+    whole: bool,
     date: str | None,
     version: str | None,
 ) -> None:
@@ -63,7 +71,7 @@ def report(
     if to_stdout or path.suffix == ".html":  # said now, not after the work
         require("jinja2", extra="report")
         require("matplotlib", extra="report")
-    models = data.read()
+    models = data.read(whole=whole)
     from caldist.reporting import report as make_report  # not needed to refuse
 
     found = make_report(

@@ -71,16 +71,23 @@ def refuse_measurements(values: object, name: str) -> None:
         raise ValueError(message)
 
 
-def is_measured(values: object) -> bool:
-    """Whether values are numbers of which there are too many to be a sub-group each."""
+def is_measured(values: object, *, repeated: bool = False) -> bool:
+    """Whether values are numbers of which there are too many to be a sub-group each.
+
+    Those that may stand for many rows each, ``repeated``, need not stand alone.
+    """
     numbers, broken, distinct = _numbers(values)
-    return distinct > _MEASURED or bool(broken.any() and 1 < distinct == numbers.size)
+    alone = not repeated and broken.any() and 1 < distinct == numbers.size
+    return distinct > _MEASURED or bool(alone)
 
 
-def bin_numbers(values: object, size: int, name: str) -> tuple[list[str], Integers]:
-    """Put numbers into bins of about equally many rows; return the bins' labels and each row's.
+def bin_numbers(
+    values: object, size: int, name: str, rows: Vector | None = None
+) -> tuple[list[str], Integers]:
+    """Put numbers into bins of about equally many rows; return the bins' labels and each number's.
 
-    A label says what lies in the bin, from the least number to the largest.
+    A label says what lies in the bin, from the least number to the largest. ``rows`` is how many
+    rows each number stands for, 1 by default.
     """
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1:
@@ -91,7 +98,12 @@ def bin_numbers(values: object, size: int, name: str) -> tuple[list[str], Intege
     if bad.any():
         _fail_missing(name, _validate.first(bad), str(numbers[_validate.first(bad)]))
     level = np.arange(1, _BINS) / _BINS
-    edges = np.unique(np.quantile(numbers, level, method="inverted_cdf"))
+    if rows is None:
+        edges = np.unique(np.quantile(numbers, level, method="inverted_cdf"))
+    else:
+        order = np.argsort(numbers, kind="stable")
+        below = np.cumsum(rows[order])
+        edges = np.unique(numbers[order][np.searchsorted(below, level * below[-1])])
     _, code = np.unique(np.searchsorted(edges, numbers, side="left"), return_inverse=True)
     labels = []
     for at in range(int(code.max()) + 1):

@@ -6,7 +6,8 @@ A replicate is a vector of new residual masses on the support, made in O(n) with
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,8 +22,8 @@ FLIPS, LABELS = 0, 1  # families of replicates: random signs, and labels drawn f
 
 _ROWS_PER_UNIT = 32  # from which one binomial draw is cheaper than a random number for each row
 _MANY_ROWS = 20_000  # from which a random byte for each is cheaper than a uniform number
-_FEW = 1024  # random signs below which bits are counted
-_MANY = 4096  # random signs whose sum is drawn as a normal number
+_PART = 1 << 16  # units that are looked at together
+_FEW = 256  # random signs below which bits are counted, and from which sums are normal numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +78,10 @@ class Units:
         weight = np.concatenate((joint.mass1[ones], joint.mass0[zeros]))
         mass, heaviest = weight / total, None
         if joint.counts_rows:
+            share = np.broadcast_to(np.float64(1 / total), weight.shape)
             count = weight.astype(np.int64)
-            share = np.full(count.size, 1 / total)
+            if total == weight.size:  # what all rows have in common is not written out
+                count, mass = np.broadcast_to(np.int64(1), weight.shape), share
         else:
             square0, square1 = _known_squares(joint)
             square = np.concatenate((square1[ones], square0[zeros])) / total / total
@@ -131,6 +134,27 @@ class Units:
         place, _, count = self.drawn_units
         return RandomLabels(self.prediction[place], count)
 
+    @cached_property
+    def _counts(self) -> Integers:
+        """The numbers of rows as kernels take them, one after the other."""
+        return np.ascontiguousarray(self.count)
+
+    def parts(self) -> Iterator[Units]:
+        """Give the units some at a time, on the same support, where rows are independent."""
+        if self.cluster is not None:
+            yield self
+            return
+        for first in range(0, self.place.size, _PART):
+            some = slice(first, first + _PART)
+            yield replace(
+                self,
+                place=self.place[some],
+                label=self.label[some],
+                count=self.count[some],
+                share=self.share[some],
+                mass=self.mass[some],
+            )
+
     def at_predictions(self, values: Vector) -> Vector:
         """Return the sum over each prediction of one value for each unit."""
         added = np.bincount(self.place, weights=values, minlength=self.prediction.size)
@@ -167,9 +191,12 @@ class Units:
         The mean is the weighted one, and rows of one cluster may depend on each other in any way.
         """
         mean = float((self.mass * function).sum())
-        deviation = self.share * (function - mean)
+        deviation = function - mean
+        deviation *= self.share
         if self.cluster is None:
-            return math.sqrt(float((self.count * deviation**2).sum()))
+            deviation **= 2
+            deviation *= self.count
+            return math.sqrt(float(deviation.sum()))
         return math.sqrt(float((self.cluster_sums(deviation) ** 2).sum()))
 
     def label_error(self, slope: Vector, rate: Vector) -> float:
@@ -178,8 +205,11 @@ class Units:
         ``slope`` is what label 1 adds to the value of each unit, ``rate`` stands at predictions.
         Where labels are rare, the error that they happen to show is too small.
         """
-        spread = (rate * (1 - rate))[self.place]
-        return math.sqrt(float((self.count * (self.share * slope) ** 2 * spread).sum()))
+        square = self.share * slope
+        square **= 2
+        square *= self.count
+        square *= (rate * (1 - rate))[self.place]
+        return math.sqrt(float(square.sum()))
 
     @property
     def largest_error(self) -> float:
@@ -209,16 +239,16 @@ class Units:
 
         The signs are centred: the changes add up to 0, like those of a probability distribution.
         """
-        place, mass = self._masses
-        change = self._flip(rng, place, self.share, mass.size)
+        place, share, mass = self._masses
+        change = self._flip(rng, place, share, mass.size)
         change -= change.sum() * mass
         return change
 
     @cached_property
-    def _masses(self) -> tuple[Integers, Vector]:
+    def _masses(self) -> tuple[Integers, Vector, Vector]:
         place = self.place + self.label * self.prediction.size
         mass = np.bincount(place, self.mass, 2 * self.prediction.size)
-        return place, mass.astype(np.float64)
+        return place, np.ascontiguousarray(self.share), mass.astype(np.float64)
 
     def _flip(self, rng: np.random.Generator, place: Integers, size: Vector, length: int) -> Vector:
         out = np.empty(length)
@@ -229,7 +259,7 @@ class Units:
             replicates.collect(_sums_of_signs(rng, self.count), place, size, out)
         else:
             bits = random_bits(rng, self.n_rows)
-            replicates.flip_rows(bits, place, size, self.count, out)
+            replicates.flip_rows(bits, place, size, self._counts, out)
         return out
 
     def draw_clusters(self, rng: np.random.Generator) -> Vector:
@@ -308,22 +338,18 @@ def _sums_of_signs(rng: np.random.Generator, count: Integers) -> Vector:
 
     Of few of them bits are counted. Those of many are normal, which costs a tenth: a sum of signs
     can be had from a normal number by moving it by less than a row or so (Tusnády), where its
-    standard deviation is 64 rows. Flipped signs are like the noise of the rows in the limit only;
+    standard deviation is 16 rows. Flipped signs are like the noise of the rows in the limit only;
     labels that are drawn stay exact.
     """
     drawn = np.sqrt(count, dtype=np.float64)
-    many = count >= _MANY
-    some = ~many
-    drawn[many] *= rng.standard_normal(int(many.sum()))
     few = count < _FEW
+    drawn[~few] *= rng.standard_normal(int(np.count_nonzero(~few)))
     if few.any():
-        some &= ~few
         part = count[few]
         words = random_bytes(rng, 4 * int(((part + 31) // 32).sum()))
         signs = np.empty(part.size)
         replicates.sums_of_signs(words.view("<u4").astype(np.uint32, copy=False), part, signs)
         drawn[few] = signs
-    drawn[some] = 2.0 * rng.binomial(count[some], 0.5) - count[some]
     return drawn
 
 

@@ -132,7 +132,8 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
     if units.n_rows <= _ROWS_PER_UNIT * count.size:
         if units.n_rows > count.size:
             index = np.repeat(index, count)
-        fold = rng.integers(0, FOLDS, (times, index.size)).astype(np.int8)  # one for each row
+        # One for each row, in a byte as soon as a dealing is drawn.
+        fold = np.array([_one_dealing(rng, index.size) for _ in range(times)])
         return Dealt(_rows_of(units, index), fold)
     fold = np.empty((0, count.size), dtype=np.int64)
     for _ in range(times):
@@ -173,6 +174,10 @@ def _even(kind: Integers, rng: np.random.Generator) -> Integers:
         fold[rng.permutation(own)] = (first + np.arange(own.size)) % FOLDS
         first += own.size  # where the other kind left off, or small folds would be so twice
     return fold
+
+
+def _one_dealing(rng: np.random.Generator, size: int) -> NDArray[np.int8]:
+    return rng.integers(0, FOLDS, size).astype(np.int8)
 
 
 def _rows_of(units: Units, index: Integers) -> Units:

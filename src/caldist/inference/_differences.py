@@ -22,7 +22,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from caldist._util.types import Vector
+from caldist._util.products import dot
+from caldist._util.types import Integers, Vector
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, Units, random_bits
 from caldist.inference._limits import normal_quantile
@@ -58,10 +59,11 @@ class PairedRows:
     def mean(self, value: Vector) -> Mean:
         """Return the mean of a value of each row that counts."""
         share, part = self.share[self.kept], self.part[self.kept]
-        mean = float(share @ value)
-        parts = np.bincount(part, share * value)
-        deviations = np.bincount(part, share * (value - mean))
-        return Mean(mean, math.sqrt(float(deviations @ deviations)), float(np.abs(parts).max()))
+        mean = dot(share, value)
+        parts, deviations = share * value, share * (value - mean)
+        if self.models[0].cluster is not None:
+            parts, deviations = np.bincount(part, parts), np.bincount(part, deviations)
+        return Mean(mean, math.sqrt(dot(deviations, deviations)), float(np.abs(parts).max()))
 
 
 @dataclass(frozen=True)
@@ -122,17 +124,17 @@ class Norms(ABC):
         first, second = self._units[a], self._units[b]
         if self._same(a, b):
             return 0.0
-        support = np.union1d(first.prediction, second.prediction)
+        support, of_first, of_second = _merged(first.prediction, second.prediction)
         masses = np.zeros(support.size)
-        masses[np.searchsorted(support, first.prediction)] += first.residual
-        masses[np.searchsorted(support, second.prediction)] -= second.residual
+        masses[of_first] += first.residual
+        masses[of_second] -= second.residual
         if not masses.any():  # by chance, and without a witness
             return self._bound
         # Of both signs always the same, so that exchanging the models mirrors the interval.
         masses *= np.sign(masses[np.flatnonzero(masses)[0]])
         norm: Norm = self._measure.norm(support)
         margins = (
-            self._mean(a, b, support, witness).margin(delta / PARTS)
+            self._mean(a, b, witness[of_first], witness[of_second]).margin(delta / PARTS)
             for witness in norm.witnesses(masses)
         )
         return min(norm(masses) + max(margins), self._bound)
@@ -142,8 +144,8 @@ class Norms(ABC):
         """Whether two models make the same predictions for the same rows."""
 
     @abstractmethod
-    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
-        """Return the mean of e_a w(v_a) - e_b w(v_b), w being given on the support."""
+    def _mean(self, a: int, b: int, of_a: Vector, of_b: Vector) -> Mean:
+        """Return the mean of e_a w(v_a) - e_b w(v_b), w being given on the support of each."""
 
 
 class _Signs(Norms):
@@ -205,6 +207,7 @@ class PairedNorms(_Signs):
         super().__init__(
             measure, [model.row_units(rows.part, rows.n_parts) for model in rows.models]
         )
+        self._places: dict[int, Integers] = {}
 
         def flips(rng: np.random.Generator) -> list[Vector]:
             bits = random_bits(rng, rows.n_parts)
@@ -215,12 +218,14 @@ class PairedNorms(_Signs):
     def _same(self, a: int, b: int) -> bool:
         return self._rows.same(a, b)
 
-    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
+    def _mean(self, a: int, b: int, of_a: Vector, of_b: Vector) -> Mean:
         parts = []
-        for k in (a, b):
+        for k, witness in ((a, of_a), (b, of_b)):
             v = self._rows.models[k].prediction[self._rows.kept]
+            if k not in self._places:
+                self._places[k] = np.searchsorted(self._units[k].prediction, v)
             error = self._rows.label[self._rows.kept] - v
-            parts.append(error * witness[np.searchsorted(support, v)])
+            parts.append(error * witness[self._places[k]])
         return self._rows.mean(parts[0] - parts[1])
 
 
@@ -234,20 +239,28 @@ class IndependentNorms(_Signs):
     def _same(self, a: int, b: int) -> bool:
         return a == b
 
-    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
-        return independent_mean(self._units[a], self._units[b], support, witness)
+    def _mean(self, a: int, b: int, of_a: Vector, of_b: Vector) -> Mean:
+        return independent_mean((self._units[a], self._units[b]), (of_a, of_b))
 
 
-def independent_mean(first: Units, second: Units, support: Vector, witness: Vector) -> Mean:
-    """Return the difference of the means of e w(v) of two samples, w being given on the support."""
+def independent_mean(samples: tuple[Units, Units], witnesses: tuple[Vector, Vector]) -> Mean:
+    """Return the difference of the means of e w(v) of samples, w being given on their supports."""
     one, other = (
-        unit_mean(
-            units,
-            units.error * witness[np.searchsorted(support, units.prediction)][units.place],
-        )
-        for units in (first, second)
+        unit_mean(units, units.error * witness[units.place])
+        for units, witness in zip(samples, witnesses, strict=True)
     )
     return one.minus(other)
+
+
+def _merged(first: Vector, second: Vector) -> tuple[Vector, Integers, Integers]:
+    """Return all numbers of two increasing vectors, and where those of each are among them."""
+    both = np.concatenate((first, second))
+    order = np.argsort(both, kind="stable")  # which only merges what is sorted
+    both = both[order]
+    new = np.append(True, both[1:] > both[:-1])
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.cumsum(new) - 1
+    return both[new], place[: first.size], place[first.size :]
 
 
 def unit_mean(units: Units, value: Vector) -> Mean:
@@ -257,7 +270,7 @@ def unit_mean(units: Units, value: Vector) -> Mean:
         largest = units.heaviest * float(np.abs(value).max())
     if units.cluster is not None:
         largest = float(np.abs(units.cluster_sums(units.share * value)).max())
-    return Mean(float(units.mass @ value), units.standard_error(value), largest)
+    return Mean(dot(units.mass, value), units.standard_error(value), largest)
 
 
 class Means:

@@ -7,6 +7,7 @@ label 0, and of 1 with label 1, has likelihood 1 on every line with b > 0: such 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from caldist.data.units import Units
 
 _STEPS = 200  # of Newton's method, which needs about ten
 _CONVERGED = 1e-14
+_PART = 1 << 16  # predictions that are looked at together
 
 
 def sigmoid(x: Vector) -> Vector:
@@ -93,20 +95,19 @@ class Counts:
         share = self.share0 + self.share1
         total = float(share.sum())
         centre = dot(share, self.log_odds) / total
-        scale = math.sqrt(dot(share, (self.log_odds - centre) ** 2) / total)
-        x = (self.log_odds - centre) / scale
+        square = sum(
+            dot(share[part], (self.log_odds[part] - centre) ** 2) for part in _parts(share.size)
+        )
+        scale = math.sqrt(square / total)
         rate = float(self.share1.sum()) / total
+        scaled = _Scaled(self, centre, scale)
         theta = np.array([math.log(rate / (1 - rate)), 0.0])
-        best = self._likelihood(theta, x)
+        best = scaled.likelihood(theta)
         for _ in range(_STEPS):
-            fitted = sigmoid(theta[0] + theta[1] * x)
-            missed = self.share1 - share * fitted
-            weight = share * fitted * (1 - fitted)
-            gradient = np.array([missed.sum(), dot(missed, x)])
-            step = np.linalg.solve(_moments(weight, x), gradient)
+            step = scaled.step(theta)
             size, found = 1.0, -math.inf
             while size > _CONVERGED:  # half steps, where a whole one overshoots
-                found = self._likelihood(theta + size * step, x)
+                found = scaled.likelihood(theta + size * step)
                 if found >= best - 1e-15 * abs(best):
                     break
                 size /= 2
@@ -117,18 +118,51 @@ class Counts:
         slope = float(theta[1]) / scale
         return float(theta[0]) - slope * centre, slope
 
-    def _likelihood(self, theta: Vector, x: Vector) -> float:
-        return _log_likelihood(theta[0] + theta[1] * x, self.share0, self.share1)
-
     def gain(self, intercept: float, slope: float) -> float:
         """Return by how much the line's mean log likelihood exceeds that of the predictions."""
-        fitted = _log_likelihood(intercept + slope * self.log_odds, self.share0, self.share1)
-        return fitted - _log_likelihood(self.log_odds, self.share0, self.share1)
+        as_it_is = _Scaled(self, 0.0, 1.0)
+        return as_it_is.likelihood(np.array([intercept, slope])) - as_it_is.likelihood(
+            np.array([0.0, 1.0])
+        )
 
 
-def _log_likelihood(eta: Vector, share0: Vector, share1: Vector) -> float:
-    both = np.log1p(np.exp(-np.abs(eta)))
-    return -dot(share1, both + np.maximum(-eta, 0.0)) - dot(share0, both + np.maximum(eta, 0.0))
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """Counts at x = (ℓ − centre)/scale, some at a time: what is made of all would fill memory."""
+
+    counts: Counts
+    centre: float
+    scale: float
+
+    def _each(self) -> Iterator[tuple[Vector, Vector, Vector]]:
+        counts = self.counts
+        for part in _parts(counts.log_odds.size):
+            x = (counts.log_odds[part] - self.centre) / self.scale
+            yield x, counts.share0[part], counts.share1[part]
+
+    def step(self, theta: Vector) -> Vector:
+        """Return Newton's step towards the largest likelihood, from a and b."""
+        gradient, moments = np.zeros(2), np.zeros((2, 2))
+        for x, share0, share1 in self._each():
+            share, fitted = share0 + share1, sigmoid(theta[0] + theta[1] * x)
+            missed = share1 - share * fitted
+            gradient += missed.sum(), dot(missed, x)
+            moments += _moments(share * fitted * (1 - fitted), x)
+        return np.asarray(np.linalg.solve(moments, gradient))
+
+    def likelihood(self, theta: Vector) -> float:
+        """Return the mean log likelihood of a and b."""
+        found = 0.0
+        for x, share0, share1 in self._each():
+            eta = theta[0] + theta[1] * x
+            both = np.log1p(np.exp(-np.abs(eta)))
+            found -= dot(share1, both + np.maximum(-eta, 0.0))
+            found -= dot(share0, both + np.maximum(eta, 0.0))
+        return found
+
+
+def _parts(size: int) -> list[slice]:
+    return [slice(first, first + _PART) for first in range(0, size, _PART)]
 
 
 def _moments(weight: Vector, x: Vector) -> NDArray[np.float64]:
@@ -150,10 +184,12 @@ def root(log_odds: Vector, share: Vector, wanted: float) -> float:
     low, high = (middle - end for end in (log_odds[finite].max(), log_odds[finite].min()))
     a = (low + high) / 2
     for _ in range(_STEPS):
-        fitted = sigmoid(a + log_odds)
-        excess = dot(share, fitted) - wanted
+        excess, lean = -wanted, 0.0
+        for part in _parts(share.size):
+            fitted = sigmoid(a + log_odds[part])
+            excess += dot(share[part], fitted)
+            lean += dot(share[part], fitted * (1 - fitted))
         low, high = (low, a) if excess > 0 else (a, high)
-        lean = dot(share, fitted * (1 - fitted))
         new = a - excess / lean if lean > 0 else math.nan
         if not low <= new <= high:
             new = (low + high) / 2
@@ -170,11 +206,13 @@ def line_covariance(
 
     ``log_odds`` are those of the support. Without a slope it is that of the intercept with b = 1.
     """
-    x, error, fitted = _unit_scores(units, log_odds, intercept, 1.0 if slope is None else slope)
-    if slope is None:
-        x = x[:1]
-    bread = gram(x * (units.mass * fitted * (1 - fitted)), x)
-    meat = score_covariance(units, x * error)
+    size = 1 if slope is None else 2
+    bread, meat = np.zeros((size, size)), np.zeros((size, size))
+    for part in units.parts():
+        x, error, fitted = _unit_scores(part, log_odds, intercept, 1.0 if slope is None else slope)
+        x = x[:size]
+        bread += gram(x * (part.mass * fitted * (1 - fitted)), x)
+        meat += score_covariance(part, x * error)
     inverse = np.linalg.inv(bread)
     return np.asarray(inverse @ meat @ inverse)
 

@@ -181,9 +181,10 @@ def _rates(x: Vector, mass: Vector) -> Smoother:
 
 def _window(x: Vector, node: Any, width: Any, *, cut: bool) -> tuple[Vector, Vector]:
     """Return t = (x − node)/h and the tricube weights; ``cut`` as lowess rounds them off."""
-    t = (x - node) / (width or 1.0)
+    t = x - node
+    t /= width or 1.0
     distance = np.abs(t)
-    inside = np.minimum(distance, 1.0)
+    inside = np.minimum(distance, 1.0, out=None if cut else distance)
     weight = inside * inside
     weight *= inside
     np.subtract(1, weight, out=weight)

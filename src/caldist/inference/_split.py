@@ -22,30 +22,45 @@ from caldist.measures._measure import Measure
 
 Vector = NDArray[np.float64]
 
+_PART = 1 << 16  # units that are looked at together
+
 
 def split_values(measure: Measure[Any], dealt: Dealt) -> tuple[Vector, Vector]:
     """Return, for each unit, what duals of other rows make of it, and what label 1 adds to that."""
-    units, times = dealt.units, len(dealt.fold)
-    size = units.prediction.size
+    units, size = dealt.units, dealt.units.prediction.size
+    duals = [_duals(measure, dealt, at) for at in range(len(dealt.fold))]
     value, slope = np.zeros(units.place.size), np.zeros(units.place.size)
-    place = units.place + size * units.label
-    for fold, masses in zip(dealt.fold, dealt.masses, strict=True):
-        duals = np.zeros(2 * size)  # of all folds; on a row that of its own is taken off again
-        for k in range(FOLDS):
-            own = np.flatnonzero(fold == k)
-            if masses[k] <= 0 or masses[k] >= 1:
-                continue
-            at = place[own]
-            trained = np.asarray(np.bincount(at, units.mass[own], 2 * size), np.float64)
-            dual = np.concatenate(measure.dual(units.prediction, trained[:size], trained[size:]))
-            dual *= 1 / (1 - masses[k]) / FOLDS / times
-            duals += dual
-            value[own] -= dual[at]
-            at = units.place[own]
-            slope[own] -= dual[size + at] - dual[at]
-        value += duals[place]
-        slope += (duals[size:] - duals[:size])[units.place]
+    for fold, each in zip(dealt.fold, duals, strict=True):
+        every = each.sum(axis=0)  # on a row the dual of its own fold is taken off again
+        rise, whole = each[:, size:] - each[:, :size], every[size:] - every[:size]
+        for first in range(0, value.size, _PART):  # of many, copies would fill memory
+            part = slice(first, first + _PART)
+            own, place = fold[part], units.place[part]
+            at = place + size * units.label[part]
+            value[part] -= each[own, at]
+            value[part] += every[at]
+            slope[part] -= rise[own, place]
+            slope[part] += whole[place]
     return value, slope
+
+
+def _duals(measure: Measure[Any], dealt: Dealt, dealing: int) -> NDArray[np.float64]:
+    """Return the dual from each fold of a dealing, for label 0 and then for label 1, as shares."""
+    units, fold, masses = dealt.units, dealt.fold[dealing], dealt.masses[dealing]
+    size = units.prediction.size
+    key = np.multiply(fold, 2 * size, dtype=np.int64)
+    key += units.place
+    for first in range(0, key.size, _PART):
+        part = slice(first, first + _PART)
+        key[part] += size * units.label[part]
+    trained = np.bincount(key, units.mass, FOLDS * 2 * size).reshape(FOLDS, 2, size)
+    found = np.zeros((FOLDS, 2 * size))
+    for k in range(FOLDS):
+        if 0 < masses[k] < 1:
+            zero, one = measure.dual(units.prediction, trained[k, 0], trained[k, 1])
+            found[k, :size], found[k, size:] = zero, one
+            found[k] *= 1 / (1 - masses[k]) / FOLDS / len(dealt.fold)
+    return found
 
 
 def split_mean(measure: Measure[Any], dealt: Dealt, rate: Vector) -> tuple[float, float]:

@@ -50,6 +50,8 @@ class _Splits(Norms):
     def __init__(self, measure: Measure[Any], units: Sequence[Units]) -> None:
         super().__init__(measure, units)
         self._found: dict[tuple[int, int], list[Mean]] = {}
+        self._functions: dict[int, list[Vector] | None] = {}
+        self._rates: dict[int, Vector] = {}
 
     @abstractmethod
     def _means(self, a: int, b: int) -> list[Mean]:
@@ -83,6 +85,15 @@ class _Splits(Norms):
 
     def _witnesses(self, b: int) -> list[Vector] | None:
         """Return what the population's witness may be, at each unit; None for any function."""
+        if b not in self._functions:  # all pairs of a model ask for the same
+            self._functions[b] = self._candidates(b)
+        functions = self._functions[b]
+        if functions is None:
+            return None
+        return [function[self._units[b].place] for function in functions]
+
+    def _candidates(self, b: int) -> list[Vector] | None:
+        """Return what the population's witness may be, on the support."""
         units, norm = self._units[b], self._norms[b]
         noise = (norm.noise + _CLEAR * norm.bound) * units.largest_error
         if self.values[b] < noise:  # even its sign may be chance
@@ -92,19 +103,26 @@ class _Splits(Norms):
             return None
         # Of a function and its negative the one that shows the residuals.
         return [
-            math.copysign(1.0, float((units.residual * function).sum())) * function[units.place]
+            math.copysign(1.0, float((units.residual * function).sum())) * function
             for function in functions
         ]
 
+    def _rate(self, a: int) -> Vector:
+        """Return the frequency of label 1 near each prediction of a model."""
+        if a not in self._rates:
+            self._rates[a] = cells_of(self._units[a]).rate
+        return self._rates[a]
 
-def _protected(mean: Mean, units: Units, slope: Vector) -> Mean:
+
+def _protected(mean: Mean, units: Units, slope: Vector, rate: Vector) -> Mean:
     """Return a mean whose error is at least that for labels of the frequency nearby.
 
-    ``slope`` is what label 1 adds to the value of each unit. It protects rare labels.
+    ``slope`` is what label 1 adds to the value of each unit, ``rate`` that frequency at each
+    prediction. It protects rare labels.
     """
     if units.cluster is not None:
         return mean
-    floor = units.label_error(slope, cells_of(units).rate)
+    floor = units.label_error(slope, rate)
     return replace(mean, error=max(mean.error, floor))
 
 
@@ -147,21 +165,23 @@ class PairedSplits(_Splits):
         value, slope = self._crossed[a]
         witnesses, units = self._witnesses(b), self._units[b]
         if witnesses is None:
-            mean = _protected(self._rows.mean(value), self._units[a], slope)
+            mean = _protected(self._rows.mean(value), self._units[a], slope, self._rate(a))
             most = self._norms[b].bound * units.largest_error
             return [replace(mean, value=mean.value - self.values[b], error=mean.error + most)]
         return [
-            _protected(self._rows.mean(value - units.error * w), self._units[a], slope - w)
+            _protected(
+                self._rows.mean(value - units.error * w), self._units[a], slope - w, self._rate(a)
+            )
             for w in witnesses
         ]
 
     def _same(self, a: int, b: int) -> bool:
         return self._rows.same(a, b)
 
-    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
+    def _mean(self, a: int, b: int, of_a: Vector, of_b: Vector) -> Mean:
         first, second = (
-            units.error * witness[np.searchsorted(support, units.prediction)][units.place]
-            for units in (self._units[a], self._units[b])
+            units.error * witness[units.place]
+            for units, witness in ((self._units[a], of_a), (self._units[b], of_b))
         )
         return self._rows.mean(first - second)
 
@@ -175,7 +195,8 @@ class IndependentSplits(_Splits):
         for at, part in enumerate(units):
             dealt = deal(part, resampler.stream(_FAMILY + at), _DEALINGS)
             value, slope = split_values(measure, dealt)
-            self._alone.append(_protected(unit_mean(dealt.units, value), dealt.units, slope))
+            mean, rate = unit_mean(dealt.units, value), cells_of(dealt.units).rate
+            self._alone.append(_protected(mean, dealt.units, slope, rate))
 
     def _means(self, a: int, b: int) -> list[Mean]:
         witnesses, units = self._witnesses(b), self._units[b]
@@ -184,15 +205,17 @@ class IndependentSplits(_Splits):
             most = Mean(self.values[b], bound * units.largest_error, bound * units.largest_share)
             return [self._alone[a].minus(most)]
         return [
-            self._alone[a].minus(_protected(unit_mean(units, units.error * w), units, w))
+            self._alone[a].minus(
+                _protected(unit_mean(units, units.error * w), units, w, self._rate(b))
+            )
             for w in witnesses
         ]
 
     def _same(self, a: int, b: int) -> bool:
         return a == b
 
-    def _mean(self, a: int, b: int, support: Vector, witness: Vector) -> Mean:
-        return independent_mean(self._units[a], self._units[b], support, witness)
+    def _mean(self, a: int, b: int, of_a: Vector, of_b: Vector) -> Mean:
+        return independent_mean((self._units[a], self._units[b]), (of_a, of_b))
 
 
 def _places(prediction: Vector, joint: Joint) -> Integers:

@@ -304,16 +304,16 @@ def summary_of(
     joint, units = rows.joint, rows.units
     risk = 1 - confidence_level
     z = -normal_quantile(risk / 2)
-    counts = Counts.of(joint)
-    line = counts.line()
     mean, rate = means(joint)
+    # The counts are let go before the curve needs memory.
+    intercept, slope, test = _of_line(joint, units, z)
     curve = _Curve(units, smoother_of(smoother, *_support(joint), _row_number(joint, units)))
     return CalibrationSummary(
-        intercept=_intercept(joint, units, counts, z),
-        slope=_slope(joint, units, counts, line, z),
+        intercept=intercept,
+        slope=slope,
+        test=test,
         observed_over_expected=_ratio(joint, units, rate, mean, z),
         **curve.estimates(joint, risk, resampler),
-        test=_test(joint, units, counts, line),
         observed_rate=rate,
         mean_prediction=mean,
         n_rows=rows.n_rows,
@@ -328,7 +328,8 @@ def summary_of(
 def _support(joint: Joint) -> tuple[Vector, Vector]:
     """Return the predictions that have mass, and their shares."""
     mass = (joint.mass0 + joint.mass1) / joint.total
-    return joint.prediction[mass > 0], mass[mass > 0]
+    some = mass > 0
+    return (joint.prediction, mass) if some.all() else (joint.prediction[some], mass[some])
 
 
 def _row_number(joint: Joint, units: Units) -> int:
@@ -336,6 +337,16 @@ def _row_number(joint: Joint, units: Units) -> int:
 
 
 # -- intercept, slope, observed over expected, Cox's test --------------------------------------
+
+
+def _of_line(joint: Joint, units: Units, z: float) -> tuple[Estimate, Estimate, CoxTest]:
+    counts = Counts.of(joint)
+    line = counts.line()
+    return (
+        _intercept(joint, units, counts, z),
+        _slope(joint, units, counts, line, z),
+        _test(joint, units, counts, line),
+    )
 
 
 def _cells(joint: Joint) -> tuple[Vector, Vector] | None:
@@ -424,7 +435,9 @@ class _Curve:
         """Return ICI, E50, E90 and Emax."""
         x, share = _support(joint)
         coefficient, covariances = self._sums(noise=joint.radius == 0)
-        distance = np.abs(self.smoother.curve(coefficient[:, None], x)[:, 0])
+        distance = np.empty(x.size)
+        for block in _blocks(x.size):
+            distance[block] = np.abs(self.smoother.curve(coefficient[:, None], x[block])[:, 0])
         n_rows = _row_number(joint, self.units)
         values = _summaries(distance, share, n_rows)
         if joint.radius > 0:
@@ -458,10 +471,8 @@ class _Curve:
         units, size = self.units, self.smoother.place.size
         variances = []
         if noise:
-            v = units.prediction[units.place]
-            squares = [] if units.cluster is not None else [units.error**2, v * (1 - v)]
-            row = units.count * units.share**2
-            variances = [units.at_predictions(row * square) for square in squares]
+            squares = () if units.cluster is not None else (_seen, _predicted)
+            variances = [units.at_predictions(square(units)) for square in squares]
         coefficient = np.zeros(size)
         covariances = [np.zeros((size, size)) for _ in variances]
         for block in _blocks(units.prediction.size):
@@ -532,6 +543,23 @@ class _Noise:
     error: Callable[[Vector], float]
 
 
+def _seen(units: Units) -> Vector:
+    """Return the squared residuals of the units, times the squared shares of their rows."""
+    found = units.label - units.prediction[units.place]
+    found **= 2
+    found *= units.count * units.share**2
+    return found
+
+
+def _predicted(units: Units) -> Vector:
+    """Return what predictions make of these squares."""
+    v = units.prediction[units.place]
+    found = 1 - v
+    found *= v
+    found *= units.count * units.share**2
+    return found
+
+
 def _blocks(size: int) -> list[slice]:
     return [slice(first, first + _BLOCK) for first in range(0, size, _BLOCK)]
 
@@ -550,7 +578,8 @@ def _points(x: Vector, share: Vector) -> tuple[Vector, Vector]:
 def _summaries(distance: Vector, share: Vector, n_rows: int) -> list[float]:
     """Return mean, median, 90% quantile and maximum, as of rows that have these shares."""
     order = np.argsort(distance, kind="stable")
-    rows = np.cumsum(share[order]) * n_rows
+    rows = np.cumsum(share[order])
+    rows *= n_rows
     ranked = distance[order]
     last = ranked.size - 1
 

@@ -168,6 +168,10 @@ def _drawn(units: Units, bin_of: Integers, n_resamples: int, rng: np.random.Gene
         for at in range(n_resamples):
             drawn[at] = np.bincount(bin_of, units.draw_clusters(rng), n_bins)
         return drawn
+    if units.are_alike:
+        count = units.at_predictions(units.count).astype(np.int64)  # type: ignore[arg-type]
+        drawn = _drawn_cells(units.prediction, count, bin_of, n_resamples, rng)
+        return np.asarray(units.share[0] * drawn)
     place, share, count = units.drawn_units
     v = units.prediction[place]
     if (share == share[0]).all():

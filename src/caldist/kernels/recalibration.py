@@ -1,4 +1,4 @@
-"""Maps to calibrated predictions that are constant on cells: cutting cells, and merging them.
+"""Maps to calibrated predictions that are constant on cells: cutting, merging and pooling them.
 
 Notation: v the increasing predictions, S the prefix sums of their mass, Y of the mass of label 1, V
 of mass times prediction. A cell from a up to b costs C(a, b) = Σ mass |v - μ|, μ the frequency of
@@ -98,3 +98,51 @@ def merge(
                 if best[j] < 0 or cost < best[j] - 1e-15:
                     best[j] = cost
                     back[j] = i
+
+
+def pool(
+    mean: cython.double[::1],
+    mass: cython.double[::1],
+    start: cython.longlong[::1],
+) -> int:
+    """Write where the blocks of the best increasing fit start; return how many there are.
+
+    ``mean`` is the frequency of label 1 at each prediction and ``mass`` its weight; both are
+    overwritten, their first entries by those of the blocks. A block takes in what follows as long
+    as that is not above it, then the blocks before it that are not below it. O(n).
+    """
+    n: cython.Py_ssize_t = mean.shape[0]
+    i: cython.Py_ssize_t = 0  # the next prediction
+    k: cython.Py_ssize_t = 0  # the next block
+    first: cython.Py_ssize_t
+    weight: cython.double
+    total: cython.double
+    level: cython.double
+    with cython.nogil:
+        while i < n:
+            first = i
+            level = mean[i]
+            weight = mass[i]
+            i += 1
+            if k > 0 and mean[k - 1] >= level:
+                k -= 1
+                first = start[k]
+                total = mass[k] * mean[k] + weight * level
+                weight += mass[k]
+                level = total / weight
+                while i < n and level >= mean[i]:
+                    total += mass[i] * mean[i]
+                    weight += mass[i]
+                    level = total / weight
+                    i += 1
+                while k > 0 and mean[k - 1] >= level:
+                    k -= 1
+                    first = start[k]
+                    total += mass[k] * mean[k]
+                    weight += mass[k]
+                    level = total / weight
+            start[k] = first
+            mean[k] = level
+            mass[k] = weight
+            k += 1
+    return k

@@ -55,13 +55,14 @@ def search(
     masses, moments, labels = (prefix_sums(part) for part in (mass, mass * prediction, ones))
 
     def solve(cut: Indices, eps: float) -> tuple[float, Indices]:
-        first = np.empty(n, dtype=np.int64)
+        first = np.empty(cut.size, dtype=np.int64)
         value, groups = grouping.best_grouping(prediction, masses, moments, labels, cut, eps, first)
         return value, first[:groups].copy()
 
     if n <= ALL_CUTS:
         return solve(np.arange(n + 1), 0.0)
-    single = float(np.abs(ones - mass * prediction).sum()), np.arange(n)
+    single = float(np.abs(ones - mass * prediction).sum())
+    del mass, ones  # of many rows they are much
     cuts = _nested_cuts(masses[1:], (labels - moments)[1:])
     best = (np.inf, np.arange(0))
     for cut, (_, worthwhile) in zip(cuts, LEVELS, strict=False):
@@ -75,7 +76,8 @@ def search(
             break
     moved = (best[1][:, None] + np.concatenate((-MOVES, MOVES))).ravel()
     cut = np.unique(np.concatenate(([0, n], np.clip(moved, 0, n))))
-    return min(best, solve(cut, TOLERANCE * best[0]), single, key=lambda solution: solution[0])
+    best = min(best, solve(cut, TOLERANCE * best[0]), key=lambda solution: solution[0])
+    return best if best[0] <= single else (single, np.arange(n))
 
 
 def _nested_cuts(weight: Vector, residual: Vector) -> list[Indices]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from caldist import _validate
+from caldist._kernels import recalibration
 from caldist._near_misses import answering
 from caldist._util.results import Result
-from caldist._util.types import Vector
+from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures.brier_score import brier_score
@@ -153,13 +154,12 @@ def isotonic_fit(mass0: Vector, mass1: Vector) -> Vector:
     return np.repeat(block1 / (block0 + block1), np.diff(start, append=mass0.size))
 
 
-def _blocks(mass0: Vector, mass1: Vector) -> NDArray[np.intp]:
+def _blocks(mass0: Vector, mass1: Vector) -> Integers:
     """Return where the blocks of the isotonic fit start."""
-    from scipy.optimize import isotonic_regression  # importing scipy is slow
-
     mass = mass0 + mass1
-    fit = isotonic_regression(mass1 / mass, weights=mass)
-    return np.asarray(fit.blocks[:-1], dtype=np.intp)
+    start = np.empty(mass.size, dtype=np.int64)
+    number = recalibration.pool(mass1 / mass, mass, start)
+    return start[:number]
 
 
 def _gini(mass0: Vector, mass1: Vector) -> float:

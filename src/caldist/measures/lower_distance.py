@@ -120,11 +120,18 @@ def _noise(units: Units, **_: object) -> dict[int, Replicate]:
         return float(replicates.label_deviation(units.prediction, units.flip_masses(rng)))
 
     def drawn(rng: np.random.Generator) -> float:
-        ones = units.draw(rng)  # more of label 1 than expected, and as many less of label 0
-        return float(replicates.label_deviation(units.prediction, np.concatenate((-ones, ones))))
+        return noise_of_labels(units, units.draw(rng))
 
     # Labels drawn independently say nothing about clusters.
     return {FLIPS: flipped, LABELS: drawn} if units.cluster is None else {FLIPS: flipped}
+
+
+def noise_of_labels(units: Units, ones: Vector) -> float:
+    """Return the bound for labels drawn anew, ``ones`` being their residual masses.
+
+    That is more of label 1 than expected, and as many less of label 0.
+    """
+    return float(replicates.label_deviation(units.prediction, np.concatenate((-ones, ones))))
 
 
 def _interval(

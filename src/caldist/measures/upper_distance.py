@@ -208,12 +208,12 @@ def nearest_calibrated(
 def best_map(joint: Joint, *, progress: bool = False) -> tuple[Integers, Vector, bool]:
     """Return the group of each prediction, each group's frequency of label 1, and if exact."""
     mass0, mass1 = joint.normalized()
-    mass = mass0 + mass1
     group, interval = _contiguous(joint, mass0, mass1, progress=progress)
     if interval is not None:
-        candidates = (group, _numbers(interval, mass.size))
+        candidates = (group, _numbers(interval, group.size))
         group = min(candidates, key=lambda group: _cost(joint, group, _means(joint, group)))
     exact = False
+    mass = mass0 + mass1
     if mass.size <= _partitions.INTEGER:
         group, exact = _partitions.best_groups(joint.prediction, mass, mass1, group)
     if not exact and mass.size <= _LOCAL_SEARCH:

@@ -38,7 +38,7 @@ from caldist.inference.intervals import chosen_method
 from caldist.kernels._arrays import prefix_sums
 from caldist.measures._norm import Norm
 from caldist.measures.corp import corp
-from caldist.measures.lower_distance import TOLERANCE, lower_distance
+from caldist.measures.lower_distance import TOLERANCE, lower_distance, noise_of_labels
 from caldist.measures.random_interval_ce import RandomIntervalNorm
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.repairing.calibration_map import CalibrationMap, mapped
@@ -233,8 +233,8 @@ def bounds_after(
         noise = lowest = math.sqrt(2 * limits.logarithm) * limits.root
         upper = _proved(bins, widths, errors)
     else:
-        noise = remainder + _quantile(limits, norm)
-        lowest = 2 * remainder + limits.distance_noise
+        noise, lowest = _quantiles(limits, norm)
+        noise, lowest = remainder + noise, 2 * remainder + lowest
         upper = _shown(bins, widths, errors, remainder)
     upper += moved
     value = _cost(joint, widths, errors) + moved
@@ -258,13 +258,23 @@ def _cut(value: float, lower: float, upper: float) -> RepairBounds:
     return RepairBounds(float(value), lower, min(1.0, max(lower, float(upper))))
 
 
-def _quantile(limits: Limits, norm: Norm) -> float:
-    """Return Q_{1 − δ/2} of the norm of noise: the larger one of signs and of drawn labels."""
+def _quantiles(limits: Limits, norm: Norm) -> tuple[float, float]:
+    """Return Q_{1 − δ/2} of the norm of noise, and of what noise does to ldCE.
+
+    Each is the larger one of signs and of drawn labels, and both are of the same labels.
+    """
     units = limits.units
-    found = limits.norm_quantile(norm, units.flip, FLIPS)
-    if units.cluster is None:  # labels drawn independently say nothing about clusters
-        found = max(found, limits.norm_quantile(norm, units.draw, LABELS))
-    return found
+    of_norm = limits.norm_quantile(norm, units.flip, FLIPS)
+    if units.cluster is not None:  # labels drawn independently say nothing about clusters
+        return of_norm, limits.distance_noise
+    of_distance = float(limits.quantile(lower_distance.noise(units, -math.inf)[FLIPS], FLIPS))
+
+    def drawn(rng: np.random.Generator) -> tuple[float, float]:
+        ones = units.draw(rng)
+        return norm(ones), noise_of_labels(units, ones)
+
+    found = limits.quantile(drawn, LABELS).tolist()
+    return max(of_norm, found[0]), max(of_distance, found[1])
 
 
 def _widths(limits: Limits) -> list[RandomIntervalNorm]:

@@ -15,13 +15,14 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.memory import give_back
 from caldist._util.numbers import least_of
 from caldist._util.progress import phases
 from caldist._version import __version__
 from caldist.data.class_rows import Classes
 from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
-from caldist.data.rows import Rows, models_of, refuse_beside_joint
+from caldist.data.rows import Rows, models_of
 from caldist.inference._differences import PARTS
 from caldist.inference._grid import on_grid
 from caldist.inference._limits import few_in_words
@@ -52,7 +53,13 @@ from caldist.reporting.model import (
 from caldist.reporting.monitoring import monitor_report
 from caldist.reporting.repairs import repair_of, repair_report
 from caldist.reporting.source import check_source, with_source
-from caldist.reporting.subgroups import By, Order, columns_of, groups_of_models
+from caldist.reporting.subgroups import (
+    By,
+    Order,
+    columns_of,
+    columns_of_joints,
+    groups_of_models,
+)
 from caldist.reporting.verdict import verdict
 
 _MOST_RESAMPLES = 20_000  # for the comparison of many models
@@ -108,6 +115,8 @@ def report(
         A sub-group for each row, or several columns of them. Numbers of more than 20 different
         values are put into four bins of about equally many rows, which the table names; turn them
         into text for a sub-group each. p-values are adjusted for all sub-groups of all columns.
+        Beside a joint: the joints of the sub-groups of its rows, as
+        ``{"site": caldist.summarize(…, by="site")}``.
     group_order : "evidence" or "label", optional
         How sub-groups are sorted: those with the strongest evidence first, or by their labels:
         dates by time, numbers by size, ordered categories in their order. By default dates and
@@ -176,14 +185,14 @@ def report(
         y_true, y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
     )
     first = next(iter(models.values()))
-    if first.is_summary:
-        refuse_beside_joint(by=by)
-    elif by is not None or len(models) > 1:
+    if not first.is_summary and (by is not None or len(models) > 1):
         for rows in models.values():
             _ = rows.order  # it will be needed, and joints that find it need no sort of their own
-    columns = columns_of(by, first.n_rows or 0)
+    columns = (
+        columns_of_joints(by, models) if first.is_summary else columns_of(by, first.n_rows or 0)
+    )
     options: dict[str, Any] = {"n_resamples": resampler.n_resamples, "rng": drawn}
-    notes = [words for rows in models.values() if (words := few_in_words(rows.units))]
+    notes = [words for rows in models.values() if (words := _few(rows))]
     notes = list(dict.fromkeys(notes))
     with warnings.catch_warnings():
         for words in notes:  # said already
@@ -236,14 +245,13 @@ def _model(
     joint = rows.joint
     above = {one: one(joint) for one in shown_in("report") if one.facts.above_distance}
     sample = sample_bracket(joint, tol=TOLERANCE, known=above)
+    _let_go(rows)
     begin("repair")
     repairs[name] = repair_of(rows, level, resampler, options["rng"])
     begin("intervals")
     population = population_bracket(rows, level, replace(resampler, progress=False))
     measures = tuple(_measure(one, rows, level, resampler, above) for one in shown_in("report"))
-    for part in (rows, on_grid(rows)):
-        if part is not None:
-            part.kept.clear()
+    _let_go(rows)
     begin("test")
     tested = calibration_test(rows, progress=resampler.progress, **options)
     begin("regions")
@@ -252,6 +260,7 @@ def _model(
     predicted, observed = means(joint)
     begin("slope and curve")
     medical = medical_report(rows, level, resampler)
+    _let_go(rows)
     return ModelReport(
         name=name,
         verdict=verdict(
@@ -277,6 +286,22 @@ def _model(
         rates=rates,
         medical=medical,
     )
+
+
+def _let_go(rows: Rows) -> None:
+    """Forget what statements had in common; where rows are many, others find its memory free."""
+    coarse = on_grid(rows)
+    rows.kept.clear()
+    if coarse is not None:
+        coarse.kept.clear()
+        rows.__dict__.pop("units", None)
+        give_back()
+
+
+def _few(rows: Rows) -> str:
+    """Say so where rows of a label are few; a grid counts the same, unless rows have weights."""
+    coarse = None if rows.weighted else on_grid(rows)
+    return few_in_words((coarse or rows).units)
 
 
 def _on_both_sides(joint: Joint) -> bool:
@@ -385,7 +410,7 @@ def _data(models: dict[str, Rows], notes: list[str]) -> DataReport:
 
 def _observed(name: str, rows: Rows) -> Iterator[str]:
     """Say what a reader should know of one model's rows."""
-    joint, units = rows.joint, rows.units
+    joint = rows.joint
     if joint.invalid:
         reasons = ", ".join(f"{count:,} with a {why}" for why, count in joint.invalid.items())
         yield f"{name}: {sum(joint.invalid.values()):,} rows were left out, {reasons}."
@@ -405,6 +430,7 @@ def _observed(name: str, rows: Rows) -> Iterator[str]:
         # Of rounded predictions only those of 1 have a cell of their own.
         exact = joint.radius == 0 or (joint.grid is not None and end == 1)
         if exact and joint.prediction[place] == end:
+            units = rows.units
             there = units.place == place
             wrong = int(units.count[there & (units.label != end)].sum())
             if wrong:

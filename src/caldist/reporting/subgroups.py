@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._util.types import Integers
+from caldist._util.types import Integers, Vector
+from caldist._validate import show
 from caldist.data.categories import bin_numbers, is_measured, number_labels
-from caldist.data.rows import Rows
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows, refuse_beside_joint
 from caldist.inference.groups import evaluate_groups
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.reporting.model import GroupReport
 
 Order = Literal["evidence", "label"]
-By = ArrayLike | Mapping[str, ArrayLike]
+By = ArrayLike | Mapping[str, ArrayLike] | Mapping[str, Mapping[Any, Joint]]
 
 _TIME = re.compile(r"(19|20)\d\d([-/]?(Q[1-4]|W?\d\d)([-/]?\d\d)?([ T]\d\d:\d\d.*)?)?")
 
@@ -29,12 +31,14 @@ class Column:
     """One column of sub-groups: labels in their own order, and the number of each row's.
 
     ``ordered`` says that this order is worth more than that of the evidence: time, or bins.
+    ``joints`` stand for the rows of the sub-groups, where there are no rows.
     """
 
     name: str
     labels: Sequence[str]
     code: Integers
     ordered: bool
+    joints: Sequence[Joint] = ()
 
 
 def columns_of(by: By | None, size: int) -> list[Column]:
@@ -56,6 +60,48 @@ def columns_of(by: By | None, size: int) -> list[Column]:
     ]
 
 
+def columns_of_joints(by: Any, models: Mapping[str, Rows]) -> list[Column]:
+    """Return the columns of ``{column: {group: joint}}`` beside the joint of all rows."""
+    if by is None:
+        return []
+    columns = by if isinstance(by, Mapping) and all(map(_are_joints, by.values())) else {}
+    if not columns:
+        refuse_beside_joint(by=by)
+    if len(models) > 1:
+        message = (
+            f"by was given with {len(models)} joints, each of rows of its own: report on one at a "
+            "time."
+        )
+        raise ValueError(message)
+    return [_column_of_joints(str(name), groups) for name, groups in columns.items()]
+
+
+def _are_joints(groups: object) -> bool:
+    if not isinstance(groups, Mapping) or not groups:
+        return False
+    return all(isinstance(joint, Joint) for joint in groups.values())
+
+
+def _column_of_joints(name: str, groups: Mapping[Any, Joint]) -> Column:
+    """Return a column whose labels stand for all rows of a joint, those of one bin merged."""
+    for label, joint in groups.items():
+        if joint.total == 0 or not joint.counts_rows:
+            what = (
+                "no rows: leave it out"
+                if joint.total == 0
+                else ("sums of weights, which do not say how many rows have label 1: pass the rows")
+            )
+            message = f"by[{name!r}][{show(label)}] has {what}."
+            raise ValueError(message)
+    labels, joints = list(groups), list(groups.values())
+    rows = np.array([joint.total for joint in joints])
+    column = _column(name, labels, len(labels), f"by[{name!r}]", rows)
+    merged: dict[int, Joint] = {}
+    for at, joint in zip(column.code.tolist(), joints, strict=True):
+        merged[at] = merged[at] + joint if at in merged else joint
+    return replace(column, joints=[merged[at] for at in range(len(column.labels))])
+
+
 def _named(by: Any) -> dict[Any, Any] | None:
     """Return the columns of a mapping or a frame by name; None for an array."""
     if isinstance(by, Mapping):
@@ -64,9 +110,9 @@ def _named(by: Any) -> dict[Any, Any] | None:
     return None if names is None else {name: by[name] for name in names}
 
 
-def _column(name: str, values: Any, size: int, called: str) -> Column:
-    if is_measured(values):
-        labels, code = bin_numbers(values, size, called)
+def _column(name: str, values: Any, size: int, called: str, rows: Vector | None = None) -> Column:
+    if is_measured(values, repeated=rows is not None):
+        labels, code = bin_numbers(values, size, called, rows)
         return Column(name, labels, code, ordered=True)
     found, code = number_labels(values, size, called)
     order = _order(found, values)
@@ -109,12 +155,10 @@ def groups_of_models(
     """
     for model, rows in models.items():
         for column in by:
-            found = evaluate_groups(
-                cast("Any", rows),  # checked, which the public types do not speak of
-                by=column.code,
-                measures=[smooth_ce],
-                **options,
-            ).groups
+            # Rows are checked, which the public types do not speak of.
+            parts: Any = dict(enumerate(column.joints)) if column.joints else rows
+            by_row = None if column.joints else column.code
+            found = evaluate_groups(parts, by=by_row, measures=[smooth_ce], **options).groups
             if order == "label" or (order is None and column.ordered):
                 found = tuple(sorted(found, key=lambda group: cast("int", group.name)))
             for group in found:
