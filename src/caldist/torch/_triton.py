@@ -44,7 +44,7 @@ import triton.language as tl
 from torch import Tensor
 
 from caldist.torch import _checks
-from caldist.torch._launch import launch
+from caldist.torch._triton_launch import launch
 
 BLOCK = 1024
 WARPS = 8

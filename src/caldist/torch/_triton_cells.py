@@ -26,8 +26,8 @@ from torch import Tensor
 
 from caldist.torch import _cells_layout as layout
 from caldist.torch._cells_layout import Plan
-from caldist.torch._launch import launch
 from caldist.torch._triton import outcomes
+from caldist.torch._triton_launch import launch
 
 _ONE = tl.constexpr(layout.ONE)
 _STRETCH = tl.constexpr(layout.STRETCH)

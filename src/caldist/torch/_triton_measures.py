@@ -20,8 +20,8 @@ from torch import Tensor
 
 from caldist.data.grid import PLACE_BITS
 from caldist.torch import _checks
-from caldist.torch._launch import launch
 from caldist.torch._triton import Check, outcomes, packed
+from caldist.torch._triton_launch import launch
 
 ROWS = 1024  # in a block
 SEVERAL = 2048  # blocks that brier_score runs, each over many rows
