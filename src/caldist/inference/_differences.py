@@ -25,6 +25,7 @@ import numpy as np
 from caldist._util.products import dot
 from caldist._util.types import Integers, Vector
 from caldist.data.rows import Rows
+from caldist.data.sorting import merging_order
 from caldist.data.units import FLIPS, Units, random_bits
 from caldist.inference._limits import normal_quantile
 from caldist.inference._resampling import Resampler, order_statistic
@@ -255,7 +256,7 @@ def independent_mean(samples: tuple[Units, Units], witnesses: tuple[Vector, Vect
 def _merged(first: Vector, second: Vector) -> tuple[Vector, Integers, Integers]:
     """Return all numbers of two increasing vectors, and where those of each are among them."""
     both = np.concatenate((first, second))
-    order = np.argsort(both, kind="stable")  # which only merges what is sorted
+    order = merging_order(both)
     both = both[order]
     new = np.append(True, both[1:] > both[:-1])
     place = np.empty(order.size, dtype=np.int64)
