@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import caldist
@@ -10,8 +11,6 @@ from caldist.cli import _many
 from command_lines import run
 
 duckdb = pytest.importorskip("duckdb")
-pd = pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
 
 COLUMNS = ("--label", "won", "--score", "p", "--resamples", 99)
 SAID = "the report is of their summary, on 65,536 cells. --rows reads them all"

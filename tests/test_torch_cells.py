@@ -110,8 +110,9 @@ def test_a_tolerance_holds_or_the_rows_are_sorted(kind, chance, device):
 )
 def test_cells_prove_it_of_predictions_that_are_off(kind, device):
     p, y = rows(kind, device=device)
-    assert in_cells(p, y, tol=1e-4) is not None
-    assert in_cells(p, y, tol=1e-4, unbiased=True) is not None
+    for unbiased in (False, True):
+        found = in_cells(p, y, tol=1e-4, unbiased=unbiased)
+        assert max(off(found, p, y, unbiased=unbiased)) <= 1e-4 + 1e-7
 
 
 @on_devices
@@ -130,9 +131,7 @@ def test_cells_do_not_prove_it_of_calibrated_predictions(device):
 def test_few_distinct_predictions_are_exact(kind, device):
     """Up to float32; calibrated ones too."""
     p, y = rows(kind, "right", device)
-    found = in_cells(p, y, tol=1e-5)
-    assert found is not None
-    assert max(off(found, p, y)) <= 1e-6
+    assert max(off(in_cells(p, y, tol=1e-5), p, y)) <= 1e-6
 
 
 @on_devices

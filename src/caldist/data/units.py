@@ -145,15 +145,19 @@ class Units:
             yield self
             return
         for first in range(0, self.place.size, _PART):
-            some = slice(first, first + _PART)
-            yield replace(
-                self,
-                place=self.place[some],
-                label=self.label[some],
-                count=self.count[some],
-                share=self.share[some],
-                mass=self.mass[some],
-            )
+            yield self.chosen(slice(first, first + _PART))
+
+    def chosen(self, which: slice | Integers, cluster: Integers | None = None) -> Units:
+        """Return some units, or all in another order, on the same support; clusters if given."""
+        return replace(
+            self,
+            place=self.place[which],
+            label=self.label[which],
+            count=self.count[which],
+            share=self.share[which],
+            mass=self.mass[which],
+            cluster=None if cluster is None else cluster[which],
+        )
 
     def at_predictions(self, values: Vector) -> Vector:
         """Return the sum over each prediction of one value for each unit."""

@@ -109,16 +109,7 @@ def ordered_units(rows: Rows) -> Units:
     if cluster is not None:
         cluster = np.argsort(np.argsort(_signatures(units), kind="stable"), kind="stable")[cluster]
         keys.insert(0, cluster)
-    order = np.lexsort(keys)
-    return replace(
-        units,
-        place=units.place[order],
-        label=units.label[order],
-        count=units.count[order],
-        share=units.share[order],
-        mass=units.mass[order],
-        cluster=None if cluster is None else cluster[order],
-    )
+    return units.chosen(np.lexsort(keys), cluster)
 
 
 def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:

@@ -92,50 +92,51 @@ def smooth_ce(
     ``curve[i]`` is the optimal x between v_i and v_{i+1}, and ``curve[n-1]`` is T.
     """
     n: cython.Py_ssize_t = v.shape[0]
-    total: cython.double
-    sign: cython.double
     value: cython.double
     work: cython.double[::1] = doubles(4 * n)
     with cython.nogil:
-        total = _total(c, 0, n)
-        sign = 1.0 if total >= 0.0 else -1.0
-        total *= sign
-        value = total + _regress(
-            v, c, curve, 0, n - 1, 0.0, sign, 0.0, total,
-            work[:n], work[n : 2 * n], work[2 * n : 3 * n], work[3 * n :],
-        )  # fmt: skip
-        if curve.shape[0] > 0:
-            _finish_curve(curve, total, sign)
+        value = _smooth_ce(
+            v, c, curve, 0, n, work[:n], work[n : 2 * n], work[2 * n : 3 * n], work[3 * n :]
+        )
     return value
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _total(
-    c: cython.const[cython.double][::1], first: cython.Py_ssize_t, last: cython.Py_ssize_t
+def _smooth_ce(
+    v: cython.const[cython.double][::1],
+    c: cython.const[cython.double][::1],
+    curve: cython.double[::1],
+    first: cython.Py_ssize_t,
+    last: cython.Py_ssize_t,
+    stack_key: cython.double[::1],
+    stack_weight: cython.double[::1],
+    heap_key: cython.double[::1],
+    heap_weight: cython.double[::1],
 ) -> cython.double:
+    """Return smCE of the predictions from ``first`` up to ``last``; the rest is work space."""
     i: cython.Py_ssize_t
     total: cython.double = 0.0
+    sign: cython.double
+    top: cython.double
+    value: cython.double
     for i in range(first, last):
         total += c[i]
-    return total
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _finish_curve(
-    curve: cython.double[::1], total: cython.double, sign: cython.double
-) -> cython.void:
-    """Make the tops of the queue the optimal curve: what is taken off later is not above it."""
-    n: cython.Py_ssize_t = curve.shape[0]
-    top: cython.double = total
-    i: cython.Py_ssize_t
-    curve[n - 1] = total
-    for i in range(n - 1, -1, -1):
-        top = curve[i] if curve[i] < top else top
-        curve[i] = sign * top
+    sign = 1.0 if total >= 0.0 else -1.0
+    total *= sign
+    value = total + _regress(
+        v, c, curve, first, last - 1, 0.0, sign, 0.0, total,
+        stack_key, stack_weight, heap_key, heap_weight,
+    )  # fmt: skip
+    if curve.shape[0] > 0:
+        # The tops of the queue become the best curve: what is taken off later is not above it.
+        top = total
+        curve[last - 1] = total
+        for i in range(last - 1, first - 1, -1):
+            top = curve[i] if curve[i] < top else top
+            curve[i] = sign * top
+    return value
 
 
 def split(
@@ -221,17 +222,11 @@ def smooth_ce_of_each(
     deep_keys: cython.double[::1] = work[2 * most : 3 * most]
     deep_weights: cython.double[::1] = work[3 * most :]
     none: cython.double[::1] = work[:0]
-    total: cython.double
-    sign: cython.double
     with cython.nogil:
         for k in range(out.shape[0]):
-            total = _total(c, start[k], start[k + 1])
-            sign = 1.0 if total >= 0.0 else -1.0
-            total *= sign
-            out[k] = total + _regress(
-                v, c, none, start[k], start[k + 1] - 1, 0.0, sign, 0.0, total,
-                keys, weights, deep_keys, deep_weights,
-            )  # fmt: skip
+            out[k] = _smooth_ce(
+                v, c, none, start[k], start[k + 1], keys, weights, deep_keys, deep_weights
+            )
 
 
 @cython.cfunc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,66 +110,58 @@ def figures(
     seed: int,
 ) -> tuple[Figure, ...]:
     """Return the figures of models, of which ``found`` is what the report says."""
-    overlaid = range(0, len(models), _OVERLAID)
-    with phases("figures", 2 * len(overlaid) + 3 * len(models), show=resampler.progress) as begin:
-        return _figures(models, found, repairs, level, resampler, seed, begin)
-
-
-def _figures(
-    models: Mapping[str, Rows],
-    found: Sequence[ModelReport],
-    repairs: Mapping[str, Repair],
-    level: float,
-    resampler: Resampler,
-    seed: int,
-    begin: Callable[[str], None],
-) -> tuple[Figure, ...]:
     made = [_distance(found, level)]
     short = short_names(list(models))
     names = list(models)
     scale = fitting_scale(models.values())
-    resampler = replace(resampler, progress=False)
-    for start in range(0, len(names), _OVERLAID):
-        begin("reliability")
-        few = {short[name]: models[name] for name in names[start : start + _OVERLAID]}
-        caption = (
-            "The frequency of label 1 over the prediction; calibrated is the diagonal."
-            f"{' The axes are of log odds.' if scale == 'logit' else ''}"
-        )
-        curves = tuple(
-            reliability_curve(name, rows, level, np.random.default_rng(seed), scale)
-            for name, rows in few.items()
-        )
-        height = 3.9 + 0.65 * len(few)  # square axes, and a histogram for each model
-        said = " ".join(f"{curve.name} {' '.join(curve.rates.split())}." for curve in curves)
-        made.append(Figure(caption, f"{caption} {said}", ReliabilityDisplay, curves, height))
-        begin("sums")
-        caption = (
-            "Sums of label minus prediction, from the smallest prediction on; calibrated stays "
-            "within the band."
-        )
-        sums = tuple(cumulative_curve(name, rows, level, resampler) for name, rows in few.items())
-        made.append(Figure(caption, caption, CumulativeDisplay, sums, 3.1))
-    for model in found:
-        name, rows = short[model.name], models[model.name]
-        begin("witness")
-        caption = (
-            f"Where {model.name} errs, if it does: the smoothed residuals, coloured where they are "
-            "beyond chance, and below them the witness of smCE."
-        )
-        witness = witness_curve(name, rows, model.regions, level, scale)
-        made.append(Figure(caption, caption, WitnessDisplay, (witness,), 3.1))
-        begin("transport")
-        caption = f"The nearest calibrated predictions to those of {model.name}."
-        made.append(Figure(caption, caption, TransportDisplay, (map_plan(name, rows, scale),), 4.5))
-    for key, rows in models.items():
-        begin("repair")
-        caption = (
-            f"What a repair would do to {key}: the map, how often label 1 came true before and "
-            "after it, and where the predictions go."
-        )
-        curve = repair_curve(short[key], repairs[key], rows, scale)
-        made.append(Figure(caption, caption, MapDisplay, (curve,), 4.9, repair_of=key))
+    overlaid = range(0, len(names), _OVERLAID)
+    with phases("figures", 2 * len(overlaid) + 3 * len(names), show=resampler.progress) as begin:
+        resampler = replace(resampler, progress=False)
+        for start in overlaid:
+            begin("reliability")
+            few = {short[name]: models[name] for name in names[start : start + _OVERLAID]}
+            caption = (
+                "The frequency of label 1 over the prediction; calibrated is the diagonal."
+                f"{' The axes are of log odds.' if scale == 'logit' else ''}"
+            )
+            curves = tuple(
+                reliability_curve(name, rows, level, np.random.default_rng(seed), scale)
+                for name, rows in few.items()
+            )
+            height = 3.9 + 0.65 * len(few)  # square axes, and a histogram for each model
+            said = " ".join(f"{curve.name} {' '.join(curve.rates.split())}." for curve in curves)
+            made.append(Figure(caption, f"{caption} {said}", ReliabilityDisplay, curves, height))
+            begin("sums")
+            caption = (
+                "Sums of label minus prediction, from the smallest prediction on; calibrated stays "
+                "within the band."
+            )
+            sums = tuple(
+                cumulative_curve(name, rows, level, resampler) for name, rows in few.items()
+            )
+            made.append(Figure(caption, caption, CumulativeDisplay, sums, 3.1))
+        for model in found:
+            name, rows = short[model.name], models[model.name]
+            begin("witness")
+            caption = (
+                f"Where {model.name} errs, if it does: the smoothed residuals, coloured where they "
+                "are beyond chance, and below them the witness of smCE."
+            )
+            witness = witness_curve(name, rows, model.regions, level, scale)
+            made.append(Figure(caption, caption, WitnessDisplay, (witness,), 3.1))
+            begin("transport")
+            caption = f"The nearest calibrated predictions to those of {model.name}."
+            made.append(
+                Figure(caption, caption, TransportDisplay, (map_plan(name, rows, scale),), 4.5)
+            )
+        for key, rows in models.items():
+            begin("repair")
+            caption = (
+                f"What a repair would do to {key}: the map, how often label 1 came true before and "
+                "after it, and where the predictions go."
+            )
+            curve = repair_curve(short[key], repairs[key], rows, scale)
+            made.append(Figure(caption, caption, MapDisplay, (curve,), 4.9, repair_of=key))
     return tuple(made + _decisions(models, short, level, scale))
 
 
