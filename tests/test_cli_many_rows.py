@@ -243,6 +243,11 @@ def test_numbers_are_put_into_bins_of_equally_many_rows(rows):
             ValueError,
             r"by\['site'\]\['a'\] has sums of weights",
         ),
+        (
+            {"site": {"a": caldist.Joint.from_arrays([0, 1], [0.2, 0.6])}},
+            ValueError,
+            r"by\['site'\] has joints of 2 rows, and the joint of all has 600: pass those of all",
+        ),
     ],
 )
 def test_other_sub_groups_of_a_joint_are_refused(rows, by, error, message):

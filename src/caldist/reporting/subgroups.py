@@ -73,7 +73,17 @@ def columns_of_joints(by: Any, models: Mapping[str, Rows]) -> list[Column]:
             "time."
         )
         raise ValueError(message)
-    return [_column_of_joints(str(name), groups) for name, groups in columns.items()]
+    found = [_column_of_joints(str(name), groups) for name, groups in columns.items()]
+    (whole,) = (rows.joint for rows in models.values())
+    for name, groups in columns.items():
+        rows = sum(joint.total for joint in groups.values())
+        if whole.counts_rows and rows != whole.total:
+            message = (
+                f"by[{str(name)!r}] has joints of {rows:,.0f} rows, and the joint of all has "
+                f"{whole.total:,.0f}: pass those of all sub-groups of the same rows."
+            )
+            raise ValueError(message)
+    return found
 
 
 def _are_joints(groups: object) -> bool:
