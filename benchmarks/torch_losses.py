@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -141,8 +142,13 @@ def gpu_ms(function: Callable[[], object], repeats: int) -> tuple[float, float]:
     The first is the median between two events and has the launches in it; the second is what a
     training loop sees, which launches while the GPU still works.
     """
-    for _ in range(3):  # the first ones compile and fill caches
+    begun = time.perf_counter()
+    warmed = 0
+    # The first ones compile and fill caches, and the host's clock takes a while to rise.
+    while warmed < 3 or time.perf_counter() < begun + min(0.2, 0.01 * repeats):
         function()
+        torch.cuda.synchronize()
+        warmed += 1
     times = []
     for _ in range(repeats):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))

@@ -75,7 +75,7 @@ def proved(p, y, bandwidth=1.0, *, unbiased=False):
 def off(found, p, y, **options):
     """Return the errors of gradient and value, in proportion to the exact ones."""
     value, slope = exact(p, y, **options)
-    error = (found[1][0].double() - slope).norm() / slope.norm()
+    error = (found[1].double() - slope).norm() / slope.norm()
     return error.item(), abs(found[0].item() - value) / abs(value)
 
 

@@ -84,6 +84,7 @@ def test_edges_and_zeros(name, device):
     assert ours(p, y).item() == pytest.approx(reference(*arrays(y, p)), rel=1e-12)
 
 
+@on_devices
 @every_measure
 @pytest.mark.parametrize(
     ("preds", "target", "error", "message"),
@@ -97,9 +98,9 @@ def test_edges_and_zeros(name, device):
         ([0, 1], [0, 1], TypeError, "floating-point"),
     ],
 )
-def test_bad_values(preds, target, error, message, name):
+def test_bad_values(preds, target, error, message, name, device):
     with pytest.raises(error, match=message):
-        MEASURES[name][0](torch.tensor(preds), torch.tensor(target))
+        MEASURES[name][0](torch.tensor(preds, device=device), torch.tensor(target, device=device))
 
 
 def test_bad_options():
@@ -110,6 +111,22 @@ def test_bad_options():
         binned_ece(p, y, norm=3)
     with pytest.raises(ValueError, match="norm is 'max'"):
         ece(p, y, norm="max")
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
+@every_measure
+def test_many_rows_on_a_gpu(name):
+    """In many blocks; a bad value in the last one is found, however busy the GPU is."""
+    p, y = instance("half tied", 3_000_001, dtype=torch.float32, device="cuda")
+    ours, reference = MEASURES[name]
+    found = ours(p, y)
+    assert found.item() == pytest.approx(reference(*arrays(y, p)), rel=1e-11)
+    y[-1] = 2
+    busy = torch.rand(8192, 8192, device="cuda")
+    for _ in range(20):
+        busy = (busy @ busy).sigmoid_()
+    with pytest.raises(ValueError, match=r"y_true\[3000000\] is 2"):
+        ours(p, y)
 
 
 class Fetched(torch.utils._python_dispatch.TorchDispatchMode):

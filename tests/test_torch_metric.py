@@ -13,7 +13,7 @@ import pytest
 
 import caldist
 from caldist.measures.registry import shown_in
-from torch_support import torch
+from torch_support import DEVICES, torch
 
 from caldist.torch import _plain_metric, _sums  # isort: skip -- after the check that torch is there
 
@@ -52,6 +52,44 @@ def test_batches_do_not_matter(metric_class, rows, size):
     for batch in zip(*(part.split(size) for part in some), strict=True):
         metric.update(*batch)
     assert metric.joint() == whole(some)
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
+@pytest.mark.parametrize(
+    ("kind", "dtype", "bits"),
+    [
+        *((kind, torch.float32, 16) for kind in ("spread", "constant", "tenths", "half", "few")),
+        *(("sure", torch.float32, bits) for bits in (1, 16, 20)),
+        ("tiny", torch.float64, 16),
+        ("sure", torch.bfloat16, 16),
+    ],
+)
+def test_a_gpu_counts_the_same(metric_class, kind, dtype, bits):
+    """Rows of full cells are added up first there; bad values leave no trace, to the bit."""
+    rng = np.random.default_rng(5)
+    p = rng.random(3 if kind == "few" else 50_003)
+    p = {
+        "sure": 1 / (1 + np.exp(-20 * np.log(p / (1 - p)))),
+        "constant": np.full_like(p, 0.3),
+        "tenths": np.round(p, 1),
+        "half": np.where(rng.random(p.size) < 0.5, 0.5, p),
+        "tiny": p**40,
+    }.get(kind, p)
+    preds, target = torch.tensor(p, dtype=dtype), torch.tensor(rng.random(p.size) < p)
+    metric, reference = metric_class(bits=bits).to("cuda"), metric_class(bits=bits)
+    on_gpu = preds.to("cuda"), target.to("cuda")
+    for _ in range(2):
+        reference.update(preds, target)
+        metric.update(*on_gpu)
+        assert torch.equal(metric.cells.cpu(), reference.cells)
+        bad = on_gpu[0].index_fill(0, torch.tensor(2, device="cuda"), np.nan)
+        with pytest.raises(ValueError, match=r"preds\[2\] is nan"):
+            metric.update(bad, on_gpu[1])
+        assert torch.equal(metric.cells.cpu(), reference.cells)
+    metric.cells = metric.cells.T.contiguous().T  # which the kernel does not know
+    reference.update(preds, target)
+    metric.update(*on_gpu)
+    assert torch.equal(metric.cells.cpu(), reference.cells)
 
 
 def test_copies_of_the_cells_do_not_matter(metric_class, rows, monkeypatch):

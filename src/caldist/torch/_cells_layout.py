@@ -22,6 +22,7 @@ NO_MARK = 2**31 - 1
 PLACES = 36
 PLACE_BITS = 8
 ROUNDED = 1e-14  # by how much sums over all rows, in float64, may be off
+ROUNDING = 2.0**-23  # of P, D and the gradient, which are float32
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from caldist.torch._cells_layout import (
     PLACE_BITS,
     PLACES,
     ROUNDED,
+    ROUNDING,
     SAMPLE,
     SPARED,
     STRETCH,
@@ -55,7 +56,6 @@ except ImportError:  # no Triton on this machine: the rows are sorted
 
 FEWEST = 2**23  # rows for which cells are faster than a sort, on a GPU
 MOST = 2**28  # rows that a sum can count
-_ROUNDING = 2.0**-23  # of P, D and the gradient, which are float32
 
 
 class Sums(NamedTuple):
@@ -63,8 +63,6 @@ class Sums(NamedTuple):
 
     Attributes
     ----------
-    bad
-        Not 0 if a prediction or a label is none.
     value, value_error
         kCE², and by how much it can be off.
     square
@@ -77,7 +75,6 @@ class Sums(NamedTuple):
         The square of what rounding is in proportion to.
     """
 
-    bad: float
     value: float
     value_error: float
     square: float
@@ -91,7 +88,7 @@ class Sums(NamedTuple):
         if not all(map(math.isfinite, self)):
             return math.inf, math.inf
         error = math.sqrt(self.slopes) + math.sqrt(self.potentials)
-        error += _ROUNDING * math.sqrt(self.rounding)
+        error += ROUNDING * math.sqrt(self.rounding)
         norm = math.sqrt(self.square) - math.sqrt(self.middle)
         # In proportion to what the exact ones are at least.
         pairs = (error, norm), (self.value_error, abs(self.value))
@@ -101,8 +98,8 @@ class Sums(NamedTuple):
 
 def pay(prob: Tensor, weight: Tensor | None) -> bool:
     """Return whether cells are faster than a sort: for many rows of one problem on a GPU."""
-    problems, n = prob.shape
-    plain = prob.is_cuda and prob.dtype == torch.float32 and weight is None and problems == 1
+    n = prob.shape[-1]
+    plain = prob.is_cuda and prob.dtype == torch.float32 and weight is None and prob.numel() == n
     return _triton_cells is not None and plain and FEWEST <= n < MOST
 
 
@@ -115,29 +112,26 @@ def squared_in_cells(
     unbiased: bool,
     with_gradient: bool,
 ) -> tuple[Tensor, Tensor] | None:
-    """Return kCE² of one problem, given as vectors, and the gradient; None if not within tol.
+    """Return kCE² of one problem, and the gradient of its rows; None if not within tol.
 
-    Predictions are float32, at least SAMPLE of them.
+    Predictions are float32, at least SAMPLE of them. On the CPU they are vectors.
     """
     prob, label = prob.contiguous(), label.contiguous()
     if prob.is_cuda:
-        plan, found, pairs = _triton_cells.solved(prob, label, bandwidth, unbiased=unbiased)
-        sums = Sums(*found)
-    else:
-        plan = planned(prob)
-        table = counted(prob, label, plan)
-        sums, pairs = solved(table, plan, len(prob), bandwidth, unbiased=unbiased)
-        sums = sums._replace(bad=float(not _checks.good_rows(prob, label)))
-    if sums.bad:
-        _checks.fail_binary(prob[None], label[None], None)
+        return _triton_cells.squared(
+            prob, label, bandwidth, tol, unbiased=unbiased, with_gradient=with_gradient
+        )
+    _checks.check_binary_values(prob[None], label[None], None)
+    plan = planned(prob)
+    table = counted(prob, label, plan)
+    sums, pairs = solved(table, plan, len(prob), bandwidth, unbiased=unbiased)
     if max(sums.errors()) > tol:
         return None
     scale = len(prob) / (len(prob) - 1) if unbiased else 1.0
-    value = prob.new_full((1,), scale * sums.value)
+    value = prob.new_full((), scale * sums.value)
     if not with_gradient:
         return value, prob.new_empty(0)
-    write = _triton_cells.gradient if prob.is_cuda else gradient
-    return value, write(prob, label, plan, pairs, unbiased=unbiased)[None]
+    return value, gradient(prob, label, plan, pairs, unbiased=unbiased)
 
 
 # -- the cells -----------------------------------------------------------------------------------
@@ -236,7 +230,7 @@ def solved(table: Tensor, plan: Plan, n: int, h: float, *, unbiased: bool) -> tu
     )
     pairs = torch.zeros(CELLS, dtype=torch.int64)
     pairs[cell] = torch.stack((P, D), dim=1).float().view(torch.int64).squeeze(1)
-    return Sums(0.0, *(float(part.sum()) for part in sums)), pairs
+    return Sums(*(float(part.sum()) for part in sums)), pairs
 
 
 def _places(cell: Tensor, plan: Plan) -> tuple[Tensor, ...]:

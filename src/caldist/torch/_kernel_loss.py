@@ -100,11 +100,12 @@ def kernel_ce_loss(
     >>> y_prob.grad is None
     False
     """
-    prob, label, weight = _checks.binary(y_prob, y_true, sample_weight)
-    losses = kernel_losses(
-        prob, label, weight, kernel=kernel, bandwidth=bandwidth, unbiased=unbiased, tol=tol
-    )
-    return in_power(losses.squeeze(0), squared=squared)
+    prob, label, weight = _checks.vectors(y_prob, y_true, sample_weight)
+    loss = kernel_losses(
+        _checks.working_precision(prob), label, weight,
+        kernel=kernel, bandwidth=bandwidth, unbiased=unbiased, tol=tol,
+    )  # fmt: skip
+    return in_power(loss, squared=squared)
 
 
 def kernel_losses(
@@ -117,7 +118,7 @@ def kernel_losses(
     unbiased: bool,
     tol: float = 0.0,
 ) -> Tensor:
-    """Return kCE² of each row of a matrix of problems that share their weights."""
+    """Return kCE² of each row of a matrix of problems that share their weights, or of vectors."""
     _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
     bandwidth = _validate.check_positive("bandwidth", bandwidth)
     if kernel == "gaussian" and bandwidth < NARROWEST_GAUSSIAN:
@@ -135,7 +136,7 @@ def kernel_losses(
                 "leave one of the two out."
             )
             raise ValueError(message)
-        if prob.shape[1] < 2:
+        if prob.shape[-1] < 2:
             message = "unbiased=True needs at least two rows; there is 1."
             raise ValueError(message)
     with_gradient = torch.is_grad_enabled() and prob.requires_grad
@@ -146,6 +147,8 @@ def in_power(value: Tensor, *, squared: bool) -> Tensor:
     """Return a square as it is, or its root."""
     if _validate.check_flag("squared", squared):
         return value
+    if not value.requires_grad:
+        return value.clamp(min=0).sqrt_()
     # Where the value is 0 the root is taken of 1 instead, so that no gradient is infinite.
     positive = value > 0
     return torch.where(positive, torch.where(positive, value, 1.0).sqrt(), 0.0)

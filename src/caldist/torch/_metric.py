@@ -295,7 +295,7 @@ def _counted(cells: Tensor, probability: Tensor, label: Tensor, bits: int) -> bo
     """Add rows to the cells on their GPU; return whether that could be done."""
     if _triton_measures is None or not _triton_measures.fits(probability):
         return False
-    if probability.device != cells.device:
+    if probability.device != cells.device or not cells.is_contiguous():
         return False
     return _triton_measures.count(cells, probability, label, bits)
 

@@ -107,13 +107,17 @@ def _squared(
     tol: float,
     with_gradient: bool,  # noqa: FBT001
 ) -> tuple[Tensor, Tensor]:
-    """Return kCE² of each problem, and the gradient where it is wanted."""
+    """Return kCE² of each problem, or of vectors, and the gradient where it is wanted."""
     if tol > 0 and kernel == "laplace" and _kernel_cells.pay(prob, weight):
         found = _kernel_cells.squared_in_cells(
-            prob[0], label[0], bandwidth, tol, unbiased=unbiased, with_gradient=with_gradient
+            prob, label, bandwidth, tol, unbiased=unbiased, with_gradient=with_gradient
         )
         if found is not None:
             return found
+    if prob.dim() == 1:
+        options = kernel, bandwidth, unbiased, 0.0, with_gradient
+        value, gradient = _squared(prob[None], label[None], weight, *options)
+        return value.squeeze(0), gradient.squeeze(0)
     if kernel == "laplace" and _triton is not None and _triton.fits(prob):
         return _triton.laplace_squared(
             prob, label, weight, bandwidth, unbiased=unbiased, with_gradient=with_gradient
@@ -144,11 +148,14 @@ def _hessian(
     unbiased: bool,  # noqa: FBT001
     direction: Tensor,
 ) -> Tensor:
-    """Return the Hessian of each kCE² times a direction x.
+    """Return the Hessian of each kCE², or of that of vectors, times a direction x.
 
     Moving v along x moves c by -m x, P by P[-m x] + x D[c] - D[c x] and D by
     D[-m x] + x M[c] - M[c x].
     """
+    if prob.dim() == 1:
+        options = kernel, bandwidth, unbiased
+        return _hessian(prob[None], label[None], weight, *options, direction[None]).squeeze(0)
     rows = sort_rows(prob, label, weight)
     v, m, c = rows.prediction, rows.mass, rows.residual
     x = direction.double().gather(-1, rows.order)
@@ -183,7 +190,7 @@ kernel_hessian = torch.library.custom_op(
 
 @squared_operator.register_fake
 def _squared_shapes(prob: Tensor, *inputs: Any) -> tuple[Tensor, Tensor]:
-    value = prob.new_empty(prob.shape[0])
+    value = prob.new_empty(prob.shape[:-1])
     return value, prob.new_empty(prob.shape if inputs[-1] else 0)
 
 
@@ -202,7 +209,7 @@ def _backward(ctx: Any, d_value: Tensor | None, d_gradient: Tensor | None) -> tu
     prob, label, weight, gradient = ctx.saved_tensors
     result = None
     if d_value is not None:
-        result = d_value[:, None] * gradient
+        result = d_value[..., None] * gradient
     if d_gradient is not None:
         product = kernel_hessian(prob, label, weight, *ctx.options, d_gradient)
         result = product if result is None else result + product
@@ -221,11 +228,18 @@ class _Eager(torch.autograd.Function):
         _keep(ctx, inputs, output)
         return output
 
-    backward = staticmethod(_backward)
+    @staticmethod
+    def backward(ctx: Any, d_value: Tensor | None, d_gradient: Tensor | None) -> tuple[Any, ...]:
+        gradient = ctx.saved_tensors[-1]
+        # Where it is all that is wanted, and no tensor without memory, as those that are traced.
+        plain = d_gradient is None and not torch.is_grad_enabled() and type(gradient) is Tensor
+        if plain and d_value is not None and _triton is not None and _triton.fits(gradient):
+            return _triton.multiplied(gradient, d_value), *(None,) * 7
+        return _backward(ctx, d_value, d_gradient)
 
 
 def kernel_squared(*inputs: Any) -> Tensor:
-    """Return kCE² of each problem, from the operator's inputs, to be differentiated."""
+    """Return kCE² of each problem, or of vectors, from the operator's inputs."""
     call: Any = squared_operator if torch.compiler.is_compiling() else _Eager.apply
     value: Tensor = call(*inputs)[0]
     return value

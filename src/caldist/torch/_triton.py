@@ -11,6 +11,7 @@ bandwidth.
 4. ``_collect`` and ``_carry`` run over the blocks of a problem.
 5. ``_finish`` scans inside the blocks, from the carried sums, and writes each row's gradient to
    where the row came from; of many rows ``_place`` does that, band by band.
+6. ``_values`` adds up the value.
 
 A scan carries two numbers. Going up, L is the sum of c_j exp((v_j - v_i)/h) over the rows up to and
 including i, and A is that sum over strictly smaller predictions only, the same for all rows of a
@@ -44,15 +45,17 @@ import triton.language as tl
 from torch import Tensor
 
 from caldist.torch import _checks
-from caldist.torch._triton_launch import launch
+from caldist.torch._triton_launch import Launches, kind_of, span
 
 BLOCK = 1024
 WARPS = 8
 CHUNK = 1024  # blocks that _carry takes at a time
+PARTS = 4096  # blocks whose values are added up at a time
 # Rows whose gradient fits into the cache. Outside it a row takes three times as long to be written
 # at a random place, so that many rows are written in several passes, each to a band of rows.
 BAND = 10**7
 PLACED = 1024
+_LOOKS = 500  # at a number that the GPU writes, each less than a microsecond
 
 
 @triton.jit
@@ -112,7 +115,7 @@ def _compose(d1, s1, a1, new1, d2, s2, a2, new2):
     return d1 * d2, d2 * s1 + s2, a, new1 | new2
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["blocks", "inverse_bits"])
 def _summarise(
     key, order, weight, total, work, n, blocks, inverse_bits,
     FLOAT: tl.constexpr, WEIGHTED: tl.constexpr, BLOCK: tl.constexpr,
@@ -171,7 +174,7 @@ def _last(values, WIDTH: tl.constexpr):
     return tl.sum(tl.where(tl.arange(0, WIDTH) == WIDTH - 1, values, 0), axis=0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["blocks", "number"])
 def _collect(work, chunks, blocks, number, CHUNK: tl.constexpr):
     """Write the map of each chunk of blocks."""
     _, _, d, s, a, new = _read_chunk(work, blocks, CHUNK)
@@ -183,7 +186,7 @@ def _collect(work, chunks, blocks, number, CHUNK: tl.constexpr):
     tl.store(chunks + 3 * number, _last(new, CHUNK).to(tl.float64))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["blocks", "number"])
 def _carry(work, chunks, blocks, number, CHUNK: tl.constexpr, CHUNKS: tl.constexpr):
     """Replace s and a of each block by L and A as they stand after it, in both directions."""
     direction, problem, chunk = tl.program_id(0), tl.program_id(1), tl.program_id(2)
@@ -201,7 +204,7 @@ def _carry(work, chunks, blocks, number, CHUNK: tl.constexpr, CHUNKS: tl.constex
     tl.store(place + blocks, tl.where(new != 0, d * carried + a, strict), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["blocks", "inverse_bits"])
 def _finish(
     key, order, weight, total, work, gradient, rows, n, blocks, inverse_bits,
     FLOAT: tl.constexpr, WEIGHTED: tl.constexpr, UNBIASED: tl.constexpr, GRADIENT: tl.constexpr,
@@ -268,7 +271,19 @@ def _finish(
                 tl.store(gradient + row, g, mask=inside, eviction_policy="evict_last")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["blocks"])
+def _values(work, value, blocks, PARTS: tl.constexpr):
+    """Add up the parts of each problem's value."""
+    problem = tl.program_id(0)
+    work += (problem.to(tl.int64) * 9 + 8) * blocks
+    total = tl.zeros((PARTS,), tl.float64)
+    for start in range(0, blocks, PARTS):
+        at = start + tl.arange(0, PARTS)
+        total += tl.load(work + at, mask=at < blocks, other=0.0)
+    tl.store(value + problem, tl.sum(total, 0).to(value.dtype.element_ty))
+
+
+@triton.jit(do_not_specialize=["low", "high"])
 def _place(rows, sorted_gradient, gradient, n, low, high, BLOCK: tl.constexpr):
     """Write the gradient of the rows of a band, which the cache holds, to where they came from."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -278,27 +293,48 @@ def _place(rows, sorted_gradient, gradient, n, low, high, BLOCK: tl.constexpr):
     tl.store(gradient + row, g, mask=wanted, eviction_policy="evict_last")
 
 
+@triton.jit
+def _multiply(gradient, factor, result, n, ROWS: tl.constexpr):
+    at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    problem = tl.program_id(1)
+    gradient += problem.to(tl.int64) * n
+    result += problem.to(tl.int64) * n
+    g = tl.load(gradient + at, mask=at < n, other=0.0)
+    tl.store(result + at, g * tl.load(factor + problem), mask=at < n)
+
+
 def fits(prob: Tensor) -> bool:
     """Return whether 32-bit places and the grid of blocks suffice."""
-    problems, n = prob.shape
-    return prob.is_cuda and problems < 2**16 and n < 2**31 - BLOCK
+    n = prob.shape[-1]
+    return prob.is_cuda and prob.numel() // n < 2**16 and n < 2**31 - BLOCK
 
 
-class Check:
-    """Whether a kernel finds a bad value, in the host's memory, where it writes only then."""
+class Answer:
+    """A number that a kernel writes to the host's memory; 0 if it writes nothing."""
 
     def __init__(self) -> None:
-        self.flag = torch.zeros(1, dtype=torch.int32, pin_memory=True)
-        self._read = torch.cuda.Event()
+        self.number = torch.zeros(1, dtype=torch.int32, pin_memory=True)
 
-    def launched(self) -> None:
+    def asked(self) -> None:
         """Say that the kernel has been launched."""
-        self._read.record()
+        self._event = torch.cuda.Event()
+        self._event.record()
 
-    def failed(self) -> bool:
+    def wait(self) -> int:
         """Wait for that kernel, and for nothing behind it."""
-        self._read.synchronize()
-        return int(self.flag) > 0
+        self._event.synchronize()
+        return int(self.number)
+
+    def poll(self) -> int:
+        """Wait for a kernel that writes another number than 0, without having been asked.
+
+        The host looks for it a few times, which is faster than to be told, if it comes soon.
+        """
+        for _ in range(_LOOKS):
+            if found := int(self.number):
+                return found
+        torch.cuda.current_stream().synchronize()
+        return int(self.number)
 
 
 def outcomes(label: Tensor) -> Tensor:
@@ -306,14 +342,15 @@ def outcomes(label: Tensor) -> Tensor:
     return label.view(torch.uint8) if label.dtype == torch.bool else label
 
 
-def packed(prob: Tensor, label: Tensor) -> tuple[Tensor, Check]:
-    """Return keys to be sorted, and the check of the values."""
+def packed(prob: Tensor, label: Tensor) -> tuple[Tensor, Answer]:
+    """Return keys to be sorted, and whether a value is bad."""
     key = torch.empty_like(prob, dtype=torch.int32 if prob.dtype == torch.float32 else torch.int64)
-    check, size = Check(), prob.numel()
+    bad, size, p, y = Answer(), prob.numel(), span(prob), span(outcomes(label))
+    launch = Launches(*kind_of(size, p, y), size < 2**31)
     grid = (triton.cdiv(size, BLOCK),)
-    launch(_pack, grid, prob, outcomes(label), key, check.flag, size, BLOCK)
-    check.launched()
-    return key, check
+    launch(_pack, grid, p, y, span(key), bad.number, size, BLOCK)
+    bad.asked()
+    return key, bad
 
 
 def laplace_squared(
@@ -329,22 +366,37 @@ def laplace_squared(
     prob, label = prob.contiguous(), label.contiguous()
     single = prob.dtype == torch.float32
     with torch.cuda.device(prob.device):
-        key, check = packed(prob, label)
+        key, bad = packed(prob, label)
         total = held = key  # not read without weights
         if weight is not None:
             total, held = weight.sum(dtype=torch.float64), weight.contiguous()
 
         key, order = key.sort(dim=-1)
         gradient = torch.empty_like(prob) if with_gradient else prob.new_empty(0)
-        value = _scan(
+        work = _scan(
             (key, order, held, total), bandwidth, gradient,
             FLOAT=tl.float32 if single else tl.float64, WEIGHTED=weight is not None,
             UNBIASED=unbiased, GRADIENT=with_gradient,
         )  # fmt: skip
-        failed = check.failed()  # of the inputs only: the GPU works on
+        problems, _, blocks = work.shape
+        value = prob.new_empty(problems)
+        launch, added = Launches(prob.dtype), (span(work), span(value), blocks, PARTS)
+        launch(_values, (problems,), *added, num_warps=WARPS)
+        failed = bad.wait()  # for the inputs only: the GPU works on
     if failed or (weight is not None and not bool(_checks.good_weights(weight))):
         _checks.fail_binary(prob, label, weight)
-    return value.to(prob.dtype), gradient
+    return value, gradient
+
+
+def multiplied(gradient: Tensor, factor: Tensor) -> Tensor:
+    """Return the gradient of each problem times its factor, in less time than torch takes."""
+    n, result, factor = gradient.shape[-1], torch.empty_like(gradient), factor.contiguous()
+    given = span(gradient), span(factor)
+    with torch.cuda.device(gradient.get_device()):
+        launch = Launches(*kind_of(n, *given))
+        grid = (triton.cdiv(n, PLACED), gradient.numel() // n)
+        launch(_multiply, grid, *given, span(result), n, PLACED)
+    return result
 
 
 def laplace_sums(v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
@@ -366,30 +418,33 @@ def _scan(
     UNBIASED: bool,
     GRADIENT: bool,
 ) -> Tensor:
-    """Run the last kernels; return the value of each problem."""
+    """Run the last kernels; return what they keep of each block, its part of the value last."""
     problems, n = rows[0].shape
     blocks = triton.cdiv(n, BLOCK)
     (inverse_bits,) = struct.unpack("q", struct.pack("d", 1 / bandwidth))
     # For each block: d, s, a, whether a run begins, upwards and downwards; and the value.
-    work = torch.empty((problems, 9, blocks), dtype=torch.float64, device=out.device)
+    kept = torch.empty((problems, 9, blocks), dtype=torch.float64, device=out.device)
+    banded = problems == 1 and FLOAT is tl.float32 and GRADIENT and n > 2 * BAND
+    kind = FLOAT, WEIGHTED, UNBIASED, GRADIENT, banded
+    given, work = [span(part) for part in rows], span(kept)
+    number = triton.cdiv(blocks, CHUNK)
+    together = max(16, triton.next_power_of_2(number))
+    launch = Launches(*kind_of(n, *given), out.dtype, *kind, together)
     size, grid = (n, blocks, inverse_bits), (blocks, problems)
     # Fewer threads do more each, which pays where there are many blocks.
     warps = WARPS // 2 if n > 2 * BAND else WARPS
-    launch(_summarise, grid, *rows, work, *size, FLOAT, WEIGHTED, BLOCK, num_warps=warps)
-    number = triton.cdiv(blocks, CHUNK)
-    chunks = work.new_empty(8 * problems * number)
-    carried, grid_of_chunks = (work, chunks, blocks, number), (2, problems, number)
+    launch(_summarise, grid, *given, work, *size, FLOAT, WEIGHTED, BLOCK, num_warps=warps)
+    chunks = kept.new_empty(8 * problems * number)
+    carried, grid_of_chunks = (work, span(chunks), blocks, number), (2, problems, number)
     if number > 1:
         launch(_collect, grid_of_chunks, *carried, CHUNK, num_warps=WARPS)
-    together = max(16, triton.next_power_of_2(number))
     launch(_carry, grid_of_chunks, *carried, CHUNK, together, num_warps=WARPS)
-    banded = problems == 1 and FLOAT is tl.float32 and GRADIENT and n > 2 * BAND
     gradient = torch.empty_like(out) if banded else out
     row = torch.empty_like(out, dtype=torch.int32) if banded else out
-    kind = FLOAT, WEIGHTED, UNBIASED, GRADIENT, banded
-    launch(_finish, grid, *rows, work, gradient, row, *size, *kind, BLOCK, num_warps=warps)
+    placed = span(row), span(gradient), span(out), n
+    launch(_finish, grid, *given, work, *placed[1::-1], *size, *kind, BLOCK, num_warps=warps)
     if banded:
         grid, band = (triton.cdiv(n, PLACED),), triton.cdiv(n, triton.cdiv(n, BAND))
         for low in range(0, n, band):
-            launch(_place, grid, row, gradient, out, n, low, low + band, PLACED)
-    return work[:, 8].sum(-1)
+            launch(_place, grid, *placed, low, low + band, PLACED)
+    return kept

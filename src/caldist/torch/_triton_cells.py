@@ -1,4 +1,4 @@
-"""Cells for the kernel loss on a GPU: what ``_kernel_cells`` does, in seven kernels and no sort.
+"""Cells for the kernel loss on a GPU: what ``_kernel_cells`` does, in ten kernels and no sort.
 
 1. ``_sample`` sorts a sample of the rows, a part in each block, and marks what a part has thrice.
 2. ``_tally`` counts the sample in each stretch.
@@ -6,9 +6,13 @@
 4. ``_count`` reads all rows, checks them and counts them in cells.
 5. ``_gather`` adds up the copies of marks with many rows.
 6. ``_summarise`` reduces each block of cells to what it adds to the cells below and above it.
-7. ``_solve`` writes P and D of each cell, and each block's part of the sums of the certificate.
+7. ``_carry`` runs over the blocks, from both ends.
+8. ``_solve`` writes P and D of each cell, and each block's part of the sums of the certificate.
+9. ``_certify`` adds these up, and says to the GPU and to the host whether they prove the tolerance.
+10. ``_write`` reads all rows once more and writes the gradient, if they do.
 
-``_write`` reads all rows once more, and writes the gradient.
+All are launched before the host waits for the ninth: the last one is at work while the host hears
+of the proof and begins with the backward pass.
 """
 
 # Types are Triton's own here, which no checker knows.
@@ -18,6 +22,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 
 import torch
 import triton
@@ -25,9 +30,9 @@ import triton.language as tl
 from torch import Tensor
 
 from caldist.torch import _cells_layout as layout
-from caldist.torch._cells_layout import Plan
-from caldist.torch._triton import outcomes
-from caldist.torch._triton_launch import launch
+from caldist.torch import _checks
+from caldist.torch._triton import Answer, outcomes
+from caldist.torch._triton_launch import Launches, Span, kind_of, span
 
 _ONE = tl.constexpr(layout.ONE)
 _STRETCH = tl.constexpr(layout.STRETCH)
@@ -40,21 +45,65 @@ _APART = tl.constexpr(triton.cdiv(layout.CELLS, 16))
 _TABLE = tl.constexpr(32 * triton.cdiv(layout.CELLS, 16))
 _SPARED = tl.constexpr(layout.SPARED)
 _MANY = tl.constexpr(layout.MANY)
-_COPIES = tl.constexpr(layout.COPIES)
 _NO_MARK = tl.constexpr(layout.NO_MARK)
 _PLACES = tl.constexpr(layout.PLACES)
 _ROW = tl.constexpr(1 << layout.PLACES)
 _PLACE_BITS = tl.constexpr(layout.PLACE_BITS)
 _ROUNDED = tl.constexpr(layout.ROUNDED)
+_ROUNDING = tl.constexpr(layout.ROUNDING)
+
+# What ``_certify`` answers: that a value is bad, that the tolerance is proved, or 1.
+_BAD = 3
+_PROVED = 2
 
 ROWS = 1024  # in a block
-TOGETHER = 2048  # of the sample
-CHUNK = 8192  # stretches that _share takes at a time
+TOGETHER = 1024  # of the sample
+SHARED = 1024  # stretches of a block of _share
+AT_ONCE = 8192  # stretches before these that it adds up at a time
 HEAVY = layout.SAMPLE // layout.MANY  # marks with copies, at most
-BLOCK = 1024  # cells
+COPIES_AT_ONCE = 4096
+GATHERED = triton.cdiv(2 * layout.COPIES, COPIES_AT_ONCE)  # parts of a mark's copies, at most
+BLOCK = 512  # cells
+WARPS = 8  # for them, so that a thread has two: more would need too many registers
 BLOCKS = triton.cdiv(layout.CELLS, BLOCK)
-ALL_BLOCKS = tl.constexpr(triton.next_power_of_2(BLOCKS))
+ALL_BLOCKS = triton.next_power_of_2(BLOCKS)
 SUMS = 8
+_I32, _I64, _F64 = torch.int32, torch.int64, torch.float64
+
+
+def _pieces(
+    *wanted: tuple[torch.dtype, int],
+) -> tuple[int, tuple[tuple[int, torch.dtype], ...]]:
+    """Return how many int64 it takes to hold all that is wanted, and where each piece begins."""
+    at, pieces = 0, []
+    for dtype, number in wanted:
+        pieces.append((at, dtype))
+        at += triton.cdiv(number * dtype.itemsize, 16) * 16
+    return at // 8, tuple(pieces)
+
+
+# What begins at 0: the sums of cells and their copies, those of the certificate, the list of marks
+# with copies, of each stretch the mark and how often the sample has it.
+_EMPTY = _pieces(
+    (_I64, _TABLE.value + 2 * layout.COPIES),
+    (_F64, SUMS * BLOCKS),
+    (_I32, HEAVY),
+    (_I32, layout.STRETCHES),
+    (_I32, 2 * layout.STRETCHES),
+)
+# The sample, the plan, what is used of it and whether it proves the tolerance; of each cell its
+# stretch, middle and P and D; what ``_carry`` takes of the blocks.
+_WORK = _pieces(
+    (_I32, layout.SAMPLE),
+    (_I64, layout.STRETCHES),
+    (_I32, layout.STRETCHES),
+    (_I32, 1),
+    (_I32, 1),
+    (_I32, layout.CELLS),
+    (_F64, layout.CELLS),
+    (_I64, layout.CELLS),
+    (_F64, 8 * BLOCKS),
+)
 
 
 @triton.jit
@@ -91,47 +140,78 @@ def _sample(prob, sample, mark, n, TOGETHER: tl.constexpr, SAMPLE: tl.constexpr)
 
 
 @triton.jit
-def _tally(sample, mark, number, TOGETHER: tl.constexpr):
-    """Count the rows of each stretch that are not at its mark, and those that are."""
-    lane = tl.arange(0, TOGETHER)
-    sample += tl.program_id(0) * TOGETHER
-    bits = tl.load(sample + lane)
+def _tallied(sample, mark, lane, inside):
+    """Return where rows are counted: 2 for each stretch, the second for those at its mark."""
+    bits = tl.load(sample + lane, mask=inside, other=0)
     at = bits >> _STRETCH
-    marked = bits + 1 == tl.load(mark + at)
-    # If all are equal one adds for all, so that they do not wait for each other.
-    several = tl.load(sample) != tl.load(sample + TOGETHER - 1)
-    adding = (lane == 0) | several
-    amount = tl.where(several, 1, TOGETHER)
-    tl.atomic_add(number + 2 * at + marked.to(tl.int32), amount, mask=adding, sem="relaxed")
+    code = 2 * at + (bits + 1 == tl.load(mark + at)).to(tl.int32)
+    return tl.where(inside, code, -1)
 
 
 @triton.jit
-def _share(number, mark, stretch, copies, heavy, CHUNK: tl.constexpr):
+def _later(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def _tally(sample, mark, number, TOGETHER: tl.constexpr):
+    """Count the rows of each stretch that are not at its mark, and those that are.
+
+    They are sorted: the last of a run adds for all, so that they do not wait for each other.
+    """
+    lane = tl.arange(0, TOGETHER)
+    sample += tl.program_id(0) * TOGETHER
+    code = _tallied(sample, mark, lane, lane < TOGETHER)
+    new = code != _tallied(sample, mark, lane - 1, lane > 0)
+    last = code != _tallied(sample, mark, lane + 1, lane + 1 < TOGETHER)
+    begin = tl.associative_scan(tl.where(new, lane, 0), 0, _later)
+    tl.atomic_add(number + code, lane - begin + 1, mask=last, sem="relaxed")
+
+
+@triton.jit
+def _wanted(number, mark, at):
+    """Return what stretches ask for: halvings, doublings of copies, the mark, and all in one.
+
+    The last are cells, copies and whether there are such, to be added up.
+    """
+    inside = at < _STRETCHES
+    others = tl.load(number + 2 * at, mask=inside, other=0)
+    alike = tl.load(number + 2 * at + 1, mask=inside, other=0)
+    marked = tl.load(mark + at, mask=inside, other=0)
+    halvings = tl.where(others > 0, _log2(tl.maximum(others, 1)) + _FINER, 0)
+    halvings = tl.minimum(halvings, _STRETCH)
+    many = alike >= _MANY
+    doublings = tl.maximum(_log2(tl.maximum(alike, 1)) - _SPARED, 0)
+    size = tl.where(inside, (1 << halvings) + tl.where(marked > 0, 2, 0), 0)
+    held = tl.where(many, 1 << doublings, 0)
+    added = size.to(tl.int64) + (held.to(tl.int64) << 24) + (many.to(tl.int64) << 44)
+    return halvings, tl.where(many, doublings, -1), marked, added
+
+
+@triton.jit
+def _share(number, mark, stretch, copies, heavy, used, SHARED: tl.constexpr, AT_ONCE: tl.constexpr):
     """Write what ``_cells_layout.Plan`` says of each stretch, and a list of those with copies."""
-    carried = tl.zeros((), tl.int64)  # cells, copies and marks with copies so far, in one
-    for start in range(0, _STRETCHES, CHUNK):
-        at = start + tl.arange(0, CHUNK)
-        inside = at < _STRETCHES
-        others = tl.load(number + 2 * at, mask=inside, other=0)
-        alike = tl.load(number + 2 * at + 1, mask=inside, other=0)
-        marked = tl.load(mark + at, mask=inside, other=0)
-        halvings = tl.where(others > 0, _log2(tl.maximum(others, 1)) + _FINER, 0)
-        halvings = tl.minimum(halvings, _STRETCH)
-        many = alike >= _MANY
-        doublings = tl.maximum(_log2(tl.maximum(alike, 1)) - _SPARED, 0)
-        size = (1 << halvings) + tl.where(marked > 0, 2, 0)
-        held = tl.where(many, 1 << doublings, 0)
-        added = size.to(tl.int64) + (held.to(tl.int64) << 24) + (many.to(tl.int64) << 44)
-        upto = carried + tl.cumsum(added, 0)
-        carried = tl.max(upto, 0)
-        first = ((upto - added) & 0xFFFFFF).to(tl.int32)
-        place = (((upto - added) >> 24) & 0xFFFFF).to(tl.int32)
-        position = ((upto - added) >> 44).to(tl.int32)
-        packed = first * 16 + _STRETCH - halvings
-        marked = tl.where(marked > 0, marked - 1, _NO_MARK)
-        tl.store(stretch + at, packed.to(tl.int64) + (marked.to(tl.int64) << 32), mask=inside)
-        tl.store(copies + at, tl.where(many, place * 16 + doublings, -1), mask=inside)
-        tl.store(heavy + position, at + 1, mask=many)
+    begin = tl.program_id(0) * SHARED
+    before = tl.zeros((AT_ONCE,), tl.int64)
+    for start in range(0, begin, AT_ONCE):
+        at = start + tl.arange(0, AT_ONCE)
+        _, _, _, added = _wanted(number, mark, at)
+        before += tl.where(at < begin, added, 0)
+    at = begin + tl.arange(0, SHARED)
+    halvings, doublings, marked, added = _wanted(number, mark, at)
+    upto = tl.sum(before, 0) + tl.cumsum(added, 0)
+    first = ((upto - added) & 0xFFFFFF).to(tl.int32)
+    place = (((upto - added) >> 24) & 0xFFFFF).to(tl.int32)
+    position = ((upto - added) >> 44).to(tl.int32)
+    inside = at < _STRETCHES
+    packed = first * 16 + _STRETCH - halvings
+    marked = tl.where(marked > 0, marked - 1, _NO_MARK)
+    tl.store(stretch + at, packed.to(tl.int64) + (marked.to(tl.int64) << 32), mask=inside)
+    many = doublings >= 0
+    tl.store(copies + at, tl.where(many, place * 16 + doublings, -1), mask=inside)
+    tl.store(heavy + position, at + 1, mask=many)
+    if begin + SHARED >= _STRETCHES:
+        tl.store(used, (tl.max(upto, 0) & 0xFFFFFF).to(tl.int32))
 
 
 @triton.jit
@@ -176,24 +256,20 @@ def _count(prob, label, stretch, copies, table, bad, n, ROWS: tl.constexpr):
 
 
 @triton.jit
-def _gather(stretch, copies, heavy, table, CHUNK: tl.constexpr):
+def _gather(stretch, copies, heavy, table, AT_ONCE: tl.constexpr):
+    """Add a part of the copies of a mark to its cell."""
     at = tl.load(heavy + tl.program_id(0)) - 1
     if at >= 0:
         _, _, marked = _unpacked(stretch, at)
         cell, _, _ = _cell_of(marked, stretch)
         copy = tl.load(copies + at)
-        first = _TABLE + 2 * (copy >> 4)
-        many = 2 << (copy & 15)
-        lane = tl.arange(0, CHUNK)
-        total0 = tl.zeros((CHUNK,), tl.int64)
-        total1 = tl.zeros((CHUNK,), tl.int64)
-        for start in range(0, 2 * _COPIES, CHUNK):
-            place = start + lane
-            amount = tl.load(table + first + place, mask=place < many, other=0)
-            total0 += tl.where(place & 1 == 0, amount, 0)
-            total1 += tl.where(place & 1 == 1, amount, 0)
-        tl.store(table + _entry(cell, 0), tl.sum(total0, 0))
-        tl.store(table + _entry(cell, 1), tl.sum(total1, 0))
+        place = tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE)
+        some = place < (2 << (copy & 15))
+        amount = tl.load(table + _TABLE + 2 * (copy >> 4) + place, mask=some, other=0)
+        total0 = tl.sum(tl.where(place & 1 == 0, amount, 0), 0)
+        total1 = tl.sum(tl.where(place & 1 == 1, amount, 0), 0)
+        tl.atomic_add(table + _entry(cell, 0), total0, mask=total0 > 0, sem="relaxed")
+        tl.atomic_add(table + _entry(cell, 1), total1, mask=total1 > 0, sem="relaxed")
 
 
 @triton.jit
@@ -219,7 +295,7 @@ def _places(cell, at, stretch):
 
 
 @triton.jit
-def _residuals(cell, inside, at, stretch, table, m, h):
+def _residuals(cell, inside, at, stretch, table, m, k):
     """Return of each cell x, r, the rows of each label, C, C₁/h, Σ|c| at most, and rounding."""
     x, r, begin, unit, step = _places(cell, at, stretch)
     packed0 = tl.load(table + _entry(cell, 0), mask=inside, other=0)
@@ -228,29 +304,32 @@ def _residuals(cell, inside, at, stretch, table, m, h):
     n1 = (packed1 >> _PLACES).to(tl.float64)
     places0 = (packed0 & (_ROW - 1)).to(tl.float64)
     places1 = (packed1 & (_ROW - 1)).to(tl.float64)
-    off = tl.where(r > 0, unit * (step - 1) / 2, 0.0)
+    off = tl.where(r > 0, unit * (step - 1) * 0.5, 0.0)
     o0 = tl.where(r > 0, unit * step * places0 + n0 * (begin + off - x), 0.0)
     o1 = tl.where(r > 0, unit * step * places1 + n1 * (begin + off - x), 0.0)
     c = m * (n1 * (1 - x) - o1 - n0 * x - o0)
     size = m * (n1 * (1 - x) - o1 + n0 * x + o0 + (n0 + n1) * off)
-    first = m * ((1 - x) * o1 - x * o0) / h
+    first = m * ((1 - x) * o1 - x * o0) * k
     return x, r, n0, n1, c, first, size, off
 
 
 @triton.jit
-def _second(r, rows, h):
-    return tl.where(rows > 0, r / h * (r / h) / 2 * tl.exp(r / h), 0.0)
+def _second(r, rows, k):
+    return tl.where(rows > 0, r * k * (r * k) * 0.5 * tl.exp(r * k), 0.0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["k_bits"])
 def _summarise(
-    stretch, table, owner, place, blocks, n, h_bits,
+    stretch, table, used, owner, place, blocks, n, k_bits,
     BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
 ):  # fmt: skip
     """Write each cell's stretch and middle; each block's ends, sums and part of the error."""
     block = tl.program_id(0)
+    last = tl.load(used)
+    if block * BLOCK >= last:
+        return
     cell = block * BLOCK + tl.arange(0, BLOCK)
-    inside = cell < _CELLS
+    inside = cell < last
     at = tl.zeros((BLOCK,), tl.int32)
     end = tl.full((BLOCK,), _STRETCHES, tl.int32)
     for _ in tl.static_range(_SEARCHES):
@@ -258,19 +337,20 @@ def _summarise(
         below = (tl.load(stretch + middle).to(tl.int32) >> 4) <= cell
         at = tl.where(below, middle, at)
         end = tl.where(below, end, middle)
-    m, h = 1.0 / tl.cast(n, tl.float64), _double(h_bits)
-    x, r, n0, n1, c, first, size, off = _residuals(cell, inside, at, stretch, table, m, h)
+    m, k = 1.0 / tl.cast(n, tl.float64), _double(k_bits)
+    x, r, n0, n1, c, first, size, off = _residuals(cell, inside, at, stretch, table, m, k)
     tl.store(owner + cell, at, mask=inside)
     tl.store(place + cell, x, mask=inside)
-    low, high = tl.min(x, 0), tl.max(x, 0)
+    low, high = tl.min(tl.where(inside, x, 2.0), 0), tl.max(tl.where(inside, x, -1.0), 0)
+    x = tl.minimum(x, high)  # outside
     rows = n0 + n1
-    error = size * _second(r, rows, h) + m * rows * (off * (1 + 1 / h) + r * r / h)
+    error = size * _second(r, rows, k) + m * rows * (off * (1 + k) + r * r * k)
     blocks += block
     tl.store(blocks, low)
     tl.store(blocks + BLOCKS, high)
-    tl.store(blocks + 2 * BLOCKS, tl.sum((c + first) * tl.exp((x - high) / h), 0))
-    tl.store(blocks + 3 * BLOCKS, tl.sum((c - first) * tl.exp((low - x) / h), 0))
-    tl.store(blocks + 4 * BLOCKS, tl.sum(error, 0))
+    tl.store(blocks + 2 * BLOCKS, tl.sum((c + first) * tl.exp((x - high) * k), 0))
+    tl.store(blocks + 3 * BLOCKS, tl.sum((c - first) * tl.exp((low - x) * k), 0))
+    tl.store(blocks + 4 * BLOCKS, tl.sum(tl.where(inside, error, 0.0), 0))
 
 
 @triton.jit
@@ -278,50 +358,81 @@ def _compose(d1, s1, d2, s2):
     return d1 * d2, d2 * s1 + s2
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["k_bits"])
+def _carry(
+    blocks, used, k_bits, BLOCK: tl.constexpr, BLOCKS: tl.constexpr, ALL_BLOCKS: tl.constexpr
+):
+    """Replace the sums of each block by what comes to it from below, to its low end, and above."""
+    k = _double(k_bits)
+    number = tl.cdiv(tl.load(used), BLOCK)
+    place = tl.arange(0, ALL_BLOCKS)
+    up = tl.program_id(0) == 0
+    # Downwards all is the same from the other end.
+    at = tl.where(up, place, number - 1 - place)
+    known = place < number
+    lows = tl.load(blocks + at, mask=known, other=0.0)
+    highs = tl.load(blocks + BLOCKS + at, mask=known, other=0.0)
+    sums = blocks + tl.where(up, 2, 3) * BLOCKS + at
+    s = tl.load(sums, mask=known, other=0.0)
+    earlier = known & (place > 0)
+    far = tl.load(blocks + tl.where(up, BLOCKS + at - 1, at + 1), mask=earlier, other=0.0)
+    gap = tl.where(up, lows - far, far - highs)
+    gap = tl.where(earlier, tl.exp(-gap * k), 1.0)
+    d = tl.where(known, gap * tl.exp((lows - highs) * k), 1.0)
+    _, upto = tl.associative_scan((d, s), 0, _compose)
+    tl.store(blocks + tl.where(up, 5, 6) * BLOCKS + at, upto, mask=known)
+    tl.debug_barrier()
+    before = tl.load(blocks + tl.where(up, 5 * BLOCKS + at - 1, 6 * BLOCKS + at + 1), mask=earlier)
+    tl.store(sums, tl.where(earlier, before * gap, 0.0), mask=known)
+    if up:
+        error = tl.load(blocks + 4 * BLOCKS + at, mask=known, other=0.0)
+        tl.store(blocks + 7 * BLOCKS, _ROUNDED + tl.sum(error, 0))
+
+
+@triton.jit(do_not_specialize=["k_bits"])
 def _solve(
-    stretch, table, owner, place, blocks, n, h_bits, sums, pairs,
+    stretch, table, used, owner, place, blocks, n, k_bits, sums, pairs,
     UNBIASED: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
 ):  # fmt: skip
     """Write P and D of each cell, and this block's part of ``_kernel_cells.Sums``."""
     block = tl.program_id(0)
+    last = tl.load(used)
+    if block * BLOCK >= last:
+        return
     cell = block * BLOCK + tl.arange(0, BLOCK)
-    inside = cell < _CELLS
-    m, h = 1.0 / tl.cast(n, tl.float64), _double(h_bits)
+    inside = cell < last
+    m, k = 1.0 / tl.cast(n, tl.float64), _double(k_bits)
     own = m if UNBIASED else m * 0.0
-    other = tl.arange(0, ALL_BLOCKS)
-    known = other < BLOCKS
-    lows = tl.load(blocks + other, mask=known, other=0.0)
-    highs = tl.load(blocks + BLOCKS + other, mask=known, other=0.0)
-    ups = tl.load(blocks + 2 * BLOCKS + other, mask=other < block, other=0.0)
-    downs = tl.load(blocks + 3 * BLOCKS + other, mask=known & (other > block), other=0.0)
-    total = _ROUNDED + tl.sum(tl.load(blocks + 4 * BLOCKS + other, mask=known, other=0.0), 0)
+    total = tl.load(blocks + 7 * BLOCKS)
     low, high = tl.load(blocks + block), tl.load(blocks + BLOCKS + block)
-    from_below = tl.sum(ups * tl.exp(tl.minimum(highs - low, 0.0) / h), 0)
-    from_above = tl.sum(downs * tl.exp(tl.minimum(high - lows, 0.0) / h), 0)
+    from_below = tl.load(blocks + 2 * BLOCKS + block)
+    from_above = tl.load(blocks + 3 * BLOCKS + block)
 
     at = tl.load(owner + cell, mask=inside, other=0)
-    x, r, n0, n1, c, first, size, off = _residuals(cell, inside, at, stretch, table, m, h)
+    x, r, n0, n1, c, first, size, off = _residuals(cell, inside, at, stretch, table, m, k)
     # Outside, and beyond the ends of the block, nothing is added: how it decays does not matter.
-    more, less = inside & (cell > block * BLOCK), cell + 1 < tl.minimum((block + 1) * BLOCK, _CELLS)
+    more, less = inside & (cell > block * BLOCK), cell + 1 < tl.minimum((block + 1) * BLOCK, last)
     before = tl.load(place + cell - 1, mask=more, other=0.0)
     after = tl.load(place + cell + 1, mask=less, other=0.0)
-    decay = tl.where(more, tl.exp((before - x) / h), 1.0)
+    x = tl.minimum(tl.maximum(x, low), high)
+    decay = tl.where(more, tl.exp((before - x) * k), 1.0)
     _, below = tl.associative_scan((decay, c + first), 0, _compose)
-    below += from_below * tl.exp((low - x) / h) - (c + first)
-    decay = tl.where(less, tl.exp((x - after) / h), 1.0)
+    below += from_below * tl.exp((low - x) * k) - (c + first)
+    decay = tl.where(less, tl.exp((x - after) * k), 1.0)
     _, above = tl.associative_scan((decay, c - first), 0, _compose, reverse=True)
-    above += from_above * tl.exp((x - high) / h) - (c - first)
-    P, D = below + c + above, (above - below) / h
-    tl.store(pairs + 2 * cell, P.to(tl.float32), mask=inside)
-    tl.store(pairs + 2 * cell + 1, D.to(tl.float32), mask=inside)
+    above += from_above * tl.exp((x - high) * k) - (c - first)
+    P, D = below + c + above, (above - below) * k
+    # One store for both, as ``_write`` has one load.
+    low_half = P.to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64) & 0xFFFFFFFF
+    high_half = D.to(tl.float32).to(tl.int32, bitcast=True).to(tl.int64) << 32
+    tl.store(pairs + cell, low_half | high_half, mask=inside)
 
     rows, steep, high_P = n0 + n1, tl.abs(D), tl.abs(P)
-    second = _second(r, rows, h)
-    slope = total / h + r / h / h * (tl.abs(P - c) + total) + second / h
-    slope0 = slope + tl.where(r > 0, tl.maximum(size - m * (x - r), 0.0) / h, 0.0)
-    slope1 = slope + tl.where(r > 0, tl.maximum(size - m * (1 - x - r), 0.0) / h, 0.0)
-    potential = total + r * (steep + total / h) + second + 2 * size * r / h + m * rows * off
+    second = _second(r, rows, k)
+    slope = total * k + r * k * k * (tl.abs(P - c) + total) + second * k
+    slope0 = slope + tl.where(r > 0, tl.maximum(size - m * (x - r), 0.0) * k, 0.0)
+    slope1 = slope + tl.where(r > 0, tl.maximum(size - m * (1 - x - r), 0.0) * k, 0.0)
+    potential = total + r * (steep + total * k) + second + 2 * size * r * k + m * rows * off
     near0, near1 = -x * (D + own) - P, (1 - x) * (D + own) - P
     far0, far1 = (x + r) * slope0, (1 - x + r) * slope1
     middle, rounding = r * (steep + own), steep + high_P + own
@@ -344,7 +455,59 @@ def _total(values, rows):
 
 
 @triton.jit
-def _write(prob, label, stretch, pairs, gradient, n, UNBIASED: tl.constexpr, ROWS: tl.constexpr):
+def _add(a1, b1, c1, d1, e1, f1, g1, a2, b2, c2, d2, e2, f2, g2):
+    return a1 + a2, b1 + b2, c1 + c2, d1 + d2, e1 + e2, f1 + f2, g1 + g2
+
+
+@triton.jit
+def _parts(sums, which: tl.constexpr, BLOCKS: tl.constexpr, ALL_BLOCKS: tl.constexpr):
+    at = tl.arange(0, ALL_BLOCKS)
+    return tl.load(sums + which * BLOCKS + at, mask=at < BLOCKS, other=0.0)
+
+
+@triton.jit
+def _in_proportion(off, size):
+    """Return an error in proportion to what the exact number is at least; inf: unknown."""
+    known = (size > off) & (size < float("inf"))  # no comparison with NaN holds
+    return tl.where(known, off / tl.where(known, size - off, 1.0), float("inf"))
+
+
+@triton.jit(do_not_specialize=["tol_bits"])
+def _certify(
+    sums, n, tol_bits, value, proved, answer,
+    UNBIASED: tl.constexpr, BLOCKS: tl.constexpr, ALL_BLOCKS: tl.constexpr,
+):  # fmt: skip
+    """Write kCE², and whether it and the gradient are within the tolerance.
+
+    That is what ``_kernel_cells.Sums`` says. The answer goes to the host: 3 if a value is bad, 2 if
+    the tolerance is proved, 1 if not.
+    """
+    parts = (
+        _parts(sums, 1, BLOCKS, ALL_BLOCKS), _parts(sums, 2, BLOCKS, ALL_BLOCKS),
+        _parts(sums, 3, BLOCKS, ALL_BLOCKS), _parts(sums, 4, BLOCKS, ALL_BLOCKS),
+        _parts(sums, 5, BLOCKS, ALL_BLOCKS), _parts(sums, 6, BLOCKS, ALL_BLOCKS),
+        _parts(sums, 7, BLOCKS, ALL_BLOCKS),
+    )  # fmt: skip
+    # All at once, as each reduction would wait for the one before.
+    found, value_error, square, middle, slopes, potentials, rounding = tl.reduce(parts, 0, _add)
+    error = tl.sqrt(slopes) + tl.sqrt(potentials) + _ROUNDING * tl.sqrt(rounding)
+    norm = tl.sqrt(square) - tl.sqrt(middle)
+    tol = _double(tol_bits)
+    within = _in_proportion(error, norm) <= tol
+    within = within & (_in_proportion(value_error, tl.abs(found)) <= tol)
+    rows = tl.cast(n, tl.float64)
+    scale = rows / (rows - 1.0) if UNBIASED else rows * 0.0 + 1.0
+    tl.store(value, (scale * found).to(tl.float32))
+    tl.store(proved, within.to(tl.int32))
+    tl.store(answer, tl.where(tl.load(sums) > 0.0, 3, 1 + within.to(tl.int32)))
+
+
+@triton.jit
+def _write(
+    prob, label, stretch, pairs, proved, gradient, n, UNBIASED: tl.constexpr, ROWS: tl.constexpr
+):
+    if tl.load(proved) == 0:
+        return
     at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = at < n
     p = tl.load(prob + at, mask=inside, other=0.0)
@@ -362,44 +525,59 @@ def _write(prob, label, stretch, pairs, gradient, n, UNBIASED: tl.constexpr, ROW
     tl.store(gradient + at, (scale * (residual * (D + own) - P)).to(tl.float32), mask=inside)
 
 
-def solved(
-    prob: Tensor, label: Tensor, bandwidth: float, *, unbiased: bool
-) -> tuple[Plan, list[float], Tensor]:
-    """Return the cells, the sums of the certificate, and what ``gradient`` reads."""
-    n, cells, stretches = len(prob), layout.CELLS, layout.STRETCHES
-    (h_bits,) = struct.unpack("q", struct.pack("d", bandwidth))
-    with torch.cuda.device(prob.device):
-        # All that begins at 0, in one piece; and all that does not.
-        parts = (2 * (_TABLE.value + 2 * layout.COPIES), 2 * SUMS * BLOCKS, HEAVY, stretches)
-        empty = torch.zeros(sum(parts) + 2 * stretches, dtype=torch.int32, device=prob.device)
-        table, sums, heavy, mark, number = empty.split((*parts, 2 * stretches))
-        table, sums = table.view(torch.int64), sums.view(torch.float64)
-        sample, copies, owner = empty.new_empty(layout.SAMPLE + stretches + cells).split(
-            (layout.SAMPLE, stretches, cells)
-        )
-        place, blocks = sums.new_empty(cells + 5 * BLOCKS).split((cells, 5 * BLOCKS))
-        pairs, stretch = table.new_empty(cells + stretches).split((cells, stretches))
+def squared(
+    prob: Tensor,
+    label: Tensor,
+    bandwidth: float,
+    tol: float,
+    *,
+    unbiased: bool,
+    with_gradient: bool,
+) -> tuple[Tensor, Tensor] | None:
+    """Return kCE² of one problem, and the gradient where it is wanted; None if not within tol."""
+    n, device = prob.numel(), prob.get_device()
+    tol = max(tol, sys.float_info.min)  # so that its bits are those of a large number
+    k_bits, tol_bits = struct.unpack("2q", struct.pack("2d", 1 / bandwidth, tol))
+    p, y = span(prob), span(outcomes(label))
+    with torch.cuda.device(device):
+        launch = Launches(*kind_of(n, p, y), unbiased)
+        cleared = torch.zeros(_EMPTY[0], dtype=_I64, device=prob.device)
+        others = cleared.new_empty(_WORK[0])
+        table, sums, heavy, mark, number = _spans(cleared, _EMPTY)
+        sample, stretch, copies, used, proved, owner, place, pairs, blocks = _spans(others, _WORK)
 
-        groups, bits = (layout.SAMPLE // TOGETHER,), prob.view(torch.int32)
-        launch(_sample, groups, bits, sample, mark, n, TOGETHER, layout.SAMPLE, num_warps=8)
+        groups, bits = (layout.SAMPLE // TOGETHER,), Span(p.address, _I32)
+        drawn = bits, sample, mark, n, TOGETHER, layout.SAMPLE
+        launch(_sample, groups, *drawn, num_warps=8)
         launch(_tally, groups, sample, mark, number, TOGETHER)
-        launch(_share, (1,), number, mark, stretch, copies, heavy, CHUNK, num_warps=16)
-        rows, read = (triton.cdiv(n, ROWS),), (prob, outcomes(label))
-        launch(_count, rows, *read, stretch, copies, table, sums, n, ROWS)
-        launch(_gather, (HEAVY,), stretch, copies, heavy, table, 1024)
-        known = stretch, table, owner, place, blocks, n, h_bits
-        launch(_summarise, (BLOCKS,), *known, BLOCK, BLOCKS, num_warps=8)
-        written = sums, pairs.view(torch.float32)
-        launch(_solve, (BLOCKS,), *known, *written, unbiased, BLOCK, BLOCKS, num_warps=8)
-        found = sums.view(SUMS, BLOCKS).sum(1).tolist()
-    return Plan(stretch, copies), found, pairs
+        plan = stretch, copies, heavy
+        shared = number, mark, *plan, used, SHARED, AT_ONCE
+        launch(_share, (triton.cdiv(layout.STRETCHES, SHARED),), *shared, num_warps=32)
+        rows = (triton.cdiv(n, ROWS),)
+        launch(_count, rows, p, y, stretch, copies, table, sums, n, ROWS)
+        gathered = *plan, table, COPIES_AT_ONCE
+        launch(_gather, (HEAVY, GATHERED), *gathered, num_warps=8)
+        known = stretch, table, used, owner, place, blocks, n, k_bits
+        launch(_summarise, (BLOCKS,), *known, BLOCK, BLOCKS, num_warps=WARPS)
+        carried = blocks, used, k_bits, BLOCK, BLOCKS, ALL_BLOCKS
+        launch(_carry, (2,), *carried, num_warps=8)
+        options = sums, pairs, unbiased, BLOCK, BLOCKS
+        launch(_solve, (BLOCKS,), *known, *options, num_warps=WARPS)
+        answer, value = Answer(), prob.new_empty(prob.shape[:-1])
+        asked = sums, n, tol_bits, span(value), proved, answer.number
+        launch(_certify, (1,), *asked, unbiased, BLOCKS, ALL_BLOCKS, num_warps=8)
+        gradient = prob.new_empty(0)
+        if with_gradient:
+            gradient = torch.empty_like(prob)
+            written = stretch, pairs, proved, span(gradient), n, unbiased, ROWS
+            launch(_write, rows, p, y, *written)
+        found = answer.poll()  # for the proof alone: the GPU works on
+    if found == _BAD:
+        _checks.fail_binary(prob.view(1, n), label.view(1, n), None)
+    return (value, gradient) if found == _PROVED else None
 
 
-def gradient(prob: Tensor, label: Tensor, plan: Plan, pairs: Tensor, *, unbiased: bool) -> Tensor:
-    """Return the gradient of each row."""
-    n = len(prob)
-    with torch.cuda.device(prob.device):
-        result = torch.empty_like(prob)
-        rows, read = (triton.cdiv(n, ROWS),), (prob, outcomes(label), plan.stretch)
-        launch(_write, rows, *read, pairs, result, n, unbiased, ROWS)
-    return result
+def _spans(memory: Tensor, pieces: tuple[int, tuple[tuple[int, torch.dtype], ...]]) -> list[Span]:
+    """Return the pieces of a tensor's memory."""
+    start = memory.data_ptr()
+    return [Span(start + at, dtype) for at, dtype in pieces[1]]
