@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -52,6 +53,16 @@ def test_selection_by_name(benchmarks, capsys):
     assert benchmarks("__main__").main(arguments) == 0
     rows = _rows(capsys.readouterr().out)
     assert {row for row in rows if row[:1] == ("ece",)} == {("ece", "beta=10"), ("ece", "tied")}
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
+def test_cores_are_given_back(benchmarks, capsys):
+    cores = os.sched_getaffinity(0)
+    assert benchmarks("__main__").main(["--cores", "--quick"]) == 0
+    assert os.sched_getaffinity(0) == cores
+    rows = _rows(capsys.readouterr().out)
+    for measure in benchmarks("cores").NAMES:
+        assert {(measure, family) for family in benchmarks("cores").FAMILY_NAMES} <= rows
 
 
 @pytest.mark.parametrize("option", ["--measures", "--families"])

@@ -456,12 +456,81 @@ def test_where_only_rows_are_exact_they_are_drawn(monkeypatch):
     rng = np.random.default_rng(4)
     p = rng.random(400)
     y, options = labels(rng, p), {"n_resamples": 19, "rng": 0}
-    weighted = {"sample_weight": rng.random(400)}
-    clustered = {"clusters": np.arange(400) // 4}
-    for more in (weighted, clustered, {"measure": "hosmer_lemeshow"}, {"measure": "binned_ece"}):
-        found = calibration_test(y, p, **options, **more)
-        assert found == calibration_test(y, p, grid=None, **options, **more)
+    for measure in ("hosmer_lemeshow", "binned_ece"):
+        found = calibration_test(y, p, measure=measure, **options)
+        assert found == calibration_test(y, p, measure=measure, grid=None, **options)
         assert found.rounding == 0
+
+
+OF_THEIR_OWN = {
+    "weights": lambda rng, n: {"sample_weight": rng.exponential(size=n) ** 2},
+    "clusters": lambda rng, n: {"clusters": np.arange(n) // 4},
+    "both": lambda rng, n: {"sample_weight": rng.random(n), "clusters": np.arange(n) // 4},
+    "few clusters": lambda rng, n: {"clusters": np.arange(n) % 15},
+}
+
+
+@pytest.mark.parametrize("kind", OF_THEIR_OWN)
+@pytest.mark.parametrize("cells", [8, 2**13])
+@pytest.mark.filterwarnings("ignore:only .* clusters have label")
+def test_rows_with_weights_or_clusters_are_drawn_and_added_up_in_cells(monkeypatch, kind, cells):
+    monkeypatch.setattr(_grid, "MANY", 300)
+    monkeypatch.setattr(testing, "_CELLS", cells)
+    rng = np.random.default_rng(4)
+    p = rng.random(400)
+    more = OF_THEIR_OWN[kind](rng, p.size)
+    for y in (labels(rng, p), labels(rng, p**2)):
+        found = calibration_test(y, p, n_resamples=499, rng=0, **more)
+        rows = calibration_test(y, p, n_resamples=499, rng=0, grid=None, **more)
+        assert found.rounding == rows.rounding == 0
+        for mine, other in zip(found.components, rows.components, strict=True):
+            assert mine.statistic == other.statistic  # of the rows, whatever it is compared on
+            assert mine.pvalue == pytest.approx(other.pvalue, abs=0.1 if cells > 8 else 0.25)
+            if cells > 8 and "clusters" in more:  # the same draws
+                assert mine.pvalue == other.pvalue
+
+
+def test_labels_of_a_weighted_summary_that_come_out_as_seen_are_as_far():
+    """No label 1 where next to none is expected is what calibrated predictions show."""
+    p, weight = [0.001, 0.0010001, 0.0009999, 0.001], [1, 2, 3, 4.5]
+    joint = caldist.Joint.from_arrays([0] * 4, p, sample_weight=weight).coarsen(bits=8)
+    assert calibration_test([0] * 4, p, sample_weight=weight, rng=0).pvalue == 1
+    assert calibration_test(joint, rng=0).pvalue == 1
+    assert caldist.evaluate_groups({"a": joint}, rng=0).pvalue == 1
+
+
+@pytest.mark.skipif(not FAST, reason="thousands of statistics")
+@pytest.mark.parametrize(("mean", "n"), [(1e-4, 200), (1e-3, 20), (0.02, 100), (None, 5)])
+def test_the_level_is_kept_from_weighted_summaries_of_rare_labels(mean, n):
+    found = []
+    for seed in range(200):
+        rng = np.random.default_rng([seed, n])
+        spread = np.exp(rng.normal(-0.5, 1, n))
+        p = rng.beta(0.1, 0.1, n) if mean is None else np.minimum(mean * spread, 1)
+        joint = caldist.Joint.from_arrays(
+            labels(rng, p), p, sample_weight=10 ** rng.uniform(0, 2, n)
+        )
+        options = {"n_resamples": 199, "rng": seed}
+        found.append(calibration_test(joint.coarsen(bits=16), **options).pvalue)
+    for level in (0.05, 0.1):
+        most = stats.binom.ppf(1 - 1e-4, len(found), level)
+        assert np.count_nonzero(np.array(found) <= level) <= most
+
+
+@pytest.mark.skipif(not FAST, reason="thousands of statistics")
+def test_the_level_is_kept_on_cells_however_few(monkeypatch):
+    monkeypatch.setattr(_grid, "MANY", 100)
+    monkeypatch.setattr(testing, "_CELLS", 5)
+    found = []
+    for seed in range(500):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(0.5, 2, 120)
+        weight = rng.exponential(size=p.size) ** 2
+        options = {"measure": "smooth_ce", "n_resamples": 39, "rng": seed}
+        found.append(calibration_test(labels(rng, p), p, sample_weight=weight, **options).pvalue)
+    for level in (0.05, 0.1, 0.25, 0.5):
+        few, many = stats.binom.ppf([1e-4, 1 - 1e-4], len(found), level)
+        assert few <= np.count_nonzero(np.array(found) <= level + 1e-9) <= many
 
 
 def test_results_are_frozen_and_no_test_case():

@@ -65,7 +65,8 @@ def test_a_tolerance_gives_bounds_without_a_sort(tmp_path, monkeypatch):
     options = ("--label", "won", "--score", "p", "--measures", "smooth_ce,brier_score")
     exact = caldist.smooth_ce(y, p)
     with monkeypatch.context() as patch:
-        patch.setattr(data_joint, "sort_rows", lambda *_: pytest.fail("rows were sorted"))
+        for module, name in ((data_joint, "sort_rows"), (data_rows, "sort_residuals")):
+            patch.setattr(module, name, lambda *_: pytest.fail("rows were sorted"))
         result = run("measure", file, *options, "--tol", "1e-3", "--format", "json")
     assert result.exit_code == 0, result.stderr
     [line] = json.loads(result.stdout)["results"]
@@ -515,11 +516,12 @@ def test_rows_are_checked_once_and_sorted_once(monkeypatch, tmp_path, file, comm
         counted(_validate, name)
     counted(data_rows, "sorting_order")
     counted(data_joint, "sort_rows")
+    counted(data_rows, "sort_residuals")
     scores = ("--score", "first", "--score", "second")
     assert run(command, file, "--label", "won", *scores, *more).exit_code == 0
     assert (calls["labels"], calls["probabilities"]) == (1, 2)
     assert calls["weights"] == ("--weight" in more)
-    assert calls["sorting_order"] + calls["sort_rows"] == 2
+    assert calls["sorting_order"] + calls["sort_rows"] + calls["sort_residuals"] == 2
 
 
 def test_nothing_is_written_when_the_input_is_bad(tmp_path, rows):

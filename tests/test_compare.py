@@ -146,13 +146,14 @@ def test_smooth_ce_against_linear_programs_over_all_signs(monkeypatch):
     used = {}
 
     class Checked(SmoothNorm):
-        def witness(self, masses):
-            v, w = self.prediction, super().witness(masses)
+        def solved(self, masses):
+            v, (value, w) = self.prediction, super().solved(masses)
             assert np.abs(w).max() <= 1
             assert (np.abs(np.diff(w)) <= np.diff(v) + 1e-15).all()
-            assert w @ masses == pytest.approx(oracles.smooth_ce_lp(v, masses), abs=1e-12)
+            for found in (value, w @ masses):
+                assert found == pytest.approx(oracles.smooth_ce_lp(v, masses), abs=1e-12)
             used[v.tobytes()] = w
-            return w
+            return value, w
 
     checked = dataclasses.replace(caldist.smooth_ce.facts, norm=Checked)
     monkeypatch.setattr(caldist.smooth_ce, "facts", checked)

@@ -328,6 +328,8 @@ def counts(monkeypatch):
     for module in (sorting, rows_module):
         monkeypatch.setattr(module, "sorting_order", sorting_order)
     monkeypatch.setattr("caldist.data.joint.sort_rows", counted("sorted", sorting.sort_rows))
+    residuals = counted("sorted", sorting.sort_residuals)
+    monkeypatch.setattr(rows_module, "sort_residuals", residuals)
     return found
 
 

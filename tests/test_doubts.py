@@ -97,4 +97,5 @@ def test_nothing_is_sorted_for_it(monkeypatch):
 
     monkeypatch.setattr(data_rows, "sorting_order", fail)
     monkeypatch.setattr("caldist.data.joint.sort_rows", fail)
+    monkeypatch.setattr(data_rows, "sort_residuals", fail)
     assert doubts_of(Rows.of(Y, P)) == []

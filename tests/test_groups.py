@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import sys
+import warnings
 from itertools import product
 
 import numpy as np
@@ -13,8 +14,10 @@ import pytest
 
 import caldist
 from caldist import _kernels
+from caldist.data import rows as data_rows
+from caldist.data.categories import number_labels
 from caldist.data.rows import Rows
-from caldist.inference import _resampling, _side_by_side, confidence_interval
+from caldist.inference import _limits_of_each, _resampling, _side_by_side, confidence_interval
 from caldist.inference._side_by_side import SideBySide
 from caldist.inference.groups import (
     Group,
@@ -197,6 +200,96 @@ def test_many_groups_have_intervals_without_replicates():
     assert clustered[0].intervals["smooth_ce"].method == "resampling"
 
 
+KINDS_OF_GROUPS = {
+    "different predictions": {},
+    "ties": {"digits": 1},
+    "weights": {"weighted": True},
+    "ties and weights": {"digits": 1, "weighted": True},
+    "one label": {"shift": -2.0},
+    "certain": {"digits": 0},
+    "many rows of few predictions": {"digits": 0, "rows": 80},
+    "-0.0": {"sign": -0.0},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_GROUPS)
+@pytest.mark.parametrize("summarized", [False, True])
+def test_groups_side_by_side_have_the_intervals_of_each_alone(kind, summarized, monkeypatch):
+    """To the bit, for groups of any sizes: some put side by side, some too large for it."""
+    monkeypatch.setattr(_limits_of_each, "_TOGETHER", 100)
+    monkeypatch.setattr(_limits_of_each, "_LARGE", 70)
+    options = {"digits": 17, "weighted": False, "shift": 0.0, "rows": 9, "sign": 1.0}
+    options |= KINDS_OF_GROUPS[kind]
+    rng = np.random.default_rng(12)
+    by = np.repeat(np.arange(24), [1, 1, 2, 3, *rng.integers(1, 3 * options["rows"], 20)])
+    v = np.round(rng.beta(2, 3, by.size), options["digits"]) * options["sign"]
+    y = labels(rng, v + options["shift"])
+    more = {"sample_weight": rng.random(by.size) * (rng.random(by.size) < 0.9) + (by < 4)}
+    more = more if options["weighted"] else {}
+    measures = [caldist.smooth_ce, caldist.brier_score, caldist.smooth_ce.using(tol=0.1)]
+    if FAST:
+        measures += [caldist.lower_distance, caldist.lower_distance.using(tol=1e-4)]
+    mine = {at: {name: value[by == at] for name, value in more.items()} for at in range(24)}
+    given, given_by = (y, v), {"by": by, **more}
+    if summarized:
+        given_by = {}
+        given = [
+            {k: caldist.Joint.from_arrays(y[by == k], v[by == k], **mine[k]) for k in range(24)}
+        ]
+    found = evaluate_groups(*given, **given_by, measures=measures, n_resamples=19, rng=7)
+    for group in found.groups:
+        alone = [given[0][group.name]] if summarized else [y[by == group.name], v[by == group.name]]
+        own = {} if summarized else mine[group.name]
+        for measure in measures:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # few rows
+                expected = confidence_interval(
+                    *alone, measure=measure, method="split", rng=7, **own
+                )
+            assert group.intervals[str(measure)] == expected
+
+
+def test_rounded_summaries_beside_exact_ones_have_the_intervals_of_each_alone():
+    rng = np.random.default_rng(13)
+    v = rng.random(600)
+    y = labels(rng, v)
+    exact = [caldist.Joint.from_arrays(y[k::24], v[k::24]) for k in range(24)]
+    joints = {k: joint.coarsen(4) if k % 3 == 0 else joint for k, joint in enumerate(exact)}
+    found = evaluate_groups(joints, measures=["smooth_ce"], n_resamples=19, rng=7)
+    for k, joint in joints.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # few rows
+            expected = confidence_interval(joint, method="split", rng=7)
+        assert found[k].intervals["smooth_ce"] == expected
+        assert (expected.rounding > 0) == (k % 3 == 0)
+
+
+@pytest.mark.parametrize("together", [1, 30, 10**6])
+def test_parts_of_rows_have_the_joints_and_units_of_each_alone(together, monkeypatch):
+    monkeypatch.setattr(data_rows, "_TOGETHER", together)
+    rng = np.random.default_rng(14)
+    v = np.round(rng.random(400), 1)
+    v[rng.random(400) < 0.05] = -0.0
+    y, code = labels(rng, v), np.minimum(rng.geometric(0.05, 400) - 1, 59)
+    code[:60] = np.arange(60)
+    for at, part in enumerate(Rows.of(y, v).split(code, 60)):
+        alone = Rows.of(y[code == at], v[code == at])
+        assert part.joint == alone.joint
+        assert part.joint.counts_rows
+        assert part.joint.total == alone.joint.total
+        assert not np.signbit(part.joint.prediction).any()
+        assert np.array_equal(part.label, y[part.index])
+        for name in ("prediction", "residual", "place", "label", "count", "share", "mass"):
+            assert np.array_equal(getattr(part.units, name), getattr(alone.units, name)), name
+
+
+def test_parts_without_rows_are_parts():
+    """As labels of rows that were dropped leave them."""
+    parts = Rows.of([0, 1, 1], [0.2, 0.4, 0.6]).split(np.array([0, 2, 2]), 4)
+    assert [part.n_rows for part in parts] == [1, 0, 2, 0]
+    assert parts[2].joint == Rows.of([1, 1], [0.4, 0.6]).joint
+
+
 def test_clusters_may_reach_across_groups():
     """Sign flips keep the error rate when each cluster's labels come out together."""
     if not FAST:
@@ -271,6 +364,37 @@ def test_labels_of_other_types(by):
     assert len(result.groups) == (2 if by[0] is True else 3)
     assert "group" in str(result)
     assert len(result.to_frame()) == len(result.groups)
+
+
+@pytest.mark.parametrize(("few", "kind"), [(True, "U"), (False, "U"), (True, "S")])
+def test_texts_are_numbered_in_their_order(few, kind):
+    """As NumPy does by sorting all of them, also where few come again and again."""
+    rng = np.random.default_rng(15)
+    number = rng.integers(0, 40 if few else 10**6, 10_000)
+    texts = np.array(
+        [f"{chr(0x4E00 + 97 * (n % 7))}{n}" if kind == "U" else f"{n}" for n in number]
+    )
+    texts = texts.astype(kind)
+    names, code = number_labels(texts, texts.size, "by")
+    expected, place = np.unique(texts, return_inverse=True)
+    assert names == expected.tolist()
+    assert code.dtype == np.int64
+    assert np.array_equal(code, place)
+
+
+@pytest.mark.parametrize("low", [0, 200, -(2**63), 2**63 - 50, 2**64 - 50, -128])
+@pytest.mark.parametrize("spread", [1, 40, 10**15])
+def test_integers_are_numbered_in_their_order(low, spread):
+    """As NumPy does by sorting all of them, also where they are close to each other."""
+    kind = np.uint64 if low > 2**63 else (np.int8 if low == -128 and spread < 100 else np.int64)
+    most = min(spread, int(np.iinfo(kind).max) - low)
+    number = np.random.default_rng(16).integers(0, most, 1000)
+    values = np.array([low + n for n in number.tolist()], dtype=kind)
+    names, code = number_labels(values, values.size, "by")
+    expected, place = np.unique(values, return_inverse=True)
+    assert names == expected.tolist()
+    assert code.dtype == np.int64
+    assert np.array_equal(code, place)
 
 
 NAN = float("nan")

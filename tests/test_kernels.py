@@ -1,12 +1,16 @@
 """The compiled kernels and the same files as plain Python give the same numbers."""
 
 import warnings
+from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from caldist import Joint, _kernels
-from caldist.data import sorting
+from caldist.data import residuals, sorting
+from caldist.data.residuals import Residuals
+from caldist.data.rows import Rows
 from caldist.data.sorting import sorting_order
 from caldist.kernels._exponential import exponential
 from caldist.measures import _passes
@@ -55,15 +59,15 @@ def regressions():
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
-@pytest.mark.parametrize(("levels", "shared"), [(1, 0), (2, 1), (8, 3), (20, 3)])
-def test_regressions_that_are_split_add_up(threads, levels, shared, monkeypatch):
+@pytest.mark.parametrize(("rounds", "part"), [(1, 2), (2, 7), (4, 1000), (10, 3)])
+def test_regressions_that_are_split_add_up(threads, rounds, part, monkeypatch):
     """For every level some best curve stays below it up to a step, and then above."""
     monkeypatch.setenv("CALDIST_NUM_THREADS", threads)
     for name, value in (
-        ("_POINTS", 0), ("_STEPS", 2), ("_LEVELS", levels), ("_SHARED", shared), ("_CLIPPED", -1.0),
-        ("_NOT_CLIPPED", 2.0),
+        ("_MANY", 0), ("_STEPS", 2), ("_ROUNDS", rounds), ("_CLIPPED", -1.0), ("_NOT_CLIPPED", 2.0),
     ):  # fmt: skip
         monkeypatch.setattr(_passes, name, value)
+    monkeypatch.setattr(residuals, "_PART", part)
     for v, c in regressions():
         expected = _kernels.smooth.smooth_ce(v, c, EMPTY)
         assert _passes.smooth_ce(v, c) == pytest.approx(expected, rel=1e-13, abs=1e-15)
@@ -76,13 +80,23 @@ def test_many_rows_are_passed_over_in_parts_and_as_a_whole():
     for y in (rng.random(p.size) < p, rng.random(p.size) < p**2):
         joint = Joint.from_arrays(y, p)
         v, c, sums = joint.prediction, joint.residual(), joint.prefix_sums()
-        assert np.array_equal(sums, np.concatenate(([0.0], np.cumsum(c))))
+        np.testing.assert_allclose(sums[1:], np.cumsum(c), rtol=0, atol=1e-15)
+        assert sums[0] == 0
+        part = Residuals(v[:60_000], c[:60_000])  # one part: as if there were none
+        assert np.array_equal(part.sums(), np.concatenate(([0.0], np.cumsum(part.mass))))
+        with pytest.MonkeyPatch.context() as patch:
+            for threads in ("1", "5"):
+                patch.setenv("CALDIST_NUM_THREADS", threads)
+                assert np.array_equal(joint.prefix_sums(), sums)
+        rows = Rows.as_given(y, p)
+        assert all(map(np.array_equal, rows.residuals, (v, c)))
+        assert rows.residuals.absolute() == pytest.approx(np.abs(c).sum(), rel=1e-13)
         for found, whole in (
             (_passes.smooth_ce(v, c), _kernels.smooth.smooth_ce(v, c, EMPTY)),
             (_passes.laplace_squared(v, c, 0.2), _kernels.laplace.stretch(v, c, 0.2)[0]),
             (
                 _passes.random_interval_ce(v, sums, 0.1),
-                _kernels.shifts.random_interval_ce(v, sums, 0.1, 0, v.size),
+                _kernels.shifts.random_interval_ce(v, sums, 0.1, 0, 2 * v.size),
             ),
         ):
             assert found == pytest.approx(whole, rel=1e-11)
@@ -93,13 +107,17 @@ def test_parts_of_regressions():
     plain = _kernels.plain("smooth")
     for v, c in regressions():
         last = v.size - 1
-        for low, level, high in ((0.0, 0.1, 0.3), (0.0, 0.0, 0.0), (-0.2, 0.05, 0.06)):
+        for levels in ((0.0, 0.1, 0.15, 0.2, 0.3), (0.0,) * 5, (-0.2, 0.0, 0.01, 0.05, 0.06)):
             for first in {0, last // 2}:
                 steps = (v, c, first, last, 0.01, -1.0)
-                found = [k.split(*steps, low, level, high) for k in (_kernels.smooth, plain)]
+                found = []
+                for kernel in (_kernels.smooth, plain):
+                    out = np.empty(3), np.empty(3), np.empty(3), np.empty(3, dtype=np.int64)
+                    inside = kernel.split(*steps, np.array(levels), *out)
+                    cost = kernel.regress(*steps, levels[0], levels[-1])
+                    found.append((inside, cost, *(part.tolist() for part in out)))
                 assert found[0] == found[1]
-                cost = [k.regress(*steps, low, high) for k in (_kernels.smooth, plain)]
-                assert cost[0] == cost[1]
+                assert found[0][-1] == sorted(found[0][-1])  # a higher level is met later
 
 
 @compiled_only
@@ -121,6 +139,53 @@ def test_samples_side_by_side():
         assert ones.tolist() == [float((part > 0).sum()) for _, part in found]
 
 
+@compiled_only
+def test_witnesses_side_by_side():
+    """Several rows of masses on the same supports, no rows of which meet each other."""
+    found = list(regressions())
+    v = np.concatenate([part for part, _ in found])
+    start = np.cumsum([0, *(part.size for part, _ in found)])
+    rows = [np.concatenate([scale * c for _, c in found]) for scale in (1.0, -2.0, 0.0)]
+    alone = np.empty((3, v.size))
+    for c, heights in zip(rows, alone, strict=True):
+        for first, last in pairwise(start.tolist()):
+            curve, height = np.empty(last - first), np.empty(last - first)
+            _kernels.smooth.smooth_ce(v[first:last], c[first:last], curve)
+            _kernels.smooth.witness(v[first:last], c[first:last], curve, height)
+            heights[first:last] = height
+    for kernel in (_kernels.smooth, _kernels.plain("smooth")):
+        heights = np.full(3 * v.size, np.nan)
+        kernel.witness_of_each(v, np.concatenate(rows), start, heights)
+        assert np.array_equal(heights, alone.ravel())
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_potentials_between_nodes(plain):
+    kernel = _kernels.plain("ladder") if plain else _kernels.ladder
+    rng = np.random.default_rng(5)
+    for nodes, points in ((2, 1), (2, 50), (40, 3), (40, 300)):
+        u = np.unique(np.concatenate(([0.0, 1.0], rng.random(nodes - 2))))
+        v = np.unique(np.concatenate((rng.random(points), u[: points // 2], [0.0, 1.0])))
+        potentials, out = rng.normal(size=(2, u.size)), np.full((2, v.size), np.nan)
+        kernel.interpolate(v, u, *potentials, *out)
+        for r, found in zip(potentials, out, strict=True):
+            assert found == pytest.approx(np.interp(v, u, r), abs=1e-14)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_increasing_vectors_are_merged(plain):
+    kernel = _kernels.plain("support") if plain else _kernels.support
+    rng = np.random.default_rng(3)
+    for sizes in ((0, 0), (0, 3), (4, 0), (1, 1), (50, 80), (200, 7)):
+        first, second = (np.unique(rng.integers(0, 100, size) / 100) for size in sizes)
+        both, places = np.empty(first.size + second.size), []
+        places = [np.empty(part.size, dtype=np.int64) for part in (first, second)]
+        size = kernel.merge(first, second, both, *places)
+        assert np.array_equal(both[:size], np.union1d(first, second))
+        for part, place in zip((first, second), places, strict=True):
+            assert np.array_equal(both[place], part)
+
+
 def kernel_in_full(name, v, h):
     """Return the kernel and its two derivatives in the first argument, for all pairs."""
     apart = v[:, None] - v[None, :]
@@ -139,7 +204,7 @@ def squared_of(name):
 @pytest.mark.parametrize("h", [3.0, 0.05, 1e-4, 1e-300])
 @pytest.mark.parametrize("points", [1, 2, 7, 1000])
 def test_sums_over_stretches_add_up(h, points, monkeypatch):
-    monkeypatch.setattr(_passes, "_POINTS", points)
+    monkeypatch.setattr(residuals, "_PART", points)
     for joint, c in cases():
         v = joint.prediction
         with np.errstate(over="ignore"):
@@ -197,11 +262,11 @@ def test_shifts(width):
     for joint, _ in cases():
         sums = joint.prefix_sums()
         values = [
-            kernel.random_interval_ce(joint.prediction, sums, width, 0, joint.prediction.size)
+            kernel.random_interval_ce(joint.prediction, sums, width, 0, 2 * joint.prediction.size)
             for kernel in (_kernels.shifts, plain)
         ]
         assert values[0] == values[1]
-        size = joint.prediction.size
+        size = 2 * joint.prediction.size
         for cut in range(size + 1):
             parts = ((0, cut), (cut, size))
             value = sum(plain.random_interval_ce(joint.prediction, sums, width, *p) for p in parts)
@@ -255,8 +320,10 @@ def test_rows_are_sorted_in_any_number_of_threads(n, threads, monkeypatch):
     monkeypatch.setenv("CALDIST_NUM_THREADS", threads)
     monkeypatch.setattr(sorting, "_ROWS_PER_THREAD", 10)
     rng = np.random.default_rng(n)
-    for values in hard_to_sort(n, rng):
-        p = np.where(rng.random(n) < 0.1, -0.0 * values, values)
+    close = np.nextafter(0.3, 1) - 0.3
+    others = [np.full(n, 0.3), 0.3 + close * rng.integers(0, 5, n)]  # in the first bits all equal
+    mixed = [np.where(rng.random(n) < 0.1, -0.0 * part, part) for part in hard_to_sort(n, rng)]
+    for p in (*mixed, *others):
         y = (rng.random(n) < 0.3).astype(np.uint8)
         found = sorting.sort_rows(y, p)
         v, place = np.unique(p + 0.0, return_inverse=True)
@@ -264,6 +331,39 @@ def test_rows_are_sorted_in_any_number_of_threads(n, threads, monkeypatch):
         assert not np.signbit(found["prediction"]).any()
         assert np.array_equal(found["mass1"], np.bincount(place, y, v.size))
         assert np.array_equal(found["mass0"], np.bincount(place, 1 - y, v.size))
+        joint = Joint(**found)
+        for label in (y, y.astype(np.int64), y.astype(np.float32), np.repeat(y, 2)[::2]):
+            same = Rows.as_given(label, p).residuals
+            assert all(map(np.array_equal, same, (joint.prediction, joint.residual())))
+        for at, bad in ((0, np.nan), (n // 2, 1.5), (n - 1, -1e-9)):
+            wrong = p.copy()
+            wrong[at] = bad
+            with pytest.raises(ValueError, match=rf"y_prob\[{at}\] is {bad}"):
+                Rows.as_given(y, wrong).residuals  # noqa: B018 -- made when it is asked for
+            wrong = y.astype(np.int64)
+            wrong[at] = 2
+            with pytest.raises(ValueError, match=rf"y_true\[{at}\] is 2"):
+                Rows.as_given(wrong, p).residuals  # noqa: B018
+
+
+@compiled_only
+def test_rows_that_change_while_they_are_read_are_refused(monkeypatch):
+    """Nothing is written where no key belongs, and nothing is made of what another thread wrote."""
+    monkeypatch.setenv("CALDIST_NUM_THREADS", "3")
+    monkeypatch.setattr(sorting, "_ROWS_PER_THREAD", 10)
+    rng = np.random.default_rng(0)
+    p, y = rng.random(5000), (rng.random(5000) < 0.5).astype(np.uint8)
+    place_keys = sorting.sums.place_keys
+
+    def later(*arguments):
+        p[:] = 0.99  # all in one part
+        return place_keys(*arguments)
+
+    monkeypatch.setattr(
+        sorting, "sums", SimpleNamespace(**{**vars(sorting.sums), "place_keys": later})
+    )
+    with pytest.raises(RuntimeError, match="changed while it was read"):
+        sorting.sort_rows(y, p)
 
 
 @pytest.mark.parametrize("n", [10, 199, 200, 3000])
@@ -274,7 +374,7 @@ def test_the_order_of_rows_is_that_of_numpy(n):
 
 @compiled_only
 def test_support():
-    plain = _kernels.plain("support")
+    plain, plain_sums = _kernels.plain("support"), _kernels.plain("sums")
     for kind in FAMILIES:
         rng = np.random.default_rng(9)
         y, p = family(kind, 100, rng)
@@ -282,17 +382,36 @@ def test_support():
         weight = rng.integers(0, 3, 100).astype(float)
         order = np.argsort(p, kind="stable")
         results = []
-        for kernel in (_kernels.support, plain):
+        for kernel, sums in ((_kernels.support, _kernels.sums), (plain, plain_sums)):
             key, bits = np.empty(100, dtype=np.int64), p.view(np.int64)
-            low, shift, count = int(2 * bits.min()) + 9, 55, np.zeros(4, dtype=np.int64)
-            kernel.count_keys(label, bits, low, shift, count)
-            end = np.cumsum(count) - count
-            kernel.place_keys(label, bits, low, shift, end, key)
-            assert end.tolist() == np.cumsum(count).tolist()
-            parts = [part.tolist() for part in np.split(key, end[:-1])]
+            rows = (0, label, p, None, 1.0, False)
+            low, shift, count = sums.place_of(float(p.min())) + 9, 55, np.zeros(9, dtype=np.int64)
+            assert sums.count_keys(sums.Reader(*rows), low, shift, count)
+            place = np.array([sums.place_of(v) for v in p.tolist()])
+            assert np.array_equal(np.argsort(place, kind="stable"), order)
+            stretch = np.clip((place - low) >> shift, 0, 8)
+            assert count.tolist() == np.bincount(stretch, minlength=9).tolist()
+            part = (np.arange(9) // 2).astype(np.int16)
+            end = np.cumsum(np.bincount(part, count)).astype(np.int64)
+            end = np.concatenate(([0], end[:-1]))
+            assert sums.place_keys(sums.Reader(*rows), low, shift, part, end, key)
+            for at, keys in enumerate(np.split(key, end[:-1])):
+                wanted = (bits << 1 | label)[part[stretch] == at]
+                assert keys.tolist() == wanted.tolist()
             key.sort()
+            again = key.copy()
             out = [np.zeros(100) for _ in range(11)]
-            n = kernel.list_keys(key, out[0].view(np.int64), *out[1:3])
+            n = kernel.list_keys(key, *out[1:3])
+            out[0][:n] = key[:n].view(np.float64)
+            residual, wanted = np.zeros(100), np.zeros(n)
+            assert kernel.list_residuals(again, 100.0, residual) == n
+            assert again[:n].tolist() == key[:n].tolist()
+            kernel.residual_masses(*(column[:n] for column in out[:3]), 100.0, wanted)
+            assert residual[:n].tolist() == wanted.tolist()
+            running = np.empty(n)
+            kernel.running_sums(wanted, 0.5, running)
+            assert running.tolist() == (np.cumsum([0.5, *wanted])[1:]).tolist()
+            assert kernel.total(wanted) == np.cumsum(wanted)[-1]
             masses = (weight * (1 - y), weight * y)
             none = (np.empty(0), np.empty(0))
             m = kernel.merge_weighted(order, p, *masses, *none, *out[3:6], *none)
@@ -301,7 +420,6 @@ def test_support():
             assert out[6][:m].tolist() == out[3][:m].tolist()
             results.append(
                 (
-                    parts,
                     n,
                     m,
                     *(part[:n].tolist() for part in out[:3]),

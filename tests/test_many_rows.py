@@ -45,10 +45,30 @@ def test_intervals_are_those_of_the_summary_and_the_value_that_of_the_rows(
     found = confidence_interval(y, p, **options, **weights)
     joint = caldist.Joint.from_arrays(y, p, **weights).coarsen(16)
     expected = confidence_interval(joint, **options)
-    assert (found.lower, found.upper) == (expected.lower, expected.upper)
+    if weighted:  # rows know the largest weight, of which a summary knows a bound
+        assert expected.lower <= found.lower < found.upper < expected.upper
+        rows = confidence_interval(y, p, grid=None, **options, **weights)
+        assert found.upper == pytest.approx(rows.upper, rel=2e-3)  # the lower end has other parts
+    else:
+        assert (found.lower, found.upper) == (expected.lower, expected.upper)
     assert found.value == pytest.approx(getattr(caldist, measure)(y, p, **weights), rel=1e-14)
     assert found.rounding <= 0.01 * (found.upper - found.lower)
     assert found.rounding > 0 or measure == "brier_score"
+
+
+@pytest.mark.parametrize("measure", ["smooth_ce", "random_interval_ce"])
+@pytest.mark.parametrize("law", [*LAWS, "close"])
+def test_replicates_are_made_on_few_cells_where_that_changes_little(law, measure, many):
+    """Predictions that lie close together get more bits, so that the rows are not needed."""
+    y, p, _ = sample("spread" if law == "close" else law)
+    p = 0.3 + p * 2.0**-20 if law == "close" else p
+    options = {"measure": measure, "method": "resampling", "n_resamples": 99, "rng": 0}
+    found = confidence_interval(y, p, **options)
+    rows = confidence_interval(y, p, grid=None, **options)
+    assert 0 < found.rounding <= 0.01 * (found.upper - found.lower)
+    assert (rows.rounding, rows.value) == (0, found.value)
+    wide = rows.upper - rows.lower
+    assert (found.lower, found.upper) == pytest.approx((rows.lower, rows.upper), abs=0.35 * wide)
 
 
 def test_a_bracket_is_that_of_the_summary(many):

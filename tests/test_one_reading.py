@@ -1,5 +1,7 @@
 """Rows are checked once and sorted once for each model, whatever is made of them."""
 
+import gc
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -11,6 +13,7 @@ from caldist._kernels import COMPILED
 from caldist.data import joint as joint_module
 from caldist.data import rows as rows_module
 from caldist.data import sorting
+from caldist.measures.registry import all_measures
 
 ROWS = 10_000  # more than points of a map, which are sorted too
 EACH = 0 if COMPILED else 1  # calls of NumPy for each order: the kernel does without
@@ -47,6 +50,7 @@ def counts(monkeypatch):
     for name in ("labels", "probabilities", "weights"):
         count(_validate, name)
     count(joint_module, "sort_rows")
+    count(rows_module, "sort_residuals")
     for module in (rows_module, sorting):
         count(module, "sorting_order")
     for name in ("sort", "argsort", "unique", "quantile", "partition"):
@@ -104,3 +108,36 @@ def test_comparisons_read_and_sort_rows_once(counts, rows):
     counts.clear()
     caldist.compare_all(y_true, {"a": a, "b": b}, n_resamples=199, rng=0)
     assert counts == once
+
+
+@pytest.mark.skipif(not COMPILED, reason="plain kernels are slow on as many rows as tell")
+@pytest.mark.parametrize("name", sorted(all_measures()))
+def test_measures_leave_nothing_behind(name):
+    """No cycle keeps arrays until garbage is collected, which a few large ones do not bring on."""
+    measure = all_measures()[name].shown
+    rng = np.random.default_rng(0)
+    p = rng.random(8_000)
+    y = (rng.random(p.size) < p).astype(np.int64)
+    measure(y, p)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        measure(y, p)
+        taken = tracemalloc.take_snapshot()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    # Arrays only: what the interpreter and other threads of the tests allocate is no array's.
+    arrays = taken.filter_traces([tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)])
+    left = sum(trace.size for trace in arrays.traces)
+    assert left < p.nbytes / 2, [str(line) for line in arrays.statistics("lineno")[:5]]
+
+
+def test_functions_of_the_user_cannot_change_what_others_see():
+    """Whatever the rows came as: a function that writes into its argument is refused."""
+    y, p = [0, 1, 1], [0.2, 0.5, 0.7]
+    functions = [lambda v: np.subtract(v, 0.5, out=v), lambda v: v]
+    for weight in (None, [1, 2, 3]):
+        with pytest.raises(ValueError, match="read-only"):
+            caldist.weighted_ce(y, p, functions=functions, sample_weight=weight)

@@ -126,3 +126,78 @@ def test_bytes_of_every_generator_are_random(kind):
     found = np.bincount(random_bytes(rng, 256_000), minlength=256)
     assert found.sum() == 256_000
     assert ((found - 1000) ** 2 / 1000).sum() < 400  # chi-squared of 255 degrees of freedom
+
+
+# -- added up in cells ---------------------------------------------------------------------------
+
+
+def rows_in_cells(*, clustered, ties):
+    """Return the units of weighted rows, and the cell of each prediction."""
+    rng = np.random.default_rng(7)
+    n = 500
+    p = rng.integers(0, 60, n) / 59 if ties else rng.random(n)
+    clusters = rng.integers(0, 40, n) if clustered else None
+    y = (rng.random(n) < p).astype(int)
+    rows = Rows.of(y, p, sample_weight=rng.exponential(size=n) ** 3, clusters=clusters)
+    size = rows.joint.prediction.size
+    return rows.units, np.sort(np.concatenate((np.arange(7), rng.integers(0, 7, size - 7))))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_cells_add_up_what_rows_show(clustered, ties, monkeypatch):
+    units, cell = rows_in_cells(clustered=clustered, ties=ties)
+    on_cells = units.on_cells(cell)
+    assert on_cells.residual == pytest.approx(np.bincount(cell, units.residual), abs=1e-15)
+    assert (np.diff(on_cells.prediction) > 0).all()
+    for k, v in enumerate(on_cells.prediction):
+        inside = units.prediction[cell == k]
+        assert inside.min() <= v <= inside.max()
+    assert on_cells.n_rows == units.n_rows
+    assert on_cells.mass.sum() == pytest.approx(1)
+    draw = units.drawing_in(cell)
+    if clustered:
+        flipped = np.bincount(cell, units.flip(np.random.default_rng(1)))
+        flip = units.flipping_in(cell)
+        assert flip(np.random.default_rng(1)) == pytest.approx(flipped, abs=1e-15)
+        drawn = np.bincount(cell, units.draw_clusters(np.random.default_rng(2)))
+        assert draw(np.random.default_rng(2)) == pytest.approx(drawn, abs=1e-15)
+        return
+    # Whatever labels come, they are those of rows in the order of their predictions.
+    label = np.random.default_rng(3).integers(0, 2, units.n_rows).astype(np.uint8)
+    monkeypatch.setattr(RandomLabels, "draw", lambda self, rng: label)
+    v = units.prediction[units.place]
+    drawn = np.bincount(cell[units.place], units.share * (label - v))
+    assert draw(np.random.default_rng(2)) == pytest.approx(drawn, abs=1e-15)
+
+
+@pytest.mark.skipif(not FAST, reason="thousands of draws")
+def test_draws_in_cells_have_the_right_variance():
+    units, cell = rows_in_cells(clustered=False, ties=False)
+    draw, rng = units.drawing_in(cell), np.random.default_rng(0)
+    drawn = np.array([draw(rng) for _ in range(4000)])
+    v = units.prediction
+    variance = np.bincount(cell, units.squares * v * (1 - v))
+    assert np.abs(drawn.mean(axis=0)) == pytest.approx(0, abs=5 * math.sqrt(variance.max() / 4000))
+    assert drawn.var(axis=0) == pytest.approx(variance, rel=0.2)
+
+
+@pytest.mark.skipif(not FAST, reason="nothing to compare")
+def test_compiled_and_plain_draws_in_cells_agree():
+    rng = np.random.default_rng(0)
+    share, v, uniform = rng.random(50), rng.random(50), rng.random(9)
+    label, cluster = rng.integers(0, 2, 50).astype(np.uint8), rng.integers(0, 9, 50)
+    place = np.sort(rng.integers(0, 6, 50))
+    start = np.searchsorted(place, np.arange(7))
+    found = []
+    for kernel in (_kernels.replicates, _kernels.plain("replicates")):
+        ones, drawn, flipped = np.empty(6), np.empty(6), np.empty(6)
+        kernel.weigh_ones(label, share, start, ones)
+        kernel.draw_clusters_in(uniform, share, v, cluster, start, drawn)
+        kernel.flip_clusters_in(np.array([0b101101, 1], np.uint8), share, cluster, start, flipped)
+        found.append((ones.tolist(), drawn.tolist(), flipped.tolist()))
+    assert found[0] == found[1]
+    sign = np.array([1, -1, 1, 1, -1, 1, -1, -1, 1])[cluster]
+    wanted = (share * label, share * ((uniform[cluster] < v) - v), share * sign)
+    for mine, values in zip(found[0], wanted, strict=True):
+        assert mine == pytest.approx(np.bincount(place, values, 6))

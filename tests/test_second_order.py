@@ -242,6 +242,26 @@ def test_the_cost_of_any_goal_is_above_the_lower_distance(rows, share, data):
     assert certify_lower(exact, tol=1e-6).lower <= bound + slack + 1e-12
 
 
+fractions_and_masses = st.lists(
+    st.tuples(st.floats(0, 1), st.floats(1e-3, 1)), min_size=1, max_size=6
+).map(lambda drawn: np.array(drawn).T)
+
+
+@given(fractions_and_masses, fractions_and_masses, st.floats(-3, 3), st.booleans())
+def test_mass_matched_within_a_cell_goes_as_far_as_independent_draws(leaving, arriving, start, far):
+    (f, n), (u, taken) = leaving, arriving
+    if far:  # the worst: one label in the middle, the other at both ends
+        f, u = np.full_like(f, 0.5), np.round(u)
+    place = np.concatenate(([0.0], np.sort(np.concatenate((f, u))), [1.0]))
+    level = [start + n[f <= at].sum() - taken[u <= at].sum() for at in place[:-1]]
+    exact = np.diff(place) @ np.abs(level)
+    spread = taken @ (u - f.mean()) ** 2  # about any point
+    bound = _kernels.plain("transport")._within_cell(
+        start, n.sum(), n @ f, n @ f**2, taken.sum(), taken @ (1 - u), spread, 0.0
+    )
+    assert exact <= bound + 1e-12
+
+
 def test_rows_at_one_are_moved_as_well():
     y, p = np.array([0, 0, 1]), np.array([1.0, 0.9, 0.8])
     grid = Joint.from_arrays(y, p).coarsen(4).grid

@@ -191,7 +191,11 @@ def test_nothing_is_sorted(measure, monkeypatch):
     def refuse(*_args, **_options):
         raise AssertionError
 
-    for module, name in ((joint_module, "sort_rows"), (rows_module, "sorting_order")):
+    for module, name in (
+        (joint_module, "sort_rows"),
+        (rows_module, "sorting_order"),
+        (rows_module, "sort_residuals"),
+    ):
         monkeypatch.setattr(module, name, refuse)
     y, p = rows()
     weight = np.linspace(1, 2, y.size)

@@ -1,6 +1,7 @@
 """Values within a tolerance: rows on a grid instead of a sort, with bounds that hold."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from caldist.data import grid as grids
 from caldist.data import joint as joints
 from caldist.data.gridding import Layout
 from caldist.data.rows import Rows
-from caldist.measures import _tolerance
+from caldist.measures import _lower_solver, _tolerance
 from caldist.measures.registry import all_measures
 from strategies import FAMILIES, family, fewer, samples
 
@@ -135,6 +136,20 @@ def test_hard_instances(measure, kind):
             assert abs(measure(y, p, sample_weight=w, tol=tol) - value) <= tol + slack
 
 
+@pytest.mark.skipif(not COMPILED, reason="plain kernels are slow on as many rows")
+@pytest.mark.parametrize("seed", range(3))
+def test_calibrated_predictions_are_solved_once(seed, monkeypatch):
+    """Where rows of both labels stay, cells leave the most open; the solver is what costs."""
+    rng = np.random.default_rng(seed)
+    p = rng.random(1_000_000)
+    y = (rng.random(p.size) < p).astype(np.int8)
+    solved, solve = [], _lower_solver.interior_point.solve
+    watched = SimpleNamespace(solve=lambda *given: solved.append(None) or solve(*given))
+    monkeypatch.setattr(_lower_solver, "interior_point", watched)
+    assert MEASURES["lower_distance"].on_cells(Rows.as_given(y, p), 1e-6) is not None
+    assert len(solved) == 1
+
+
 def test_a_grid_refines_itself_where_predictions_lie_close():
     rng = np.random.default_rng(1)
     y, p = family("beta3", N, rng)
@@ -204,6 +219,7 @@ def forbid_sorts(monkeypatch):
         pytest.fail("rows were sorted")
 
     monkeypatch.setattr(joints, "sort_rows", refuse)
+    monkeypatch.setattr("caldist.data.rows.sort_residuals", refuse)
     monkeypatch.setattr(Joint, "_of_rows", refuse)
     monkeypatch.setattr(Rows, "order", property(refuse))
 

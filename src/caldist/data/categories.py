@@ -13,6 +13,7 @@ from caldist._util.tensors import readable
 from caldist._util.types import Integers, Vector
 
 _BINS = 4  # of numbers, with about as many rows in each
+_TRIED = 4096  # texts that show whether there are few
 _MEASURED = 20  # different numbers with fractions, from which on they are no labels
 
 
@@ -51,6 +52,12 @@ def number_labels(values: object, size: int, name: str) -> tuple[list[Any], Inte
         missing = np.isnat(array) if array.dtype.kind in "mM" else np.isnan(array)
         if missing.any():
             _fail_missing(name, _validate.first(missing), str(array[_validate.first(missing)]))
+    if array.dtype.kind in "US" and _is_repeated(array):
+        return _number_texts(array.tolist())
+    if array.dtype.kind in "iu" and array.size > 0:
+        low, high = int(array.min()), int(array.max())
+        if high - low <= 2 * array.size:
+            return _number_integers(array, low, high)
     names, code = np.unique(array, return_inverse=True)
     return names.tolist(), code.astype(np.int64)
 
@@ -124,6 +131,28 @@ def _numbers(values: object) -> tuple[Vector, NDArray[np.bool_], int]:
     numbers = array.astype(np.float64) if array.dtype.kind in "iufO" else np.zeros(0)
     broken = np.isfinite(numbers) & (numbers != np.floor(numbers))
     return numbers, broken, np.unique(array if array.dtype.kind in "iu" else numbers).size
+
+
+def _is_repeated(array: NDArray[Any]) -> bool:
+    """Whether some of the labels, here and there, show that most come again and again."""
+    some = array[:: max(1, -(-array.size // _TRIED))].tolist()
+    return 2 * len(set(some)) <= len(some)
+
+
+def _number_texts(texts: list[Any]) -> tuple[list[Any], Integers]:
+    """Return few texts, and the number of each row's: NumPy would sort all of them."""
+    names = sorted(set(texts))
+    number = {name: at for at, name in enumerate(names)}
+    return names, np.fromiter(map(number.__getitem__, texts), np.int64, len(texts))
+
+
+def _number_integers(array: NDArray[Any], low: int, high: int) -> tuple[list[Any], Integers]:
+    """Return close integers and the number of each row's, by a table of those that are there."""
+    wide = array if array.dtype.kind == "u" else array.astype(np.int64)
+    place = (wide - wide.dtype.type(low)).astype(np.int64)
+    there = np.bincount(place, minlength=high - low + 1) > 0
+    names = [low + at for at in np.flatnonzero(there).tolist()]
+    return names, (np.cumsum(there) - 1)[place]
 
 
 def _number_objects(array: NDArray[Any], name: str) -> tuple[list[Any], Integers]:

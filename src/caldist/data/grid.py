@@ -148,18 +148,19 @@ class Grid:
         centre.flags.writeable = False
         return centre
 
-    def fractions(self) -> list[tuple[Vector, Vector, Vector | None]]:
+    def fractions(self, total: float = 1.0) -> list[tuple[Vector, Vector, Vector | None]]:
         """Return, for labels 0 and 1, the count and the sums of f and of f² in each cell.
 
-        As they were floored: too small by at most one unit of 2^-31 a row, two for f².
+        As they were floored: too small by at most one unit of 2^-31 a row, two for f². All are
+        divided by ``total``.
         """
         result = []
         for label in "01":
             count, place, square = (
                 getattr(self, name + label) for name in ("count", "place", "square")
             )
-            second = None if square is None else square / _UNIT
-            result.append((np.asarray(count, np.float64), place / _UNIT, second))
+            second = None if square is None else square / _UNIT / total
+            result.append((count / total, place / _UNIT / total, second))
         return result
 
     @cached_property
@@ -240,8 +241,9 @@ class Grid:
         if self.square0 is None or self.square1 is None:
             return None
         total = float(self.count0.sum() + self.count1.sum())
-        (n0, f0), (n1, f1) = ((n / total, f / total) for n, f, _ in self.fractions())
-        q0, q1 = self.square0 / _UNIT / total, self.square1 / _UNIT / total
+        (n0, f0, q0), (n1, f1, q1) = self.fractions(total)
+        assert q0 is not None  # noqa: S101 -- squares are there
+        assert q1 is not None  # noqa: S101
         width, unit = self.width, 1 / _UNIT
         start = self.cell * width
         node, at, inside = self.edges()

@@ -15,17 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._kernels import support
 from caldist._near_misses import answering
-from caldist._util.threads import even_parts, in_threads
+from caldist._util.threads import in_threads
 from caldist._util.types import Vector
 from caldist.data import files
 from caldist.data import grid as _grid
 from caldist.data.grid import Grid
+from caldist.data.residuals import Residuals, parts_of
 from caldist.data.sorting import sort_masses, sort_rows
 
 _ARRAYS = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
 
 _MOST_ROWS = 2**53  # that a float64 counts
-_PART = 2**17  # predictions from which a thread repays its start
 
 # Why rows of a table were left out.
 INVALID = ("missing label", "bad label", "missing prediction", "bad prediction", "bad weight")
@@ -390,21 +390,17 @@ class Joint:
         """Return E[(y - v) 1(v = v_i)] for each prediction v_i."""
         total = self._positive_total()
         out = np.empty_like(self.prediction)
-        parts = [slice(*ends) for ends in even_parts(out.size, max(1, out.size // _PART))]
         in_threads(
             lambda part: support.residual_masses(
                 self.prediction[part], self.mass0[part], self.mass1[part], total, out[part]
             ),
-            parts,
+            parts_of(out.size),
         )
         return out
 
     def prefix_sums(self) -> Vector:
         """Return 0 and the sums of the first 1, 2, … residuals: E[(y - v) 1(v <= v_i)]."""
-        sums = np.empty(self.prediction.size + 1)
-        total = self._positive_total()
-        support.residual_sums(self.prediction, self.mass0, self.mass1, total, sums)
-        return sums
+        return Residuals.of(self).sums()
 
     def __eq__(self, other: object) -> bool:
         """Whether both summarise the same, to the bit.

@@ -31,8 +31,8 @@ class RandomLabels:
         self._level = np.repeat(whole.astype(np.uint8), count)
         self._rest = _LEVELS * prediction - whole
 
-    def ones(self, rng: np.random.Generator, start: Integers) -> Vector:
-        """Draw labels, and return how many are 1 from each start to the next one."""
+    def draw(self, rng: np.random.Generator) -> NDArray[np.uint8]:
+        """Draw the label of each row."""
         byte = random_bytes(rng, self._level.size)
         label = byte < self._level
         tied = np.flatnonzero(byte == self._level)
@@ -40,8 +40,12 @@ class RandomLabels:
         if self._rest.size < self._level.size:
             of = np.searchsorted(self.start, tied, side="right") - 1
         label[tied] = rng.random(tied.size) < self._rest[of]
+        return label.view(np.uint8)
+
+    def ones(self, rng: np.random.Generator, start: Integers) -> Vector:
+        """Draw labels, and return how many are 1 from each start to the next one."""
         out = np.empty(start.size - 1)
-        replicates.count_ones(label.view(np.uint8), start, out)
+        replicates.count_ones(self.draw(rng), start, out)
         return out
 
 

@@ -7,52 +7,101 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._kernels import COMPILED, support
+from caldist._kernels import COMPILED, sums, support
 from caldist._util.threads import even_parts, in_threads, thread_count
 from caldist._util.types import Integers, Vector
+from caldist.data.residuals import Residuals
 
 Columns = dict[str, Any]  # vectors by the names of a joint's fields
 
 _FEW = 200  # rows up to which NumPy is as quick
 _PLACES = 8 * 1024  # that the kernel keeps the ends of parts in
 _ROWS_PER_THREAD = 100_000  # from which a thread repays its start
-_PARTS = 1024  # by leading bits, that threads sort
+_STRETCHES = 8192  # by leading bits, that are put together to parts
+_PARTS = 1024  # that threads sort
+_SAMPLE = 4096  # rows that tell which bits lead
+_FAR = 200  # one in so many is in the first stretch, one in the last: 0 and 1 are far from others
+_ROWS_PER_PART = 2**15  # that are in the cache while NumPy sorts them
 _MANY = 20_000  # rows for which it is worth while to see who sorts faster
 _TRIED = 4096  # keys that show who sorts faster
 _GROUPS = 4  # of parts for each thread, as some take longer
-_SAMPLE = 4096  # rows that tell which bits lead
 
 
 def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> Columns:
-    """Return distinct predictions with row counts per label.
+    """Return distinct predictions of valid rows with the number of rows of each label."""
+    key = np.empty(prediction.size, dtype=np.int64)
+    masses = np.empty(key.size), np.empty(key.size)
+    size = cast("int", _sort(_Rows(0, label, prediction), key, masses, support.list_keys))
+    return _trimmed((key.view(np.float64), *masses), size)
 
-    Many rows are put into parts by the leading bits of their predictions, which threads then sort:
-    that takes as long as the number of threads says, and gives the same result.
+
+def sort_residuals(label: NDArray[Any], prediction: NDArray[Any], kind: int) -> Residuals | None:
+    """Return distinct predictions with their residual masses, or None where a row is not valid.
+
+    ``kind`` is how :class:`sums.Reader` reads the labels.
     """
-    n = prediction.size
-    key, bits = np.empty(n, dtype=np.int64), prediction.view(np.int64)
-    out = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
-    threads = min(thread_count(), n // _ROWS_PER_THREAD)
+    key = np.empty(prediction.size, dtype=np.int64)
+    mass = np.empty(key.size)
+
+    def list_residuals(key: Integers, mass: Vector) -> int:
+        return int(support.list_residuals(key, float(prediction.size), mass))
+
+    size = _sort(_Rows(kind, label, prediction), key, (mass,), list_residuals)
+    if size is None:
+        return None
+    for array in (key, mass):
+        array.flags.writeable = False  # functions of the user's may be called with them
+    return Residuals(key[:size].view(np.float64), mass[:size])
+
+
+class _Rows(NamedTuple):
+    """Labels and predictions, which are checked when they are read."""
+
+    kind: int
+    label: NDArray[Any]
+    prediction: NDArray[Any]
+
+    def read(self, first: int, last: int) -> Any:
+        rows = slice(first, last)
+        return sums.Reader(self.kind, self.label[rows], self.prediction[rows], None, 1.0, False)
+
+
+def _sort(
+    rows: _Rows, key: Integers, out: tuple[Vector, ...], listing: Callable[..., int]
+) -> int | None:
+    """Sort the keys of rows and list what is distinct in their place, and in ``out``.
+
+    Returns how much that is, or None where a row is not valid. Many rows are put into parts by the
+    leading bits of their predictions, which threads then sort: that takes as long as the number of
+    threads says, and gives the same result.
+    """
+    threads = min(thread_count(), key.size // _ROWS_PER_THREAD)
     if threads > 1 and COMPILED:
-        size = _sort_in_threads(label, bits, key, out, threads)
+        return _sort_in_threads(rows, key, out, listing, threads)
+    if not COMPILED:  # rows were checked, and NumPy is faster than a loop
+        np.bitwise_or(np.abs(rows.prediction).view(np.int64) << 1, rows.label, out=key)
     else:
-        support.place_keys(label, bits, 0, 62, np.zeros(1, dtype=np.int64), key)
-        _sort_keys(key, np.array([n]), out[0])
-        size = support.list_keys(key, *out)
-    return _trimmed((out[0].view(np.float64), *out[1:]), size)
+        part, end = np.zeros(1, dtype=np.int16), np.zeros(1, dtype=np.int64)
+        if not sums.place_keys(rows.read(0, key.size), 0, 62, part, end, key):
+            return None
+    _sort_keys(key, np.array([key.size]), out[0].view(np.int64))
+    return listing(key, *out)
 
 
 def _sort_keys(key: Integers, stop: Integers, work: Integers) -> None:
     """Sort keys that lie in parts."""
-    if COMPILED and key.size >= _FEW and (key.size < _MANY or not _numpy_is_faster()):
+    if not COMPILED or key.size < _FEW:
+        key.sort()
+    elif key.size < _MANY or not _numpy_is_faster():
         support.sort_parts(key, stop, work, np.empty(_PLACES, dtype=np.int64))
     else:
-        key.sort()
+        for start, end in pairwise((0, *stop.tolist())):
+            key[start:end].sort()
 
 
 @cache
@@ -78,48 +127,63 @@ def _numpy_is_faster() -> bool:
 
 
 def _sort_in_threads(
-    label: NDArray[np.uint8],
-    bits: Integers,
-    key: Integers,
-    out: tuple[Integers, Vector, Vector],
-    threads: int,
-) -> int:
-    """Sort rows in parts, and list them; return how many distinct predictions there are."""
-    n = bits.size
-    sample = (bits[:: max(1, n // _SAMPLE)] & np.iinfo(np.int64).max) << 1
-    low, high = int(sample.min()), int(sample.max())
-    shift = max(0, (high - low).bit_length() - (_PARTS - 1).bit_length())
-    rows = [slice(*ends) for ends in even_parts(n, threads)]
-    count = np.zeros((threads, _PARTS), dtype=np.int64)
+    rows: _Rows, key: Integers, out: tuple[Vector, ...], listing: Callable[..., int], threads: int
+) -> int | None:
+    """Sort rows in parts, and list them."""
+    n = key.size
+    low, shift = _leading_bits(rows.prediction)
+    ends = even_parts(n, threads)
+    count = np.zeros((threads, _STRETCHES), dtype=np.int64)
 
-    def count_keys(i: int) -> None:
-        support.count_keys(label[rows[i]], bits[rows[i]], low, shift, count[i])
+    def count_keys(i: int) -> bool:
+        return bool(sums.count_keys(rows.read(*ends[i]), low, shift, count[i]))
 
-    def place_keys(i: int) -> None:
-        support.place_keys(label[rows[i]], bits[rows[i]], low, shift, end[i], key)
+    def place_keys(i: int) -> bool:
+        return bool(sums.place_keys(rows.read(*ends[i]), low, shift, part, end[i], key))
 
     def sort_keys(parts: tuple[int, int]) -> tuple[int, int]:
         stop = last[slice(*parts)]
         start = int(last[parts[0] - 1]) if parts[0] > 0 else 0
         here = slice(start, int(stop[-1]))
-        _sort_keys(key[here], stop - start, out[0][here])
-        return start, support.list_keys(key[here], *(column[here] for column in out))
+        _sort_keys(key[here], stop - start, out[0][here].view(np.int64))
+        return start, listing(key[here], *(column[here] for column in out))
 
-    in_threads(count_keys, range(threads), threads)
+    if not all(in_threads(count_keys, range(threads), threads)):
+        return None
+    # Parts of about as many rows, each of some stretches.
+    parts = min(_PARTS, n // _ROWS_PER_PART) if _numpy_is_faster() else _PARTS
+    parts = max(parts, _GROUPS * threads)
+    each = count.sum(axis=0)
+    part = np.minimum((np.cumsum(each) - each) * parts // n, parts - 1).astype(np.int16)
+    of_part = np.array([np.bincount(part, row, parts) for row in count]).astype(np.int64)
     # Part by part, and in each the rows of one thread after those of the one before.
-    end = (np.cumsum(count.T) - count.T.ravel()).reshape(_PARTS, threads).T.copy()
-    in_threads(place_keys, range(threads), threads)
+    end = (np.cumsum(of_part.T) - of_part.T.ravel()).reshape(parts, threads).T.copy()
+    wanted = end + of_part
+    if not all(in_threads(place_keys, range(threads), threads)):
+        return None
+    if not np.array_equal(end, wanted):
+        message = (
+            "y_true or y_prob changed while it was read: pass a copy that no thread writes to."
+        )
+        raise RuntimeError(message)
     last = end[-1]  # of each part
     even = np.linspace(0, n, _GROUPS * threads + 1)[1:-1]
-    group = np.unique([0, *np.searchsorted(last, even), _PARTS]).tolist()
-    listed = in_threads(sort_keys, pairwise(group), threads)
+    group = np.unique([0, *np.searchsorted(last, even), last.size]).tolist()
     size = 0
-    for start, more in listed:  # closed up where predictions are equal
-        if size < start:
-            for column in out:
+    for start, more in in_threads(sort_keys, pairwise(group), threads):
+        if size < start:  # closed up where predictions are equal
+            for column in (key, *out):
                 column[size : size + more] = column[start : start + more]
         size += more
     return size
+
+
+def _leading_bits(prediction: NDArray[Any]) -> tuple[int, int]:
+    """Return what to subtract from places, and how many bits to leave out, for the stretches."""
+    sample = np.sort(prediction[:: max(1, prediction.size // _SAMPLE)])
+    far = sample.size // _FAR
+    low, high = (sums.place_of(float(sample[at])) for at in (far, -1 - far))
+    return low, max(0, (high - low).bit_length() - (_STRETCHES - 1).bit_length())
 
 
 def sort_masses(

@@ -6,9 +6,11 @@ A replicate is a vector of new residual masses on the support, made in O(n) with
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,9 @@ from caldist._kernels import replicates
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.random_labels import RandomLabels, random_bytes
+from caldist.kernels._arrays import prefix_sums
+
+Draw = Callable[[np.random.Generator], Vector]  # residual masses of a replicate
 
 FLIPS, LABELS = 0, 1  # families of replicates: random signs, and labels drawn from predictions
 
@@ -100,6 +105,51 @@ class Units:
             heaviest=heaviest,
         )
 
+    @classmethod
+    def of_counts(
+        cls, prediction: Vector, mass0: Vector, mass1: Vector, start: Integers
+    ) -> list[Units]:
+        """Take the rows of many samples, each as :meth:`of_joint` does.
+
+        Their supports lie one after the other, with numbers of rows for masses. The k-th goes from
+        ``start[k]`` up to ``start[k + 1]``.
+        """
+        size = np.diff(start)
+        rows = np.add.reduceat(mass0 + mass1, start[:-1])
+        total = np.repeat(rows, size)
+        residual = mass1 / total * (1 - prediction) - mass0 / total * prediction
+        # Of each sample label 1 comes first, then label 0.
+        sample = np.repeat(np.arange(size.size), size)
+        both = [np.flatnonzero(mass) for mass in (mass1, mass0)]
+        number = [np.bincount(sample[some], minlength=size.size) for some in both]
+        first = prefix_sums(number[0] + number[1])
+        place, weight = np.empty(first[-1], dtype=np.int64), np.empty(first[-1])
+        label = np.zeros(first[-1], dtype=np.int64)
+        before = first[:-1]
+        for some, found, mass in zip(both, number, (mass1, mass0), strict=True):
+            at = np.arange(some.size) + np.repeat(before - (np.cumsum(found) - found), found)
+            place[at], weight[at] = some - start[sample[some]], mass[some]
+            label[at] = mass is mass1
+            before = first[:-1] + found
+        count, mass = weight.astype(np.int64), weight / np.repeat(rows, np.diff(first))
+        units = []
+        ends = zip(pairwise(start.tolist()), pairwise(first.tolist()), rows.tolist(), strict=True)
+        for (low, high), (one, last), all_rows in ends:
+            share = np.broadcast_to(np.float64(1 / all_rows), last - one)
+            alone = all_rows == last - one  # what all rows have in common is not written out
+            units.append(
+                cls(
+                    prediction=prediction[low:high],
+                    residual=residual[low:high],
+                    place=place[one:last],
+                    label=label[one:last],
+                    count=np.broadcast_to(np.int64(1), last - one) if alone else count[one:last],
+                    share=share,
+                    mass=share if alone else mass[one:last],
+                )
+            )
+        return units
+
     # -- what follows from the units -----------------------------------------------------------
 
     @cached_property
@@ -120,9 +170,11 @@ class Units:
     def drawn_units(self) -> tuple[Integers, Vector, Integers]:
         """The place, share and count of units that need not share a label."""
         if self.heaviest is not None:  # what is drawn must not depend on the labels that were seen
-            mass, square = self.at_predictions(self.mass), self.squares
-            rows = _effective_rows(mass, square)
-            return np.arange(mass.size), np.sqrt(square / rows), rows
+            # No more rows than have the standard error, and all of the mass: labels that come out
+            # as they were seen give the statistic that was seen.
+            mass = self.at_predictions(self.mass)
+            rows = whole_rows(_effective(mass, self.squares))
+            return np.arange(mass.size), mass / rows, rows
         if self.cluster is None and (self.share == self.share[0]).all():
             rows = np.bincount(self.place, weights=self.count, minlength=self.prediction.size)
             everywhere = np.arange(self.prediction.size)
@@ -297,6 +349,99 @@ class Units:
             replicates.draw_labels(uniform, place, share, count, self.prediction, out)
         return out
 
+    # -- replicates in cells -------------------------------------------------------------------
+
+    def on_cells(self, cell: Integers) -> Units:
+        """Return the same rows with the mean predictions of cells, their residuals added up.
+
+        ``cell`` numbers the cell of each prediction from 0 on, without gaps, and increases.
+        """
+        mass = self.at_predictions(self.mass)
+        start = np.flatnonzero(np.diff(cell, prepend=-1))
+        total, moment = (
+            np.add.reduceat(values, start) for values in (mass, mass * self.prediction)
+        )
+        first, last = self.prediction[start], self.prediction[np.append(start[1:], cell.size) - 1]
+        mean = np.divide(moment, total, out=first.copy(), where=total > 0)
+        return replace(
+            self,
+            prediction=np.clip(mean, first, last),
+            residual=np.add.reduceat(self.residual, start),
+            place=cell[self.place],
+        )
+
+    def drawing_in(self, cell: Integers) -> Draw:
+        """Return what draws like :meth:`draw`, or :meth:`draw_clusters`, and adds up in cells.
+
+        Labels follow the rows' own predictions: they are exact whatever the cells.
+        """
+        if self.cluster is not None:
+            order, start = _in_cells(cell, self.place)
+            share, cluster = self.share[order], self.cluster[order]
+            v = self.prediction[self.place[order]]
+
+            def draw_clusters(rng: np.random.Generator) -> Vector:
+                out = np.empty(start.size - 1)
+                uniform = rng.random(self.n_clusters)
+                replicates.draw_clusters_in(uniform, share, v, cluster, start, out)
+                return out
+
+            return draw_clusters
+        place, share, count = self.drawn_units
+        order, start = _in_cells(cell, place)
+        place, share, count = place[order], share[order], count[order]
+        v = self.prediction[place]
+        labels, weight = RandomLabels(v, count), np.repeat(share, count)
+        start = labels.start[start]
+        expected = np.bincount(cell[place], share * count * v, start.size - 1)
+
+        def draw(rng: np.random.Generator) -> Vector:
+            out = np.empty(expected.size)
+            replicates.weigh_ones(labels.draw(rng), weight, start, out)
+            out -= expected
+            return out
+
+        return draw
+
+    def flipping_in(self, cell: Integers) -> Draw:
+        """Return what flips signs of clusters like :meth:`flip` and adds up in cells."""
+        assert self.cluster is not None  # noqa: S101 -- only called with clusters
+        order, start = _in_cells(cell, self.place)
+        size, cluster = self._signed_share[order], self.cluster[order]
+
+        def flip(rng: np.random.Generator) -> Vector:
+            out = np.empty(start.size - 1)
+            bits = random_bits(rng, self.n_clusters)
+            replicates.flip_clusters_in(bits, size, cluster, start, out)
+            return out
+
+        return flip
+
+
+def _in_cells(cell: Integers, place: Integers) -> tuple[Integers, Integers]:
+    """Return the units in the order of their cells, and where each cell begins in it, and ends."""
+    inside = cell[place]
+    order = np.argsort(inside, kind="stable")
+    return order, np.searchsorted(inside[order], np.arange(int(cell[-1]) + 2))
+
+
+def one_after_the_other(units: Sequence[Units]) -> Units:
+    """Return the units of many samples, on their supports one after the other.
+
+    Nothing is known of the largest share of a row, nor is the whole a sample: each adds up to 1.
+    """
+    names = ["prediction", "residual", "place", "label", "count", "share", "mass"]
+    if units[0].cluster is not None:
+        names.append("cluster")
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in units]) for name in names
+    }
+    sizes = [part.prediction.size for part in units]
+    first = np.cumsum(sizes) - sizes
+    columns["place"] += np.repeat(first, [part.place.size for part in units])
+    n_clusters = max(part.n_clusters for part in units)  # those of one sample may end earlier
+    return Units(**columns, n_clusters=n_clusters)
+
 
 def _known_squares(joint: Joint) -> tuple[Vector, Vector]:
     if joint.weight_square0 is None or joint.weight_square1 is None:
@@ -330,11 +475,19 @@ def _heaviest(square: Vector, n_rows: int | None) -> float:
     return min(bound, 1 / n_rows + math.sqrt((n_rows - 1) * variance))
 
 
+def whole_rows(rows: Vector) -> Integers:
+    """Return no more rows than these, of which rounding shall not lose one, and at least one."""
+    return np.maximum(1, np.floor(rows * (1 + 1e-9))).astype(np.int64)
+
+
 def _effective_rows(mass: Vector, square: Vector) -> Integers:
-    """Return (Σw)²/Σw², rounded; 1 where the weights are too small for squares to be numbers."""
-    rows = np.ones_like(mass)
-    np.divide(mass**2, square, out=rows, where=square > 0)
-    return np.maximum(1, np.rint(rows)).astype(np.int64)
+    """Return (Σw)²/Σw², rounded."""
+    return np.maximum(1, np.rint(_effective(mass, square))).astype(np.int64)
+
+
+def _effective(mass: Vector, square: Vector) -> Vector:
+    """Return (Σw)²/Σw²; 1 where the weights are too small for squares to be numbers."""
+    return np.divide(mass**2, square, out=np.ones_like(mass), where=square > 0)
 
 
 def _sums_of_signs(rng: np.random.Generator, count: Integers) -> Vector:

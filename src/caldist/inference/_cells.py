@@ -78,15 +78,24 @@ class Cells:
 def cells_of(units: Units) -> Cells:
     """Cut the support into cells about as wide as three standard errors of their mean label."""
     v, mass = units.prediction, units.at_predictions(units.mass)
-    start = np.empty(v.size, dtype=np.int64)
-    number = recalibration.cells(v, mass, units.squares * v * (1 - v), _WIDTH, start)
-    start = start[:number].copy()
+    start = cells_start(v, mass, units.squares * v * (1 - v))
+    return Cells(units, start, label_rates(units, start))
+
+
+def cells_start(prediction: Vector, mass: Vector, variance: Vector) -> Integers:
+    """Return where the cells start, from the masses at predictions and what is their variance."""
+    start = np.empty(prediction.size, dtype=np.int64)
+    number = recalibration.cells(prediction, mass, variance, _WIDTH, start)
+    return start[:number].copy()
+
+
+def label_rates(units: Units, start: Integers) -> Vector:
+    """Return for each prediction the frequency of label 1 in its cell, a row of each label more."""
     count = units.count.astype(np.float64)
     rows, ones = (
         np.add.reduceat(units.at_predictions(part), start) for part in (count, count * units.label)
     )
-    rate = np.repeat((ones + 1) / (rows + 2), np.diff(start, append=v.size))
-    return Cells(units, start, rate)
+    return np.repeat((ones + 1) / (rows + 2), np.diff(start, append=units.prediction.size))
 
 
 def _merge(units: Units, edge: Integers) -> Integers:

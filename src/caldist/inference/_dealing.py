@@ -120,12 +120,10 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
     if units.cluster is not None:
         return Dealt(units, rng.integers(0, FOLDS, (times, units.n_clusters))[:, units.cluster])
     index, count = np.arange(units.place.size), units.count
-    if units.n_rows <= _ROWS_PER_UNIT * count.size:
+    if are_dealt_one_by_one(units):
         if units.n_rows > count.size:
             index = np.repeat(index, count)
-        # One for each row, in a byte as soon as a dealing is drawn.
-        fold = np.array([_one_dealing(rng, index.size) for _ in range(times)])
-        return Dealt(_rows_of(units, index), fold)
+        return Dealt(_rows_of(units, index), deal_rows(rng, index.size, times))
     fold = np.empty((0, count.size), dtype=np.int64)
     for _ in range(times):
         # A unit of many rows parts into up to five.
@@ -134,6 +132,16 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
         at, new = np.divmod(some, FOLDS)
         index, count, fold = index[at], parts.ravel()[some], np.vstack((fold[:, at], new))
     return Dealt(_cut(units, index, count), fold)
+
+
+def are_dealt_one_by_one(units: Units) -> bool:
+    """Whether independent rows are few enough for their units to be dealt row by row."""
+    return units.n_rows <= _ROWS_PER_UNIT * units.count.size
+
+
+def deal_rows(rng: np.random.Generator, size: int, times: int = 2) -> NDArray[np.int8]:
+    """Return the fold of each of so many rows, in a byte as soon as a dealing is drawn."""
+    return np.array([_one_dealing(rng, size) for _ in range(times)])
 
 
 def deal_evenly(units: Units, rng: np.random.Generator) -> Dealt:

@@ -22,10 +22,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from caldist._kernels import support
 from caldist._util.products import dot
 from caldist._util.types import Integers, Vector
 from caldist.data.rows import Rows
-from caldist.data.sorting import merging_order
 from caldist.data.units import FLIPS, Units, random_bits
 from caldist.inference._limits import normal_quantile
 from caldist.inference._resampling import Resampler, order_statistic
@@ -125,20 +125,21 @@ class Norms(ABC):
         first, second = self._units[a], self._units[b]
         if self._same(a, b):
             return 0.0
-        support, of_first, of_second = _merged(first.prediction, second.prediction)
-        masses = np.zeros(support.size)
+        both, of_first, of_second = _merged(first.prediction, second.prediction)
+        masses = np.zeros(both.size)
         masses[of_first] += first.residual
         masses[of_second] -= second.residual
         if not masses.any():  # by chance, and without a witness
             return self._bound
         # Of both signs always the same, so that exchanging the models mirrors the interval.
-        masses *= np.sign(masses[np.flatnonzero(masses)[0]])
-        norm: Norm = self._measure.norm(support)
+        masses *= np.sign(masses[np.argmax(masses != 0)])
+        norm: Norm = self._measure.norm(both)
+        value, witnesses = norm.attained(masses)
         margins = (
             self._mean(a, b, witness[of_first], witness[of_second]).margin(delta / PARTS)
-            for witness in norm.witnesses(masses)
+            for witness in witnesses
         )
-        return min(norm(masses) + max(margins), self._bound)
+        return min(value + max(margins), self._bound)
 
     @abstractmethod
     def _same(self, a: int, b: int) -> bool:
@@ -255,13 +256,10 @@ def independent_mean(samples: tuple[Units, Units], witnesses: tuple[Vector, Vect
 
 def _merged(first: Vector, second: Vector) -> tuple[Vector, Integers, Integers]:
     """Return all numbers of two increasing vectors, and where those of each are among them."""
-    both = np.concatenate((first, second))
-    order = merging_order(both)
-    both = both[order]
-    new = np.append(True, both[1:] > both[:-1])
-    place = np.empty(order.size, dtype=np.int64)
-    place[order] = np.cumsum(new) - 1
-    return both[new], place[: first.size], place[first.size :]
+    both = np.empty(first.size + second.size)
+    of_first, of_second = (np.empty(part.size, dtype=np.int64) for part in (first, second))
+    size = support.merge(first, second, both, of_first, of_second)
+    return both[:size], of_first, of_second
 
 
 def unit_mean(units: Units, value: Vector) -> Mean:

@@ -50,7 +50,7 @@ from caldist.measures._norm import Norm
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.random_interval_ce import RandomIntervalNorm, rounding_change
 
-_FOLDS = 7  # the random stream of dealing
+DEALING = 7  # the random stream of it
 _LEAST = 1e-12  # p-values below this say nothing more
 FEW = 10  # rows, or clusters, of a label below which no recipe is dependable
 
@@ -153,7 +153,7 @@ class Limits:
     @cached_property
     def dealt(self) -> Dealt:
         """The rows in folds, the same for all measures."""
-        return deal(self.units, self.resampler.stream(_FOLDS))
+        return deal(self.units, self.resampler.stream(DEALING))
 
     @cached_property
     def cells(self) -> Cells:
@@ -169,6 +169,10 @@ class Limits:
         if measure not in self._split_means:
             self._split_means[measure] = split_mean(measure, self.dealt, self.cells.rate)
         return self._split_means[measure]
+
+    def remember(self, measure: Measure[Any], mean: float, error: float) -> None:
+        """Take the mean of a measure's duals, and its error, from where they are known."""
+        self._split_means[measure] = (mean, error)
 
     def split_lower(self, measure: Measure[Any], bound: float = 1.0) -> float:
         """Return the lower limit by splitting; ``bound`` is the largest value of a dual."""

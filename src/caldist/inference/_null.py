@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
-from caldist.data.units import Units
+from caldist.data.units import Draw, Units
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Statistic
-
-Draw = Callable[[np.random.Generator], Vector]
 
 _FAMILY = 40  # the random streams of these draws
 _ROUNDING = 1e-12  # values this close count as equal: sums in another order differ by less

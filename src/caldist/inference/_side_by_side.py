@@ -9,16 +9,15 @@ Lipschitz function hardly changes: of the statistic's noise, cells leave out abo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from caldist._kernels import smooth
 from caldist._util.types import Integers, Vector
 from caldist.data.random_labels import RandomLabels
-from caldist.data.units import Units
+from caldist.data.units import Units, one_after_the_other
 from caldist.inference._null import null_values
 from caldist.inference._resampling import Resampler
 
@@ -67,15 +66,10 @@ class SideBySide:
         """
         sizes = np.array([part.prediction.size for part in units])
         first = np.concatenate(([0], np.cumsum(sizes)))
-        names = ["prediction", "residual", "place", "label", "count", "share", "mass"]
-        if units[0].cluster is not None:
-            names.append("cluster")
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in units]) for name in names
-        }
-        columns["place"] += np.repeat(first[:-1], [part.place.size for part in units])
-        n_clusters = max(part.n_clusters for part in units)  # those of one group may end earlier
-        together = Units(**columns, n_clusters=n_clusters)
+        together = one_after_the_other(units)
+        heaviest = [part.heaviest for part in units if part.heaviest is not None]
+        if heaviest:  # which says how labels are drawn
+            together = replace(together, heaviest=max(heaviest))
         cells = np.minimum(sizes, _CELLS) if together.n_rows >= _MANY else sizes
         start = np.concatenate(([0], np.cumsum(cells)))
         group = np.repeat(np.arange(sizes.size), cells)
@@ -93,22 +87,7 @@ class SideBySide:
     @cached_property
     def on_cells(self) -> Units:
         """The units with the means of cells for a support; labels are not drawn from these."""
-        units = self.units
-        mass = units.at_predictions(units.mass)
-        of_cell = np.repeat(np.arange(self.cell.size - 1), np.diff(self.cell))
-        middle = self.in_cells(mass * units.prediction) / self.in_cells(mass)
-        low, high = units.prediction[self.cell[:-1]], units.prediction[self.cell[1:] - 1]
-        return Units(
-            prediction=np.clip(middle, low, high),
-            residual=self.in_cells(units.residual),
-            place=of_cell[units.place],
-            label=units.label,
-            count=units.count,
-            share=units.share,
-            mass=units.mass,
-            cluster=units.cluster,
-            n_clusters=units.n_clusters,
-        )
+        return self.units.on_cells(np.repeat(np.arange(self.cell.size - 1), np.diff(self.cell)))
 
     def draw(self, rng: np.random.Generator) -> Vector:
         """Return the residual masses in the cells, of labels drawn anew."""

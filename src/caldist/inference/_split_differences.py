@@ -149,7 +149,7 @@ class PairedSplits(_Splits):
                     residual=joint.residual(),
                     place=_places(model.prediction[kept], joint),
                     label=label,
-                    count=np.ones(label.size, dtype=np.int64),
+                    count=np.broadcast_to(np.int64(1), label.shape),
                     share=share,
                     mass=share,
                     cluster=part if clustered else None,

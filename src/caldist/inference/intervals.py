@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.results import Result
+from caldist.data.grid import MAX_BITS
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.inference._grid import SHARE, GridOption, check_grid, on_grid
 from caldist.inference._limits import Limits, warn_if_few
+from caldist.inference._limits_of_each import are_made_together, limits_together
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Measure
+from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find
 
 Method = Literal["auto", "resampling", "split", "finite_sample"]
 
 _MANY = 100_000  # rows from which splitting alone is as good as replicates, and far cheaper
+_FEWER_BITS = 3  # of a grid for replicates
 
 
 @dataclass(frozen=True)
@@ -117,8 +124,8 @@ def confidence_interval(
     standard error.
 
     **Many rows.** From 100,000 different predictions on, all but ``value`` is made on a grid of
-    2^16 cells, and ``rounding`` says what that did; if it were more than a hundredth of the
-    interval's width, the rows would be used.
+    2^16 cells, or 2^13 for replicates, and ``rounding`` says what that did; if it were more than a
+    hundredth of the interval's width, a finer grid or the rows would be used.
 
     **Cost.** A sort, some ten times the measure itself, and two passes over the rows for each
     replicate, on all cores (or as many threads as the environment variable
@@ -205,8 +212,7 @@ def interval_of(
     grid: GridOption = "auto",
 ) -> Interval:
     """Return the interval of rows that were checked."""
-    coarse = None if grid is None else on_grid(rows)
-    if coarse is not None:
+    for coarse in () if grid is None else _grids(rows, measure, method):
         found = _interval_of(coarse, measure, confidence_level, resampler, method)
         moved = found.rounding
         if moved is None:
@@ -214,6 +220,28 @@ def interval_of(
         if moved <= SHARE * (found.upper - found.lower):
             return replace(found, value=measure.of(rows.joint), library=rows.library)
     return _interval_of(rows, measure, confidence_level, resampler, method)
+
+
+def _grids(rows: Rows, measure: Measure[Any], method: Method) -> Iterator[Rows]:
+    """Yield rows of many different predictions on a grid, and on a finer one if they lie close.
+
+    Replicates cost as much as there are cells. So for these a coarser grid comes first, unless it
+    can be foreseen that it changes too much: an interval is hardly ever narrower than 1/√n.
+    """
+    coarse = on_grid(rows)
+    if coarse is None or coarse.joint.grid is None:
+        return
+    first, last = rows.range
+    bits, finer = coarse.joint.grid.bits, int(-math.log2(last - first))
+    if chosen_method(rows, method) == "resampling":
+        few = rows.coarsened(min(bits + finer - _FEWER_BITS, MAX_BITS))
+        _, lower, upper = measure.enclosed(few.joint)
+        least = SHARE / math.sqrt(rows.units.n_rows)
+        if lower is None or upper is None or upper - lower <= 2 * least:
+            yield few
+    yield coarse
+    if finer > 0:
+        yield rows.coarsened(min(bits + finer, MAX_BITS))
 
 
 def _moved(
@@ -250,6 +278,53 @@ def _interval_of(
         rounding=None if ends is None else max(value - ends[0], ends[1] - value),
         library=rows.library,
     )
+
+
+def intervals_together(
+    parts: Sequence[Rows],
+    measures: Sequence[Measure[Any]],
+    confidence_level: float,
+    resampler: Resampler,
+) -> list[dict[str, Interval]]:
+    """Return intervals of many samples by splitting, where these are cheaper side by side.
+
+    They are by the name of the measure, and the same that :func:`interval_of` makes of each sample.
+    """
+    found: list[dict[str, Interval]] = [{} for _ in parts]
+    chosen = [measure for measure in measures if are_made_together(measure)]
+    split = any(measure.facts is lower_distance.facts for measure in measures)
+    if not (chosen or split):
+        return found
+    risk = 1 - confidence_level
+    for numbers, limits in limits_together(parts, risk, resampler):
+        if split:  # solved one by one, but split together
+            means = limits.split_means(lower_distance)
+            for at, *known in zip(numbers, *(column.tolist() for column in means), strict=True):
+                Limits.of(parts[at], risk, resampler, "split").remember(lower_distance, *known)
+        for measure in chosen:
+            name, ceiling = str(measure), measure.facts.ceiling
+            if measure.facts.loss is None:
+                value, lower, upper = limits.of_norm(measure)
+            else:
+                value = np.array([measure.of(parts[at].joint) for at in numbers])
+                half = limits.of_mean(measure.facts.loss)
+                lower, upper = value - half, value + half
+            # As of predictions that were not rounded, see Measure.moved_outwards.
+            lower, upper = lower - value + value, upper - value + value
+            ends = np.minimum(np.maximum(lower, 0.0), ceiling), np.minimum(upper, ceiling)
+            columns = (column.tolist() for column in (value, *ends))
+            for at, one, low, high in zip(numbers, *columns, strict=True):
+                found[at][name] = Interval(
+                    value=one,
+                    lower=low,
+                    upper=high,
+                    confidence_level=confidence_level,
+                    method="split" if measure.facts.loss is None else "normal",
+                    n_resamples=0,
+                    measure=name,
+                    library=parts[at].library,
+                )
+    return found
 
 
 def chosen_method(rows: Rows, method: Method) -> str:

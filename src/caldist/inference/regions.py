@@ -14,9 +14,9 @@ from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
+from caldist.inference._grid import cells_of_equal_mass
 from caldist.inference._null import drawing_error
 from caldist.inference._resampling import order_rank
-from caldist.measures._bins import equal_mass_starts
 
 _BINS = 32  # intervals start and end at these quantiles of the predictions
 _CELLS = 4096  # rows closer than this are drawn together
@@ -128,7 +128,7 @@ def miscalibrated_regions(
     if n_resamples + 1 < 1 / max(1 - level, 1e-300) - 1e-9:
         return []  # the cells are too wide for any statement at this confidence
     units = rows.units
-    bin_of = _bins(units)
+    bin_of = cells_of_equal_mass(units, _BINS)
     observed: Vector = np.bincount(bin_of, units.residual).astype(np.float64)
     drawn = _drawn(units, bin_of, n_resamples, generator)
     covariance: Vector
@@ -150,36 +150,22 @@ def miscalibrated_regions(
     ]
 
 
-def _bins(units: Units) -> Integers:
-    """Return for each prediction the number of its bin: 0, 1, … without gaps.
-
-    The bins hold about equal weight.
-    """
-    rows = units.at_predictions(units.count * (units.share / units.share.max()))
-    start = equal_mass_starts(rows, _BINS)
-    return np.repeat(np.arange(start.size), np.diff(start, append=rows.size))
-
-
 def _drawn(units: Units, bin_of: Integers, n_resamples: int, rng: np.random.Generator) -> Vector:
     """Draw the residual sums of the bins for labels that follow the predictions."""
     n_bins = int(bin_of[-1]) + 1
-    if units.cluster is not None:
-        drawn = np.empty((n_resamples, n_bins))
-        for at in range(n_resamples):
-            drawn[at] = np.bincount(bin_of, units.draw_clusters(rng), n_bins)
-        return drawn
-    if units.are_alike:
-        count = units.at_predictions(units.count).astype(np.int64)  # type: ignore[arg-type]
-        drawn = _drawn_cells(units.prediction, count, bin_of, n_resamples, rng)
-        return np.asarray(units.share[0] * drawn)
-    place, share, count = units.drawn_units
-    v = units.prediction[place]
-    if (share == share[0]).all():
-        return np.asarray(share[0] * _drawn_cells(v, count, bin_of, n_resamples, rng))
     drawn = np.empty((n_resamples, n_bins))
-    single = bool((count == 1).all())
+    place, share, count = units.drawn_units
+    if units.cluster is None and (share == share[0]).all():
+        v = units.prediction[place]
+        return np.asarray(share[0] * _drawn_cells(v, count, bin_of, n_resamples, rng))
+    if units.cluster is not None or (count == 1).all():
+        draw = units.drawing_in(bin_of)
+        for at in range(n_resamples):
+            drawn[at] = draw(rng)
+        return drawn
+    v = units.prediction[place]
     for at in range(n_resamples):
-        ones = rng.random(v.size) < v if single else rng.binomial(count, v)
+        ones = rng.binomial(count, v)
         drawn[at] = np.bincount(bin_of[place], share * (ones - count * v), n_bins)
     return drawn
 

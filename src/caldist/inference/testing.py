@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +16,11 @@ from caldist._util.results import Result
 from caldist._util.warning import warn
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Units
+from caldist.data.units import Draw, Units
+from caldist.inference import _grid
 from caldist.inference._classical import CLASSICAL
 from caldist.inference._dealing import ordered_units
-from caldist.inference._grid import SHARE, GridOption, check_grid, many_predictions
+from caldist.inference._grid import SHARE, GridOption, cells_of_equal_mass, check_grid
 from caldist.inference._limits import Limits, label_parts, warn_if_few
 from caldist.inference._null import drawing_error, null_ranks
 from caldist.inference._resampling import Resampler
@@ -30,6 +31,7 @@ from caldist.measures.registry import all_measures, find, shown_in
 _FEW_CLUSTERS = 20  # of a label, below which signs of clusters alone reject too often
 _SHOWN_LEVEL = 0.05  # at which "auto" should be able to reject
 _BITS = range(12, 17)  # of a grid for many rows: the first one whose effect is small
+_CELLS = 2**13  # for residuals of rows with weights or clusters
 _MANY_CELLS = 20_000  # of a summary, from which fewer are tried
 _EFFECT = SHARE * _SHOWN_LEVEL  # by which a grid may raise a p-value
 _LINEAR = "spiegelhalter"  # of the classical statistics the one that does not group rows
@@ -145,7 +147,8 @@ def calibration_test(
 
     **Many rows.** From 100,000 different predictions on, labels are drawn for the cells of a grid,
     whose effect on the level is known: it is at most 0.0005, and added to the p-value. So a million
-    rows take about a second. The statistic itself is that of the rows. Weights, clusters, a
+    rows take about a second. The statistic itself is that of the rows. With weights or clusters
+    every row is drawn, and residuals are added up in cells, which leaves the level as it is. A
     tolerance and measures for which rounding has no bound need the rows. A summary of 20,000 cells
     and more is drawn on fewer cells in the same way.
 
@@ -238,22 +241,19 @@ def calibration_test(
     draws = resampler.n_resamples + 1
     if len(names) > 1 and len(names) / draws > _SHOWN_LEVEL:
         _warn_of_few_draws(len(names), resampler.n_resamples)
-    coarse = None if grid is None else _on_grid(rows, names)
-    if coarse is None:
-        values, rank = null_ranks(units, statistics, resampler)
-    else:
-        on_cells = Rows.of(coarse).units
-        _, rank = null_ranks(on_cells, _statistics(names, on_cells), resampler)
-        values = np.array([part.of(units.residual) for part in statistics])
+    cells = (_on_grid(rows, names) if grid is not None else None) or _Cells.of_all(rows)
+    compared = _statistics(names, cells.units)
+    values = np.array([part.of(units.residual) for part in statistics])
+    _, rank = null_ranks(cells.units, compared, resampler, cells.draw)
     best = rank.min(axis=1)
     together, ranks = int(np.count_nonzero(best <= best[0])), rank[0]
     if _few_clusters(units):
         # Few clusters with a label make signs say little: labels drawn for whole clusters do not.
-        _, rank = null_ranks(units, statistics, resampler, units.draw_clusters)
+        _, rank = null_ranks(cells.units, compared, resampler, cells.draw_clusters)
         ranks = np.maximum(ranks, rank[0])
         best = rank.min(axis=1)
         together = max(together, int(np.count_nonzero(best <= best[0])))
-    missed = 0.0 if rows.cluster is not None else drawing_error(coarse or rows.joint)
+    missed = cells.missed
     results = tuple(
         TestResult(
             statistic=float(value),
@@ -286,23 +286,62 @@ def _statistics(names: list[Measure[Any] | str], units: Units) -> list[Statistic
     ]
 
 
-def _on_grid(rows: Rows, names: list[Measure[Any] | str]) -> Joint | None:
-    """Return many rows on a grid whose effect on the level is small; None if rows are better.
+class _Cells(NamedTuple):
+    """What statistics are compared on: the rows' support, or coarser cells.
 
-    Rows with weights have an exact test only as they are.
+    ``missed`` bounds by how much the level is missed.
     """
+
+    units: Units
+    draw: Draw
+    draw_clusters: Draw
+    missed: float
+
+    @classmethod
+    def of_all(cls, rows: Rows) -> _Cells:
+        """Return all predictions."""
+        units = rows.units
+        clustered = units.cluster is not None
+        missed = 0.0 if clustered else drawing_error(rows.joint)
+        return cls(units, units.flip if clustered else units.draw, units.draw_clusters, missed)
+
+    @classmethod
+    def of_summary(cls, coarse: Joint) -> _Cells:
+        """Return cells with predictions of their own, which rows are taken to have."""
+        units = Rows.of(coarse).units
+        return cls(units, units.draw, units.draw_clusters, drawing_error(coarse))
+
+    @classmethod
+    def of_rows(cls, units: Units) -> _Cells:
+        """Return cells in which residuals of rows are added up that are drawn one by one.
+
+        A statistic of these sums is one of the labels like any other: its test is exact, too.
+        """
+        few = units.prediction.size <= _CELLS
+        cell = np.arange(units.prediction.size) if few else cells_of_equal_mass(units, _CELLS)
+        labels = units.drawing_in(cell)
+        draw = labels if units.cluster is None else units.flipping_in(cell)
+        return cls(units.on_cells(cell), draw, labels, 0.0)
+
+
+def _on_grid(rows: Rows, names: list[Measure[Any] | str]) -> _Cells | None:
+    """Return many rows on a grid whose effect is small; None if the rows are better."""
     bounded = all(
         name.facts.rounding is not None if isinstance(name, Measure) else name == _LINEAR
         for name in names
     )
-    joint = many_predictions(rows) if bounded and not rows.weighted else None
-    if bounded and not rows.weighted and rows.cluster is None and rows.joint.grid is not None:
-        joint = rows.joint if rows.joint.prediction.size >= _MANY_CELLS else None
-    if joint is None:
+    joint = rows.joint
+    if not bounded or (joint.grid is None and joint.radius > 0):
+        return None
+    if rows.weighted or rows.cluster is not None:
+        many = not rows.is_summary and rows.units.place.size >= _grid.MANY
+        return _Cells.of_rows(rows.units) if many else None
+    if joint.prediction.size < (_grid.MANY if joint.grid is None else _MANY_CELLS):
         return None
     finest = _BITS.stop if joint.grid is None else joint.grid.bits  # which it is on already
     made = (joint.coarsen(bits) for bits in _BITS if bits < finest)
-    return next((coarse for coarse in made if drawing_error(coarse) <= _EFFECT), None)
+    coarse = next((one for one in made if drawing_error(one) <= _EFFECT), None)
+    return None if coarse is None else _Cells.of_summary(coarse)
 
 
 def _few_clusters(units: Units) -> bool:

@@ -1,4 +1,4 @@
-# C for kernels: the parts of a double, exponentials, and functions that are compiled for wider
+# C for kernels: the bits and parts of a double, exponentials, and functions that are compiled for wider
 # registers, too.
 #
 # A function that is declared here has three versions, for processors with AVX-512, with AVX2 and for
@@ -49,6 +49,18 @@ cdef extern from * nogil:
     #undef WIDE
     #undef CLONES
     #endif
+
+    static CYTHON_INLINE PY_LONG_LONG caldist_bits(double x) {
+        PY_LONG_LONG bits;
+        memcpy(&bits, &x, 8);
+        return bits;
+    }
+
+    static CYTHON_INLINE double caldist_double(PY_LONG_LONG bits) {
+        double x;
+        memcpy(&x, &bits, 8);
+        return x;
+    }
 
     /* x = m 2^k with m from 0.7071 on: less the bits of that number, x has k in its exponent. */
     static CYTHON_INLINE uint64_t caldist_shift(double x) {
@@ -105,6 +117,8 @@ cdef extern from * nogil:
     #endif
     }
     """
+    long long bits_of "caldist_bits" (double x) noexcept
+    double double_of "caldist_double" (long long bits) noexcept
     double exponential "caldist_exponential" (double x) noexcept
     void fetch "caldist_fetch" (const double *line) noexcept
     double exponent "caldist_exponent" (double x) noexcept

@@ -223,6 +223,28 @@ def prove_lower(
     return value
 
 
+def interpolate(
+    v: cython.const[cython.double][::1],
+    u: cython.const[cython.double][::1],
+    r0: cython.const[cython.double][::1],
+    r1: cython.const[cython.double][::1],
+    out0: cython.double[::1],
+    out1: cython.double[::1],
+) -> None:
+    """Write the potentials at increasing v, linear between the nodes."""
+    k: cython.Py_ssize_t = u.shape[0]
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t = 0
+    d: cython.double
+    with cython.nogil:
+        for i in range(v.shape[0]):
+            while j < k - 2 and v[i] >= u[j + 1]:
+                j += 1
+            d = u[j + 1] - u[j]
+            out0[i] = (r0[j + 1] - r0[j]) / d * (v[i] - u[j]) + r0[j]
+            out1[i] = (r1[j + 1] - r1[j]) / d * (v[i] - u[j]) + r1[j]
+
+
 def spread(
     v: cython.const[cython.double][::1],
     g0: cython.const[cython.double][::1],

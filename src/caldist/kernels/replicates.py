@@ -57,6 +57,69 @@ def flip_clusters(
             out[place[u]] += size[u] * (2 * (bits[g >> 3] >> (g & 7) & 1) - 1)
 
 
+def flip_clusters_in(
+    bits: cython.const[cython.uchar][::1],
+    size: cython.const[cython.double][::1],
+    cluster: cython.const[cython.longlong][::1],
+    start: cython.const[cython.longlong][::1],
+    out: cython.double[::1],
+) -> None:
+    """Write the same for cells, the k-th of which has the units from ``start[k]`` on.
+
+    Sums of every other unit do not wait for each other.
+    """
+    k: cython.Py_ssize_t
+    u: cython.Py_ssize_t
+    last: cython.Py_ssize_t
+    g: cython.Py_ssize_t
+    h: cython.Py_ssize_t
+    even: cython.double
+    odd: cython.double
+    with cython.nogil:
+        for k in range(out.shape[0]):
+            even = odd = 0.0
+            u = start[k]
+            last = start[k + 1]
+            while u + 2 <= last:
+                g = cluster[u]
+                h = cluster[u + 1]
+                even += size[u] * (2 * (bits[g >> 3] >> (g & 7) & 1) - 1)
+                odd += size[u + 1] * (2 * (bits[h >> 3] >> (h & 7) & 1) - 1)
+                u += 2
+            if u < last:
+                g = cluster[u]
+                even += size[u] * (2 * (bits[g >> 3] >> (g & 7) & 1) - 1)
+            out[k] = even + odd
+
+
+def draw_clusters_in(
+    uniform: cython.const[cython.double][::1],
+    share: cython.const[cython.double][::1],
+    v: cython.const[cython.double][::1],
+    cluster: cython.const[cython.longlong][::1],
+    start: cython.const[cython.longlong][::1],
+    out: cython.double[::1],
+) -> None:
+    """Write residual masses of labels that are 1 where the number of the cluster is below v."""
+    k: cython.Py_ssize_t
+    u: cython.Py_ssize_t
+    last: cython.Py_ssize_t
+    even: cython.double
+    odd: cython.double
+    with cython.nogil:
+        for k in range(out.shape[0]):
+            even = odd = 0.0
+            u = start[k]
+            last = start[k + 1]
+            while u + 2 <= last:
+                even += share[u] * ((uniform[cluster[u]] < v[u]) - v[u])
+                odd += share[u + 1] * ((uniform[cluster[u + 1]] < v[u + 1]) - v[u + 1])
+                u += 2
+            if u < last:
+                even += share[u] * ((uniform[cluster[u]] < v[u]) - v[u])
+            out[k] = even + odd
+
+
 def collect(
     factor: cython.const[cython.double][::1],
     place: cython.const[cython.longlong][::1],
@@ -156,6 +219,40 @@ def count_ones(
             for i in range(start[k], start[k + 1]):
                 ones += label[i]
             out[k] = ones
+
+
+def weigh_ones(
+    label: cython.const[cython.uchar][::1],
+    share: cython.const[cython.double][::1],
+    start: cython.const[cython.longlong][::1],
+    out: cython.double[::1],
+) -> None:
+    """Write the share of the rows with label 1 in each cell, the k-th from ``start[k]`` on.
+
+    Sums of four rows apart do not wait for each other.
+    """
+    k: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    last: cython.Py_ssize_t
+    a: cython.double
+    b: cython.double
+    c: cython.double
+    d: cython.double
+    with cython.nogil:
+        for k in range(out.shape[0]):
+            a = b = c = d = 0.0
+            i = start[k]
+            last = start[k + 1]
+            while i + 4 <= last:
+                a += share[i] * label[i]
+                b += share[i + 1] * label[i + 1]
+                c += share[i + 2] * label[i + 2]
+                d += share[i + 3] * label[i + 3]
+                i += 4
+            while i < last:
+                a += share[i] * label[i]
+                i += 1
+            out[k] = (a + b) + (c + d)
 
 
 def label_deviation(

@@ -15,7 +15,7 @@ topmost, and a binary heap for the few that belong deeper: O(log n) a step whate
 Two keys need no queue: weight at 0, the least key, is never missed, and weight at T, the greatest,
 is one number.
 
-Many steps can be split at a level first: before some step the best x is at most that, and then at
+Many steps can be split at levels first: before some step the best x is at most that, and then at
 least. Each side is a regression of its own, between 0 and the level or the level and T.
 """
 
@@ -146,38 +146,70 @@ def split(
     last: cython.Py_ssize_t,
     prefix: cython.double,
     sign: cython.double,
-    low: cython.double,
-    level: cython.double,
-    high: cython.double,
-) -> tuple[int, float, int]:
-    """Return the step before which some best x is at most ``level``, and from which at least.
+    level: cython.const[cython.double][::1],
+    cost: cython.double[::1],
+    most: cython.double[::1],
+    before: cython.double[::1],
+    at: cython.longlong[::1],
+) -> int:
+    """Find the step before which some best x is at most a level, and from which at least.
 
     Steps go from ``first`` up to ``last``, and ``prefix`` is the sum of what comes before. Moving
     x_i up from the level costs d_i if sign S_i is not above it, and gains d_i otherwise. An end of
     steps which moves up together is best where that costs least: if it was not so for some x,
-    moving what is on the wrong side of the level to it would cost nothing. After the step come
-    the sum of what is before it, and how many keys lie between ``low`` and ``high``.
+    moving what is on the wrong side of the level to it would cost nothing. That is the step ``at``
+    which the costs have added up to the ``most``, and what is ``before`` it adds up to that.
+
+    So for ``level[1]``, ``level[2]`` and ``level[3]``, with the ``cost`` of all steps. Returns how
+    many keys lie between ``level[0]`` and ``level[4]``.
     """
     i: cython.Py_ssize_t
-    at: cython.Py_ssize_t = first
+    k: cython.Py_ssize_t
     inside: cython.Py_ssize_t = 0
+    low: cython.double = level[0]
+    level1: cython.double = level[1]
+    level2: cython.double = level[2]
+    level3: cython.double = level[3]
+    high: cython.double = level[4]
+    cost1: cython.double = 0.0
+    cost2: cython.double = 0.0
+    cost3: cython.double = 0.0
+    most1: cython.double = 0.0
+    most2: cython.double = 0.0
+    most3: cython.double = 0.0
     a: cython.double
     d: cython.double
-    cost: cython.double = 0.0
-    most: cython.double = 0.0
-    before: cython.double = prefix
     with cython.nogil:
+        for k in range(3):
+            before[k] = prefix
+            at[k] = first
         for i in range(first, last):
             d = v[i + 1] - v[i]
             prefix += c[i]
             a = sign * prefix
             inside += (a > low) & (a < high)
-            cost += d if a <= level else -d
-            if cost > most:
-                most = cost
-                at = i + 1
-                before = prefix
-    return at, before, inside
+            cost1 += d if a <= level1 else -d
+            cost2 += d if a <= level2 else -d
+            cost3 += d if a <= level3 else -d
+            if cost1 > most1:
+                most1 = cost1
+                at[0] = i + 1
+                before[0] = prefix
+            if cost2 > most2:
+                most2 = cost2
+                at[1] = i + 1
+                before[1] = prefix
+            if cost3 > most3:
+                most3 = cost3
+                at[2] = i + 1
+                before[2] = prefix
+        cost[0] = cost1
+        cost[1] = cost2
+        cost[2] = cost3
+        most[0] = most1
+        most[1] = most2
+        most[2] = most3
+    return inside
 
 
 def regress(
@@ -227,6 +259,44 @@ def smooth_ce_of_each(
             out[k] = _smooth_ce(
                 v, c, none, start[k], start[k + 1], keys, weights, deep_keys, deep_weights
             )
+
+
+def witness_of_each(
+    v: cython.const[cython.double][::1],
+    c: cython.const[cython.double][::1],
+    start: cython.const[cython.longlong][::1],
+    w: cython.double[::1],
+) -> None:
+    """Write witnesses of several samples side by side, the k-th from ``start[k]`` on.
+
+    ``start`` has one entry more than there are samples, the length of v. There may be any number
+    of residual masses ``c`` on these supports, one after the other.
+    """
+    n: cython.Py_ssize_t = v.shape[0]
+    number: cython.Py_ssize_t = start.shape[0] - 1
+    most: cython.Py_ssize_t = 0
+    k: cython.Py_ssize_t
+    here: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    for k in range(number):
+        most = max(most, start[k + 1] - start[k])
+    work: cython.double[::1] = doubles(8 * most)
+    with cython.nogil:
+        for j in range(c.shape[0] // n):
+            row = j * n
+            for k in range(number):
+                here = start[k + 1] - start[k]
+                _smooth_ce(
+                    v[start[k] : start[k + 1]], c[row + start[k] : row + start[k + 1]],
+                    work[:here], 0, here, work[most : 2 * most], work[2 * most : 3 * most],
+                    work[3 * most : 4 * most], work[4 * most : 5 * most],
+                )  # fmt: skip
+                _witness(
+                    v[start[k] : start[k + 1]], c[row + start[k] : row + start[k + 1]],
+                    work[:here], work[5 * most : 6 * most], work[6 * most : 7 * most],
+                    work[7 * most :], w[row + start[k] : row + start[k + 1]],
+                )  # fmt: skip
 
 
 @cython.cfunc
@@ -370,16 +440,32 @@ def witness(
     curve: cython.const[cython.double][::1],
     w: cython.double[::1],
 ) -> None:
-    """Write a 1-Lipschitz w into [-1, 1] with sum_i c_i w_i = smCE, from the dual curve.
+    """Write a 1-Lipschitz w into [-1, 1] with sum_i c_i w_i = smCE, from the dual curve."""
+    n: cython.Py_ssize_t = v.shape[0]
+    work: cython.double[::1] = doubles(3 * n)
+    with cython.nogil:
+        _witness(v, c, curve, work[:n], work[n : 2 * n], work[2 * n :], w)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _witness(
+    v: cython.const[cython.double][::1],
+    c: cython.const[cython.double][::1],
+    curve: cython.const[cython.double][::1],
+    low: cython.double[::1],
+    high: cython.double[::1],
+    slope: cython.double[::1],
+    w: cython.double[::1],
+) -> cython.void:
+    """Write the witness of a curve.
 
     Optimality asks, in the sign of T, for w = 1 where the curve x jumps, and for a step of -d_i
     where S_i > x_i and +d_i where S_i < x_i; elsewhere a step is free in [-d_i, d_i]. A pass
     forward finds the interval of values that the past allows, one back picks values within it.
     """
     n: cython.Py_ssize_t = v.shape[0]
-    low: cython.double[::1] = doubles(n)
-    high: cython.double[::1] = doubles(n)
-    slope: cython.double[::1] = doubles(n)
     i: cython.Py_ssize_t
     sign: cython.double
     total: cython.double = 0.0
@@ -389,41 +475,40 @@ def witness(
     most: cython.double = 1.0
     d: cython.double
     x: cython.double
-    with cython.nogil:
-        for i in range(n):
-            total += c[i]
-        sign = 1.0 if total >= 0.0 else -1.0
-        for i in range(n):
-            prefix += c[i]
-            x = sign * curve[i]
-            if x > before:
-                least = most = 1.0
-            before = x
-            low[i] = least
-            high[i] = most
-            if i == n - 1:
-                break
+    for i in range(n):
+        total += c[i]
+    sign = 1.0 if total >= 0.0 else -1.0
+    for i in range(n):
+        prefix += c[i]
+        x = sign * curve[i]
+        if x > before:
+            least = most = 1.0
+        before = x
+        low[i] = least
+        high[i] = most
+        if i == n - 1:
+            break
+        d = v[i + 1] - v[i]
+        # The curve takes its values from these same sums, so equality is exact.
+        slope[i] = -1.0 if sign * prefix > x else (1.0 if sign * prefix < x else 0.0)
+        if slope[i] == 0.0:
+            least -= d
+            most += d
+        else:
+            least += slope[i] * d
+            most += slope[i] * d
+        least = max(least, -1.0)
+        most = min(most, 1.0)
+    # Of all optimal witnesses take one close to 0: it speaks only where it must.
+    x = min(max(0.0, low[n - 1]), high[n - 1])
+    w[n - 1] = sign * x
+    for i in range(n - 2, -1, -1):
+        x -= slope[i] * (v[i + 1] - v[i])
+        if slope[i] == 0.0:
+            # Any value that the next one can be reached from, again close to 0.
             d = v[i + 1] - v[i]
-            # The curve takes its values from these same sums, so equality is exact.
-            slope[i] = -1.0 if sign * prefix > x else (1.0 if sign * prefix < x else 0.0)
-            if slope[i] == 0.0:
-                least -= d
-                most += d
-            else:
-                least += slope[i] * d
-                most += slope[i] * d
-            least = max(least, -1.0)
-            most = min(most, 1.0)
-        # Of all optimal witnesses take one close to 0: it speaks only where it must.
-        x = min(max(0.0, low[n - 1]), high[n - 1])
-        w[n - 1] = sign * x
-        for i in range(n - 2, -1, -1):
-            x -= slope[i] * (v[i + 1] - v[i])
-            if slope[i] == 0.0:
-                # Any value that the next one can be reached from, again close to 0.
-                d = v[i + 1] - v[i]
-                low[i] = max(low[i], x - d)
-                high[i] = min(high[i], x + d)
-                x = 0.0
-            x = min(max(x, low[i]), high[i])
-            w[i] = sign * x
+            low[i] = max(low[i], x - d)
+            high[i] = min(high[i], x + d)
+            x = 0.0
+        x = min(max(x, low[i]), high[i])
+        w[i] = sign * x

@@ -1,7 +1,8 @@
 """From rows to the support of a joint distribution: sorted distinct predictions with masses.
 
 Residuals depend on (prediction, label) alone, so unweighted rows need no argsort: a row is one
-integer, made of both. Weighted rows come with their sorting order. All passes are O(n).
+integer made of both, its key, see ``sums.place_keys``. Weighted rows come with their sorting order.
+All passes are O(n).
 """
 
 from __future__ import annotations
@@ -11,51 +12,10 @@ try:
 except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
-
-def count_keys(
-    label: cython.const[cython.uchar][::1],
-    bits: cython.const[cython.longlong][::1],
-    low: cython.longlong,
-    shift: cython.int,
-    count: cython.longlong[::1],
-) -> None:
-    """Count the keys of rows by their leading bits, see :func:`place_keys`."""
-    i: cython.Py_ssize_t
-    last: cython.longlong = count.shape[0] - 1
-    unsigned: cython.longlong = 0x7FFFFFFFFFFFFFFF
-    part: cython.longlong
-    with cython.nogil:
-        for i in range(label.shape[0]):
-            part = (((bits[i] & unsigned) << 1 | label[i]) - low) >> shift
-            count[min(max(part, 0), last)] += 1
-
-
-def place_keys(
-    label: cython.const[cython.uchar][::1],
-    bits: cython.const[cython.longlong][::1],
-    low: cython.longlong,
-    shift: cython.int,
-    end: cython.longlong[::1],
-    key: cython.longlong[::1],
-) -> None:
-    """Write the key of each row to the end of its part, which moves on.
-
-    A key is twice the bits of a prediction, and its label: keys are in the order of predictions,
-    and equal if both are. The sign is dropped, so that -0.0 and 0.0 tie. A part has the keys that
-    are the same after subtracting ``low`` and shifting by ``shift``; what is below or above all
-    parts goes to the first or the last.
-    """
-    i: cython.Py_ssize_t
-    last: cython.longlong = end.shape[0] - 1
-    unsigned: cython.longlong = 0x7FFFFFFFFFFFFFFF
-    part: cython.longlong
-    x: cython.longlong
-    with cython.nogil:
-        for i in range(label.shape[0]):
-            x = (bits[i] & unsigned) << 1 | label[i]
-            part = min(max((x - low) >> shift, 0), last)
-            key[end[part]] = x
-            end[part] += 1
+if cython.compiled:
+    from cython.cimports.caldist.kernels._wide import double_of
+else:
+    from caldist.kernels._bits import double_of
 
 
 def sort_parts(
@@ -89,14 +49,11 @@ def sort_parts(
 
 
 def list_keys(
-    key: cython.const[cython.longlong][::1],
-    bits: cython.longlong[::1],
-    mass0: cython.double[::1],
-    mass1: cython.double[::1],
+    key: cython.longlong[::1], mass0: cython.double[::1], mass1: cython.double[::1]
 ) -> int:
-    """Write the distinct predictions of sorted keys, as their bits, with the rows of each label.
+    """Put the distinct predictions of sorted keys, as their bits, in the place of the keys.
 
-    Returns how many there are. No two of the four arrays overlap.
+    With them go the rows of each label. Returns how many there are.
     """
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t = -1
@@ -110,13 +67,48 @@ def list_keys(
             if x != last:
                 k += 1
                 last = x
-                bits[k] = x
+                key[k] = x
                 mass0[k] = 1 - one
                 mass1[k] = one
             else:
                 mass1[k] += one
                 mass0[k] += 1 - one
     return k + 1
+
+
+def list_residuals(
+    key: cython.longlong[::1], total: cython.double, residual: cython.double[::1]
+) -> int:
+    """Put the distinct predictions of sorted keys, as their bits, in the place of the keys.
+
+    With them go the residual masses, see :func:`residual_masses`. Returns how many there are.
+    """
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t = 0
+    n: cython.Py_ssize_t = key.shape[0]
+    x: cython.longlong
+    ones: cython.longlong
+    start: cython.Py_ssize_t
+    v: cython.double
+    share: cython.double = 1.0 / total
+    with cython.nogil:
+        i = 0
+        while i < n:
+            x = key[i] >> 1
+            ones = key[i] & 1
+            start = i
+            i += 1
+            while i < n and key[i] >> 1 == x:
+                ones += key[i] & 1
+                i += 1
+            key[k] = x
+            v = double_of(x)
+            if i - start == 1:  # the same without a division
+                residual[k] = ones * share * (1.0 - v) - (1 - ones) * share * v
+            else:
+                residual[k] = ones / total * (1.0 - v) - (i - start - ones) / total * v
+            k += 1
+    return k
 
 
 @cython.cfunc
@@ -288,6 +280,37 @@ def merge_weighted(
     return k + 1
 
 
+def merge(
+    first: cython.const[cython.double][::1],
+    second: cython.const[cython.double][::1],
+    both: cython.double[::1],
+    of_first: cython.longlong[::1],
+    of_second: cython.longlong[::1],
+) -> int:
+    """Write all numbers of two increasing vectors into ``both``, and the place of each among them.
+
+    Returns how many there are, a number of both counting once.
+    """
+    i: cython.Py_ssize_t = 0
+    j: cython.Py_ssize_t = 0
+    k: cython.Py_ssize_t = 0
+    n: cython.Py_ssize_t = first.shape[0]
+    m: cython.Py_ssize_t = second.shape[0]
+    x: cython.double
+    with cython.nogil:
+        while i < n or j < m:
+            x = first[i] if j >= m or (i < n and first[i] <= second[j]) else second[j]
+            both[k] = x
+            if i < n and first[i] == x:
+                of_first[i] = k
+                i += 1
+            if j < m and second[j] == x:
+                of_second[j] = k
+                j += 1
+            k += 1
+    return k
+
+
 def residual_masses(
     prediction: cython.const[cython.double][::1],
     mass0: cython.const[cython.double][::1],
@@ -305,20 +328,22 @@ def residual_masses(
             residual[i] = mass1[i] / total * (1.0 - v) - mass0[i] / total * v
 
 
-def residual_sums(
-    prediction: cython.const[cython.double][::1],
-    mass0: cython.const[cython.double][::1],
-    mass1: cython.const[cython.double][::1],
-    total: cython.double,
-    sums: cython.double[::1],
-) -> None:
-    """Write 0 and the sums of the first 1, 2, … residual masses."""
+def total(values: cython.const[cython.double][::1]) -> float:
+    """Return the sum of values, from the first to the last."""
     i: cython.Py_ssize_t
-    v: cython.double
     added: cython.double = 0.0
     with cython.nogil:
-        sums[0] = 0.0
-        for i in range(prediction.shape[0]):
-            v = prediction[i]
-            added += mass1[i] / total * (1.0 - v) - mass0[i] / total * v
-            sums[i + 1] = added
+        for i in range(values.shape[0]):
+            added += values[i]
+    return added
+
+
+def running_sums(
+    values: cython.const[cython.double][::1], added: cython.double, sums: cython.double[::1]
+) -> None:
+    """Write what there is after adding the first, the second, … value to ``added``."""
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(values.shape[0]):
+            added += values[i]
+            sums[i] = added

@@ -14,6 +14,11 @@ except ImportError:  # plain Python on a machine without Cython
 
 from caldist.kernels._arrays import doubles, integers
 
+if cython.compiled:
+    from cython.cimports.libc.math import sqrt
+else:
+    from math import sqrt
+
 
 def merge(
     cell: cython.const[cython.longlong][::1],
@@ -92,18 +97,19 @@ def cost(
 ) -> float:
     """Bound the cost of moving the rows to the masses that ``split`` has on the edges.
 
-    ``n`` and ``f`` are those of label 0 and then of label 1, ``second`` the sums of f² of the label
-    that stays. ``owned`` is the mass of each label, rows at v = 1 included. Where it is
-    ``gathered``, as much of the goal as the rows of the label that stays allow comes to them.
+    ``n`` and ``f`` are those of label 0 and then of label 1, and so is ``second``, the sums of f².
+    ``owned`` is the mass of each label, rows at v = 1 included. Where it is ``gathered``, as much
+    of the goal as the rows of the label that stays allow comes to them.
     """
     nodes: cython.Py_ssize_t = edge.shape[0]
     cells: cython.Py_ssize_t = filled.shape[0]
-    work: cython.double[::1] = doubles(3 * nodes + 4 * cells)
+    work: cython.double[::1] = doubles(3 * nodes + 5 * cells)
     left: cython.double[::1] = work[:nodes]
     share: cython.double[::1] = work[nodes : 2 * nodes]
     rest: cython.double[::1] = work[2 * nodes : 3 * nodes]
     taken: cython.double[::1] = work[3 * nodes : 3 * nodes + 2 * cells]
-    inner: cython.double[::1] = work[3 * nodes + 2 * cells :]
+    inner: cython.double[::1] = work[3 * nodes + 2 * cells : 3 * nodes + 4 * cells]
+    spread: cython.double[::1] = work[3 * nodes + 4 * cells :]
     number: cython.longlong[::1] = integers(nodes)
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
@@ -114,6 +120,7 @@ def cost(
     own: cython.double
     count: cython.double
     first: cython.double
+    squares: cython.double
     low: cython.double
     high: cython.double
     mean: cython.double
@@ -129,6 +136,9 @@ def cost(
     sag: cython.double
     before: cython.double
     arrived: cython.double
+    start: cython.double
+    apart: cython.double
+    moves: cython.bint
     with cython.nogil:
         for i in range(nodes):
             left[i] = share[i] = 0.0
@@ -136,7 +146,7 @@ def cost(
             number[i] = -1
         for j in range(cells):
             number[filled[j]] = j
-            taken[j] = taken[cells + j] = inner[j] = inner[cells + j] = 0.0
+            taken[j] = taken[cells + j] = inner[j] = inner[cells + j] = spread[j] = 0.0
         if gathered:
             for j in range(cells):
                 at = j + cells if edge[filled[j]] >= 0.5 else j
@@ -154,6 +164,7 @@ def cost(
                 at = stays * cells + j
                 count = n[at]
                 first = f[at]
+                squares = second[at]
                 low = edge[i]
                 high = edge[i + 1]
                 # Shares r and companions p on both edges; sums of (1 - f)², f (1 - f) and f².
@@ -161,20 +172,26 @@ def cost(
                 r1 = share[i + 1]
                 p0 = low / (1.0 - low) if low < 0.5 else (1.0 - low) / low
                 p1 = high / (1.0 - high) if high < 0.5 else (1.0 - high) / high
-                mixed = max(first - second[j], 0.0)
+                mixed = max(first - squares, 0.0)
                 square = count - first - mixed
                 cross = r0 * p1 + r1 * p0
                 taken[at] = r0 * (count - first) + r1 * first
                 inner[at] = r0 * square + r1 * mixed
                 at = (1 - stays) * cells + j
-                taken[at] = r0 * p0 * square + cross * mixed + r1 * p1 * second[j]
+                taken[at] = r0 * p0 * square + cross * mixed + r1 * p1 * squares
                 inner[at] = r0 * p0 * (square - mixed / 2) + (cross + r1 * p1) * mixed / 2
+                if count > 0.0:
+                    spread[j] = (
+                        max(r0, r1)
+                        * max(p0, p1)
+                        * (max(squares - first * first / count, 0.0) + count * flooring)
+                    )
                 # φ lies below its chord by at most φ'' H² f (1 - f)/2; sums of f³ are not known.
                 width = high - low
                 steepest = max(low if stays else 1.0 - high, 0.5)
                 sag = mixed * max(r0, r1) * width * width / (steepest * steepest * steepest)
                 result += 4 * sag
-                result += 3 * width * (mixed * abs((r1 - r0) * (p1 - p0)) / 2 + sag)
+                result += 5 * width * (mixed * abs((r1 - r0) * (p1 - p0)) / 2 + sag)
             result += flooring
         for label in range(2):
             before = 0.0
@@ -182,25 +199,41 @@ def cost(
             for i in range(nodes):
                 own = edge[i] if label else 1.0 - edge[i]
                 arrived += own * split[i] * rest[i]
-                low = high = mean = before - arrived
+                start = low = high = mean = before - arrived
                 j = number[i]
+                at = label * cells + j
+                moves = False
                 if j >= 0:
-                    at = label * cells + j
                     before += n[at]
                     arrived += taken[at]
                     mean += n[at] - f[at] - inner[at]
                     # Rows that stay take up at most their own mass: G - U rises in the cell.
                     high += n[at]
-                    if (edge[i] >= 0.5) == label:
-                        high -= taken[at]
-                    else:
+                    moves = (edge[i] >= 0.5) != label
+                    if moves:
                         low -= taken[at]
+                    else:
+                        high -= taken[at]
                 if i + 1 < nodes:
-                    width = edge[i + 1] - edge[i]
-                    result += width * abs(mean)
-                    if high > low:
+                    apart = abs(mean)
+                    if low < 0.0 < high:
                         mixed = min(-(high - mean) * low, (mean - low) * high) / (high - low)
-                        result += 2 * width * max(mixed, 0.0)
+                        apart += 2 * max(mixed, 0.0)
+                        if moves and n[at] > 0.0 and taken[at] > 0.0:
+                            apart = min(
+                                apart,
+                                _within_cell(
+                                    start,
+                                    n[at],
+                                    f[at],
+                                    second[at],
+                                    taken[at],
+                                    inner[at],
+                                    spread[j],
+                                    flooring,
+                                ),
+                            )
+                    result += (edge[i + 1] - edge[i]) * apart
             # Too little of a label at the goal: the rest goes to u = 0 or 1. Too much: all
             # calibrated mass is made smaller in proportion, and the rest of the other label goes.
             mean = owned[label] - arrived
@@ -211,3 +244,36 @@ def cost(
                 else:
                     result = 1e300
     return result
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _within_cell(
+    start: cython.double,
+    n: cython.double,
+    f: cython.double,
+    second: cython.double,
+    taken: cython.double,
+    inner: cython.double,
+    spread: cython.double,
+    flooring: cython.double,
+) -> cython.double:
+    r"""Bound the mean of \|G - U\| over a cell in which the mass n leaves and ``taken`` arrives.
+
+    Of n and ``taken`` the smaller stays in the cell: matched without regard to place, it goes as
+    far as two independent draws are apart, at most the root of their variances and the square of
+    the difference of their means. What is more has the shape of the larger, so that the chord
+    bounds it. ``spread`` is at least ``taken`` times the variance of what arrives.
+    """
+    leaving: cython.double = 1.0 - f / n  # means of G/n and U/taken over the cell
+    arriving: cython.double = inner / taken
+    larger: cython.double = leaving if taken <= n else arriving
+    variance: cython.double = max(second / n - (f / n) * (f / n), 0.0) + flooring + spread / taken
+    difference: cython.double = leaving - arriving
+    return (
+        abs(start) * (1.0 - larger)
+        + abs(start + n - taken) * larger
+        + min(n, taken) * sqrt(variance + difference * difference)
+    )

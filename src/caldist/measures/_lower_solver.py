@@ -9,8 +9,8 @@ ladder is refined. The work is done by the kernels ``ladder`` (data to nodes, no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -68,6 +68,15 @@ class LowerSolution:
     calibrated_mass: Array
     iterations: int
     levels: int
+    ladder: Ladder | None
+
+
+class Ladder(NamedTuple):
+    """Nodes, and the solution on them: potentials of label 0 and label 1, and calibrated masses."""
+
+    node: Array
+    potential: Array
+    mass: Array
 
 
 def solve(
@@ -76,30 +85,66 @@ def solve(
     mass1: Array,
     tol: float,
     progress: Callable[[float, float], None] | None = None,
+    known: Ladder | None = None,
 ) -> LowerSolution:
     """Enclose the lower distance to within ``tol``, or as closely as the finest ladder allows.
 
     ``prediction`` is strictly increasing in [0, 1]; the masses are nonnegative and sum to 1 over
-    both labels. ``progress`` is called with the bounds after each level.
+    both labels. ``progress`` is called with the bounds after each level. A ladder that is
+    ``known`` from much the same data is tried first: its proofs can be made for any data.
     """
     tol = max(tol, FINEST_TOLERANCE)
-    best = _closed_forms(prediction, mass0, mass1)
+    data = prediction, mass0, mass1
+    below, above = _closed_forms(*data)
+    if known is not None and above.bound - below.bound > tol:
+        below, above = _better(below, above, *_prove(*data, _deposit(*data, known.node), known))
     last = np.empty(0)
+    iterations = levels = 0
     for level in range(MAX_LEVELS):
-        if best.upper - best.lower <= tol:
+        if above.bound - below.bound <= tol:
             break
-        node = _choose_nodes(prediction, mass0, mass1, tol, level)
+        node = _choose_nodes(*data, tol, level)
         if level > 0 and (node.size > MAX_NODES or np.array_equal(node, last)):
             break
         last = node
-        best = _combine(best, _solve_level(prediction, mass0, mass1, node, tol))
+        mass = _deposit(*data, node)
+        known, steps = _solve_ladder(node, mass, tol)
+        below, above = _better(below, above, *_prove(*data, mass, known))
+        iterations, levels = iterations + steps, levels + 1
         if progress is not None:
-            progress(best.lower, best.upper)
-    # Exact bounds may cross by a rounding error.
-    return replace(best, lower=min(best.lower, best.upper))
+            progress(below.bound, above.bound)
+    return LowerSolution(
+        lower=min(below.bound, above.bound),  # exact bounds may cross by a rounding error
+        upper=above.bound,
+        node=below.node,
+        potential0=below.potential0,
+        potential1=below.potential1,
+        calibrated=above.calibrated,
+        calibrated_mass=above.mass,
+        iterations=iterations,
+        levels=levels,
+        ladder=known,
+    )
 
 
-def _closed_forms(prediction: Array, mass0: Array, mass1: Array) -> LowerSolution:
+class _Dual(NamedTuple):
+    """A lower bound and its potentials."""
+
+    bound: float
+    node: Array
+    potential0: Array
+    potential1: Array
+
+
+class _Primal(NamedTuple):
+    """An upper bound and its calibrated distribution."""
+
+    bound: float
+    calibrated: Array
+    mass: Array
+
+
+def _closed_forms(prediction: Array, mass0: Array, mass1: Array) -> tuple[_Dual, _Primal]:
     """Prove |E y - E v| <= ldCE <= min(E|v - y|, E|v - E y|): exact for one label or one value."""
     sums = np.empty(5)
     ladder.trivial_bounds(prediction, mass0, mass1, sums)
@@ -110,16 +155,9 @@ def _closed_forms(prediction: Array, mass0: Array, mass1: Array) -> LowerSolutio
         calibrated, calibrated_mass = np.array([mean]), np.array([total0 + total1])
     else:
         calibrated, calibrated_mass = np.array([0.0, 1.0]), np.array([total0, total1])
-    return LowerSolution(
-        lower=abs(excess),
-        upper=max(abs(excess), min(apart, together)),
-        node=np.array([0.0, 1.0]),
-        potential0=np.array([0.0, sign]),
-        potential1=np.array([-sign, 0.0]),
-        calibrated=calibrated,
-        calibrated_mass=calibrated_mass,
-        iterations=0,
-        levels=0,
+    return (
+        _Dual(abs(excess), np.array([0.0, 1.0]), np.array([0.0, sign]), np.array([-sign, 0.0])),
+        _Primal(max(abs(excess), min(apart, together)), calibrated, calibrated_mass),
     )
 
 
@@ -141,76 +179,42 @@ def _choose_nodes(prediction: Array, mass0: Array, mass1: Array, tol: float, lev
     return node[:count].copy()
 
 
-def _solve_level(
-    prediction: Array, mass0: Array, mass1: Array, node: Array, tol: float
-) -> LowerSolution:
-    """Solve one ladder and prove its two bounds on the data."""
-    count = node.size
-    mass = np.empty(2 * count)
+def _deposit(prediction: Array, mass0: Array, mass1: Array, node: Array) -> Array:
+    """Return the masses shared between the nodes, of label 0 and then of label 1."""
+    mass = np.empty(2 * node.size)
     ladder.deposit(prediction, mass0, mass1, node, mass)
-    potential, weight, iterations = _solve_ladder(node, mass, tol)
+    return mass
+
+
+def _solve_ladder(node: Array, mass: Array, tol: float) -> tuple[Ladder, int]:
+    """Solve a ladder; return how many steps it took, too."""
+    found = Ladder(node, np.empty(2 * node.size), np.empty(node.size))
+    steps = interior_point.solve(
+        node, mass, START_DEPTH, MAX_ITERATIONS, LADDER_SHARE * tol, REACH, CENTRALITY, *found[1:]
+    )
+    return found, steps
+
+
+def _prove(
+    prediction: Array, mass0: Array, mass1: Array, mass: Array, solved: Ladder
+) -> tuple[_Dual, _Primal]:
+    """Prove the two bounds of a ladder on the data, of which ``mass`` is on its nodes."""
+    node, count = solved.node, solved.node.size
+    potential = solved.potential.copy()
     lower = ladder.prove_lower(node, mass, potential)
-    support = np.empty(prediction.size + count)
-    support_mass = np.empty(prediction.size + count)
+    support, support_mass = np.empty(prediction.size + count), np.empty(prediction.size + count)
     size, upper = ladder.spread(
-        prediction, mass0, mass1, node, mass, weight, potential, support, support_mass
+        prediction, mass0, mass1, node, mass, solved.mass, potential, support, support_mass
     )
-    return LowerSolution(
-        lower=lower,
-        upper=upper,
-        node=node,
-        potential0=potential[:count],
-        potential1=potential[count:],
-        calibrated=support[:size],
-        calibrated_mass=support_mass[:size],
-        iterations=iterations,
-        levels=1,
+    return (
+        _Dual(lower, node, potential[:count], potential[count:]),
+        _Primal(upper, support[:size], support_mass[:size]),
     )
 
 
-def _solve_ladder(node: Array, mass: Array, tol: float) -> tuple[Array, Array, int]:
-    """Return potentials, calibrated masses and the number of iterations."""
-    count = node.size
-    potential, slack, depth = np.empty(2 * count), np.empty(4 * count), np.empty(count)
-    multiplier, weight = np.empty(4 * count), np.empty(count)
-    change, rise, deepening = np.empty(2 * count), np.empty(2 * count), np.empty(count)
-    target, factor, force = np.empty(5 * count), np.empty(8 * count), np.empty(2 * count)
-    work, bounds = np.empty(5 * count), np.array([0.0, 1.0])
-    iterations = 0
-    interior_point.start(node, mass, START_DEPTH, potential, slack, depth, multiplier, weight)
-    while iterations < MAX_ITERATIONS and bounds[1] - bounds[0] > LADDER_SHARE * tol:
-        mean = interior_point.direction(
-            node, mass, slack, depth, multiplier, weight,
-            factor, force, change, rise, deepening, target,
-        )  # fmt: skip
-        if mean <= 0.0:
-            break
-        interior_point.move(
-            node, mass, change, rise, deepening, target, REACH, CENTRALITY * mean,
-            potential, slack, depth, multiplier, weight, work, bounds,
-        )  # fmt: skip
-        iterations += 1
-    return potential, weight, iterations
-
-
-def _combine(best: LowerSolution, found: LowerSolution) -> LowerSolution:
-    """Take the better of two lower bounds and of two upper bounds, each with its proof."""
-    best = replace(
-        best, iterations=best.iterations + found.iterations, levels=best.levels + found.levels
+def _better(below: _Dual, above: _Primal, dual: _Dual, primal: _Primal) -> tuple[_Dual, _Primal]:
+    """Return the larger of two lower bounds and the smaller of two upper ones."""
+    return (
+        dual if dual.bound > below.bound else below,
+        primal if primal.bound < above.bound else above,
     )
-    if found.lower > best.lower:
-        best = replace(
-            best,
-            lower=found.lower,
-            node=found.node,
-            potential0=found.potential0,
-            potential1=found.potential1,
-        )
-    if found.upper < best.upper:
-        best = replace(
-            best,
-            upper=found.upper,
-            calibrated=found.calibrated,
-            calibrated_mass=found.calibrated_mass,
-        )
-    return best

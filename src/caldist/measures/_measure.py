@@ -21,11 +21,11 @@ import numpy as np
 from caldist import _validate
 from caldist._near_misses import refuse_unknown
 from caldist._util.errors import ToleranceError
-from caldist._util.types import Vector
+from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
-from caldist.measures._norm import Norm
+from caldist.measures._norm import Norm, Norms
 from caldist.measures._tolerance import Enclosure, enclose
 
 if TYPE_CHECKING:
@@ -118,14 +118,18 @@ class Facts:
         (joint, value) to what the value on the unrounded predictions lies between, or None where
         it moves without bound. A measure that takes ``tol`` meets it by this.
     solver
-        (joint, tol) to the same, for a measure whose solver leaves something open, too: ``tol`` is
-        for both, and its other facts take it as an option.
+        What makes a function of (joint, tol) to the same, for a measure whose solver leaves
+        something open, too: ``tol`` is for both, and its other facts take it as an option. The
+        function may begin with what it found on a coarser grid of the same rows.
     flips
         Whether exchanging the labels (v -> 1 - v, y -> 1 - y) leaves it unchanged.
     floor, ceiling
         What it never leaves, with default options.
     norm
         Support to the norm of residual masses that the measure is.
+    norms
+        (supports one after the other, where each starts) to the norm on all of them, where that is
+        cheaper than one by one.
     loss
         Label and prediction to the loss whose mean it is.
     statistic
@@ -160,11 +164,12 @@ class Facts:
     encloses: Callable[..., tuple[float, float | None, float | None]] | None = None
     above_distance: bool = False
     rounding: Callable[..., Ends | None] | None = None
-    solver: Callable[..., Ends] | None = None
+    solver: Callable[[], Callable[..., Ends]] | None = None
     flips: bool = True
     floor: float = 0.0
     ceiling: float = 1.0
     norm: Callable[..., Norm] | None = None
+    norms: Callable[..., Norms] | None = None
     loss: Callable[[Vector, Vector], Vector] | None = None
     statistic: Callable[..., Statistic] | None = None
     dual: Callable[..., tuple[Vector, Vector]] | None = None
@@ -238,7 +243,7 @@ class Measure(Generic[P]):
             return used.of(rows) if found is None else found[0]
         if rows.joint.radius == 0 or "tol" not in given:  # its own tolerance is not of rounding
             return used.of(rows.joint)
-        value, lower, upper = used._closely(rows.joint, tol)
+        value, lower, upper = used._enclosing(tol)(rows.joint)
         if lower is None or upper is None:
             message = (
                 f"tol is {tol!r}, but the predictions of the joint are rounded, and what that does "
@@ -333,14 +338,21 @@ class Measure(Generic[P]):
         """
         if self.facts.solver is None and self.rounding(_rounded(), 0.0) is None:
             return None
-        return enclose(rows, tol, lambda joint: self._closely(joint, tol))
+        return enclose(rows, tol, self._enclosing(tol))
 
-    def _closely(self, joint: Joint, tol: float) -> Enclosure:
-        """Enclose the value on the rows behind a joint, as closely as a tolerance needs."""
-        if self.facts.solver is None or joint.grid is None:
-            return self.enclosed(joint)
-        lower, upper = self.facts.solver(joint.scaled, **{**self.options, "tol": tol})
-        return lower, lower, upper
+    def _enclosing(self, tol: float) -> Callable[[Joint], Enclosure]:
+        """Return what encloses the value on the rows behind joints as closely as ``tol`` needs."""
+        if self.facts.solver is None:
+            return self.enclosed
+        solver, options = self.facts.solver(), {**self.options, "tol": tol}
+
+        def closely(joint: Joint) -> Enclosure:
+            if joint.grid is None:
+                return self.enclosed(joint)
+            lower, upper = solver(joint.scaled, **options)
+            return lower, lower, upper
+
+        return closely
 
     def enclosed_within(self, rows: Rows, tol: float) -> Enclosure:
         """Return the value and what is certain of it, which may be ``tol`` apart.
@@ -391,6 +403,11 @@ class Measure(Generic[P]):
         """Return the norm that it is, on a support."""
         assert self.facts.norm is not None  # noqa: S101 -- only asked where it is one
         return self.facts.norm(prediction, **self._of_facts)
+
+    def norms(self, prediction: Vector, start: Integers) -> Norms:
+        """Return the norm that it is, on the supports of many samples side by side."""
+        assert self.facts.norms is not None  # noqa: S101 -- only asked where it has them
+        return self.facts.norms(prediction, start, **self._of_facts)
 
     @property
     def has_interval(self) -> bool:

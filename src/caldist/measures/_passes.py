@@ -5,56 +5,58 @@ There are as many parts whatever the number of threads, so that it changes no bi
 
 from __future__ import annotations
 
+import itertools
 import math
-from functools import partial
-from typing import NamedTuple
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from caldist._kernels import laplace, shifts, smooth
-from caldist._util.threads import even_parts, in_threads
+from caldist._kernels import laplace, shifts, smooth, support
+from caldist._util.threads import in_threads
 from caldist._util.types import Vector
+from caldist.data.residuals import Residuals, parts_of
 
-_POINTS = 2**16  # in a part
-_STEPS = 2**14  # of a regression, from which on it is split at a level
-_LEVELS, _SHARED = 8, 3  # how often; and how often before threads go on with a part each
-_CLIPPED, _NOT_CLIPPED = (
-    0.05,
-    0.95,
-)  # shares of keys between the bounds that splitting is no use for
+_MANY = 2**17  # predictions, from which on threads repay their start
+_STEPS = 2**14  # of a regression, from which on it is split at levels
+_ROUNDS = 4  # of splitting, each at three levels
+_LARGE = 2**18  # steps that are split in any case, so that threads share them
+# Shares of keys between the bounds for which splitting is no use.
+_CLIPPED, _NOT_CLIPPED = 0.05, 0.95
 
-
-def _parts(size: int) -> list[tuple[int, int]]:
-    return even_parts(size, max(1, size // _POINTS))
+_Ends = tuple[int, int, float]  # the first and the last of some steps, and the sum before them
 
 
 def random_interval_ce(prediction: Vector, sums: Vector, width: float) -> float:
     """Return RintCE from increasing predictions and the prefix sums of their residuals."""
     found = in_threads(
-        lambda part: float(shifts.random_interval_ce(prediction, sums, width, *part)),
-        _parts(prediction.size),
+        lambda part: float(
+            shifts.random_interval_ce(prediction, sums, width, 2 * part.start, 2 * part.stop)
+        ),
+        parts_of(prediction.size),
     )
     return sum(found)
 
 
 def laplace_squared(prediction: Vector, mass: Vector, bandwidth: float) -> float:
     """Return the sum of mass times mass times the Laplace kernel over all pairs."""
-    parts = _parts(prediction.size)
-    found = in_threads(
-        lambda part: laplace.stretch(prediction[slice(*part)], mass[slice(*part)], bandwidth),
-        parts,
-    )
+    parts = parts_of(prediction.size)
+    found = in_threads(lambda part: laplace.stretch(prediction[part], mass[part], bandwidth), parts)
     value, carried, last = 0.0, 0.0, 0.0  # the last prediction, and what has come there
-    for (start, stop), (inside, after, before, reach) in zip(parts, found, strict=True):
-        if start > 0:
-            carried *= math.exp((last - float(prediction[start])) / bandwidth)
+    for part, (inside, after, before, reach) in zip(parts, found, strict=True):
+        if part.start > 0:
+            carried *= math.exp((last - float(prediction[part.start])) / bandwidth)
         value += inside + 2 * carried * before
         carried = carried * reach + after
-        last = float(prediction[stop - 1]) if stop > start else last
+        last = float(prediction[part.stop - 1]) if part.stop > part.start else last
     return value
 
 
-class _Regression(NamedTuple):
+@dataclass(frozen=True)
+class _Regression:
     """Steps from first up to last, the sum before them, and between what the curve lies."""
 
     first: int
@@ -63,47 +65,103 @@ class _Regression(NamedTuple):
     low: float
     high: float
 
+    @property
+    def size(self) -> int:
+        """How many steps there are."""
+        return self.last - self.first
+
+    @property
+    def levels(self) -> Vector:
+        """The bounds of the curve, and three levels in between."""
+        return np.linspace(self.low, self.high, 5)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are numbers between the bounds."""
+        return bool((np.diff(self.levels) > 0).all())
+
+
+class _Part:
+    """What a part of the steps of a regression says of how to split it."""
+
+    def __init__(self, residuals: Residuals, of: _Regression, sign: float, ends: _Ends) -> None:
+        self.cost, self.most, self.before = np.empty(3), np.empty(3), np.empty(3)
+        self.at = np.empty(3, dtype=np.int64)
+        found = (self.cost, self.most, self.before, self.at)
+        self.inside = int(smooth.split(*residuals, *ends, sign, of.levels, *found))
+
 
 def smooth_ce(prediction: Vector, mass: Vector) -> float:
     """Return smCE of masses at increasing predictions.
 
-    A regression of many steps is split at the middle of its bounds, and its parts again: keys
-    beyond the bounds are clipped, so that fewer have to be queued.
+    A regression of many steps is split at three levels between its bounds, and its pieces again:
+    keys beyond the bounds are clipped, so that fewer have to be queued.
     """
-    if prediction.size < 2 * _POINTS:
+    if prediction.size < _MANY:
         return float(smooth.smooth_ce(prediction, mass, np.empty(0)))
-    total = float(mass.sum())
+    residuals = Residuals(prediction, mass)
+    parts = parts_of(mass.size)
+    sums = in_threads(lambda part: float(support.total(mass[part])), parts)
+    *before, total = itertools.accumulate(sums, initial=0.0)
     sign = 1.0 if total >= 0 else -1.0
+    starts = [part.start for part in parts]
 
-    def halves(part: _Regression, depth: int) -> list[_Regression]:
-        first, last, prefix, low, high = part
-        middle = (low + high) / 2
-        if depth == _LEVELS or last - first < _STEPS or not low < middle < high:
-            return [part]
-        levels = (low, middle, high)
-        at, before, inside = smooth.split(prediction, mass, first, last, prefix, sign, *levels)
-        share = inside / (last - first)
-        if share < _CLIPPED or (share > _NOT_CLIPPED and depth > 0):
-            return [part]
-        return [
-            _Regression(first, at, prefix, low, middle),
-            _Regression(at, last, before, middle, high),
-        ]
+    def ends_of(piece: _Regression) -> list[_Ends]:
+        inner = slice(bisect_right(starts, piece.first), bisect_left(starts, piece.last))
+        first = [piece.first, *starts[inner]]
+        return list(
+            zip(first, [*first[1:], piece.last], [piece.prefix, *before[inner]], strict=True)
+        )
 
-    def costs(part: _Regression, depth: int) -> list[float]:
-        pieces = halves(part, depth)
-        if len(pieces) == 1:
-            first, last, prefix, low, high = part
-            cost = smooth.regress(prediction, mass, first, last, prefix, sign, low, high)
-            return [float(cost)]
-        return [cost for piece in pieces for cost in costs(piece, depth + 1)]
+    def split(pieces: Sequence[_Regression]) -> Iterator[tuple[list[_Regression], float]]:
+        tasks = [(piece, ends) for piece in pieces for ends in ends_of(piece)]
+        found = in_threads(lambda task: _Part(residuals, task[0], sign, task[1]), tasks)
+        by_piece = defaultdict(list)
+        for (piece, _), part in zip(tasks, found, strict=True):
+            by_piece[piece].append(part)
+        return (_split(piece, by_piece[piece]) for piece in pieces)
 
-    whole: list[_Regression] = []  # no use to split them further
-    parts = [_Regression(0, prediction.size - 1, 0.0, 0.0, abs(total))]
-    for depth in range(_SHARED):
-        found = in_threads(partial(halves, depth=depth), parts)
-        whole += [part for part, *others in found if not others]
-        parts = [half for pair in found if len(pair) > 1 for half in pair]
-    tasks = [(part, _LEVELS) for part in whole] + [(part, _SHARED) for part in parts]
-    each = in_threads(lambda task: costs(*task), tasks)
-    return abs(total) + math.fsum(cost for part in each for cost in part)
+    def again(piece: _Regression, share: float) -> bool:
+        most = 1.0 if piece.size > _LARGE else _NOT_CLIPPED
+        return piece.size >= _STEPS and _CLIPPED < share <= most and piece.is_wide
+
+    whole = _Regression(0, prediction.size - 1, 0.0, 0.0, abs(total))
+    share = sum(0 < sign * value < whole.high for value in before) / len(before)  # of a sample
+    found = [(whole, share)]
+    done: list[_Regression] = []
+    for _ in range(_ROUNDS):
+        done += [piece for piece, share in found if not again(piece, share)]
+        pieces = [piece for piece, share in found if again(piece, share)]
+        found = [(piece, share) for smaller, share in split(pieces) for piece in smaller]
+    done += [piece for piece, _ in found]
+    costs = in_threads(
+        lambda piece: float(
+            smooth.regress(
+                *residuals, piece.first, piece.last, piece.prefix, sign, piece.low, piece.high
+            )
+        ),
+        sorted(done, key=lambda piece: -piece.size),
+    )
+    return abs(total) + math.fsum(costs)
+
+
+def _split(piece: _Regression, parts: Sequence[_Part]) -> tuple[list[_Regression], float]:
+    """Return the pieces of a piece, and the share of its keys that lie between its bounds."""
+    edges = [(piece.first, piece.prefix)]
+    for k in range(3):
+        edge, most, cost = edges[-1], 0.0, 0.0  # a higher level is not met before a lower one
+        for part in parts:
+            if cost + part.most[k] > most:
+                most = cost + part.most[k]
+                edge = max(edges[-1], (int(part.at[k]), float(part.before[k])))
+            cost += part.cost[k]
+        edges.append(edge)
+    edges.append((piece.last, math.nan))
+    smaller = [
+        _Regression(first, last, prefix, low, high)
+        for ((first, prefix), (last, _)), (low, high) in zip(
+            pairwise(edges), pairwise(piece.levels.tolist()), strict=True
+        )
+        if first < last
+    ]
+    return smaller, sum(part.inside for part in parts) / piece.size

@@ -2,7 +2,8 @@ r"""What moving the rows of a grid to a calibrated distribution costs at most.
 
 Rows of label y are moved to calibrated mass of label y in order, at the cost ∫\|G - U\|, G and U
 the running masses of the rows and of their goal. Within a cell G is known only by its sums, but
-where G - U has one sign, its integral is all that counts.
+where G - U has one sign, its integral is all that counts. Where it may change, mass that is matched
+within the cell goes at most as far as two independent draws are apart.
 
 Calibrated mass at u may be split between the two edges around u so that its mean stays: it stays
 calibrated. Where the rows of one label have no reason to move, edges are a poor goal for them.
@@ -17,10 +18,12 @@ from __future__ import annotations
 import numpy as np
 
 from caldist._kernels import transport
+from caldist._util.threads import in_threads
 from caldist._util.types import Vector
 from caldist.data.grid import PLACE_BITS, Grid
 
 _FLOORING = 64 * 2.0**-PLACE_BITS  # its effect on what is gathered, generously
+_MANY = 2**13  # cells from which on a thread repays its start
 
 
 def transport_bound(grid: Grid, calibrated: Vector, calibrated_mass: Vector) -> float:
@@ -38,15 +41,15 @@ def transport_bound(grid: Grid, calibrated: Vector, calibrated_mass: Vector) -> 
     owned = np.array([float(grid.count0.sum()), float(grid.count1.sum())]) / total
     inside = grid.cell.size - int(grid.cell[-1] == edges)  # rows at v = 1 are in no cell
     filled = filled[:inside]
-    n, f = (
-        np.concatenate([part[:inside] for part in parts])
-        for parts in zip(*((n / total, f / total) for n, f, _ in grid.fractions()), strict=True)
+    n, f, *second = (
+        np.concatenate([part[:inside] for part in parts if part is not None])
+        for parts in zip(*grid.fractions(total), strict=True)
+        if parts[0] is not None
     )
-    cost = float(transport.cost(edge, filled, n, f, f, owned, split, False, 0.0))
-    if grid.square0 is None or grid.square1 is None:
-        return cost
-    stays = grid.cell[:inside] >= edges // 2
-    squares = np.where(stays, grid.square1[:inside], grid.square0[:inside])
-    second = squares * (2.0**-PLACE_BITS / total)
-    gathered = transport.cost(edge, filled, n, f, second, owned, split, True, _FLOORING)
-    return min(cost, float(gathered))
+
+    def cost(squares: Vector | None) -> float:
+        known = (f, False, 0.0) if squares is None else (squares, True, _FLOORING)
+        second, gathered, flooring = known
+        return float(transport.cost(edge, filled, n, f, second, owned, split, gathered, flooring))
+
+    return min(in_threads(cost, [None, *second], None if inside >= _MANY else 1))

@@ -91,7 +91,8 @@ def averaged_two_bin_ce(
     >>> caldist.averaged_two_bin_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.00390625
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
-    sums = joint.prefix_sums()
-    width = np.diff(joint.prediction, prepend=0.0, append=1.0)  # S is constant in between
+    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    residuals = rows.residuals
+    sums = residuals.sums()
+    width = np.diff(residuals.prediction, prepend=0.0, append=1.0)  # S is constant in between
     return float((width * (sums**2 + (sums[-1] - sums) ** 2)).sum())

@@ -134,6 +134,5 @@ def ecce_mad(
     >>> caldist.ecce_mad([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.0625
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
-    sums = joint.prefix_sums()
-    return float(np.abs(sums).max())
+    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    return float(np.abs(rows.residuals.sums()).max())

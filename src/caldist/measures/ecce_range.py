@@ -114,6 +114,5 @@ def ecce_range(
     >>> caldist.ecce_range([1, 0], [0.25, 0.5])
     0.375
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
-    sums = joint.prefix_sums()
-    return float(np.ptp(sums))
+    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    return float(np.ptp(rows.residuals.sums()))

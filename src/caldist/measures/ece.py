@@ -86,9 +86,10 @@ def ece(
     0.125
     """
     _validate.check_choice("norm", norm, (1, 2, math.inf))
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
+    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if norm == 1:
-        return float(np.abs(joint.residual()).sum())
+        return rows.residuals.absolute()
+    joint = rows.joint
     mass = joint.mass0 + joint.mass1
     gap = np.abs(joint.mass1 / mass - joint.prediction)
     if norm == 2:

@@ -14,6 +14,7 @@ from caldist._kernels import gaussian, laplace
 from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
+from caldist.data.residuals import Residuals
 from caldist.data.rows import Rows
 from caldist.measures import _kernel_estimators as estimators
 from caldist.measures import _second_order
@@ -260,10 +261,13 @@ def kernel_ce(
     if unbiased:
         why = "unbiased=True is for rows that count one each (unbiased=False takes any)"
         joint = counted_joint(y_true, y_prob, sample_weight, why, pos_label)
-    else:
-        joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
+        value = _exact(Residuals.of(joint), kernel, bandwidth)
+        value = _without_diagonal(joint, value, _function(kernel, bandwidth))
+        return _finish(value, squared=squared)
+    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if method == "exact":
-        return _exact(joint, kernel, bandwidth, squared=squared, unbiased=unbiased)
+        return _finish(_exact(rows.residuals, kernel, bandwidth), squared=squared)
+    joint = rows.joint
     if method == "subsample":
         terms = 10 * (joint.n_rows or 1) if n_terms is None else n_terms
         value = estimators.subsample(joint, _function(kernel, bandwidth), terms, generator)
@@ -280,19 +284,12 @@ def kernel_ce(
     return _finish(value, squared=squared)
 
 
-def _exact(
-    joint: Joint, kernel: Kernel, bandwidth: float, *, squared: bool, unbiased: bool
-) -> float:
-    residual = joint.residual()
+def _exact(residuals: Residuals, kernel: Kernel, bandwidth: float) -> float:
     if kernel == "laplace":
-        value = laplace_squared(joint.prediction, residual, bandwidth)
-    elif kernel == "gaussian":
-        value = gaussian.squared(joint.prediction, residual, bandwidth)
-    else:
-        value = estimators.dense(joint.prediction, residual, _function(kernel, bandwidth))
-    if unbiased:
-        value = _without_diagonal(joint, value, _function(kernel, bandwidth))
-    return _finish(value, squared=squared)
+        return laplace_squared(*residuals, bandwidth)
+    if kernel == "gaussian":
+        return float(gaussian.squared(*residuals, bandwidth))
+    return float(estimators.dense(*residuals, _function(kernel, bandwidth)))
 
 
 def _finish(value: float, *, squared: bool) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist._kernels import COMPILED, replicates
+from caldist._kernels import COMPILED, ladder, replicates
 from caldist._util.errors import ToleranceError
 from caldist._util.progress import bounds_bar
 from caldist._util.types import Vector
@@ -18,6 +18,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
 from caldist.measures import _lower_solver, _second_order
+from caldist.measures._lower_solver import Ladder, LowerSolution
 from caldist.measures._measure import NOT_A_NORM, Entries, Replicate, Worst, measure
 from caldist.measures._rounding import around, better_of
 
@@ -31,9 +32,7 @@ _DUAL_TOLERANCE = 1e-4  # of duals from a part of the rows, whose noise is large
 
 def certify_lower(joint: Joint, *, tol: float, progress: bool = False) -> LowerCertificate:
     """Enclose ldCE of a joint distribution."""
-    mass0, mass1 = joint.normalized()
-    with bounds_bar("lower distance", show=progress) as report:
-        solution = _lower_solver.solve(joint.prediction, mass0, mass1, tol, report)
+    solution = _solve(joint, tol, progress=progress)
     # Rounding may put bounds that coincide an ulp apart in the wrong order, or below 0.
     lower = max(0.0, min(solution.lower, solution.upper))
     return LowerCertificate(
@@ -49,6 +48,14 @@ def certify_lower(joint: Joint, *, tol: float, progress: bool = False) -> LowerC
     )
 
 
+def _solve(
+    joint: Joint, tol: float, *, progress: bool = False, known: Ladder | None = None
+) -> LowerSolution:
+    mass0, mass1 = joint.normalized()
+    with bounds_bar("lower distance", show=progress) as report:
+        return _lower_solver.solve(joint.prediction, mass0, mass1, tol, report, known)
+
+
 def _rounding_bounds(
     joint: Joint, value: float, *, tol: float = TOLERANCE, **_: object
 ) -> tuple[float, float]:
@@ -57,26 +64,34 @@ def _rounding_bounds(
     bounds = lower, upper + tol
     if joint.grid is None:
         return bounds
-    certificate = certify_lower(_on_edges(joint.grid), tol=tol)
-    return better_of(bounds, _second_order.lower_distance(joint.grid, certificate))
+    solution = _solve(_on_edges(joint.grid), tol)
+    return better_of(bounds, _second_order.lower_distance(joint.grid, solution))
 
 
-def _solver_bounds(joint: Joint, *, tol: float, progress: bool = False) -> tuple[float, float]:
-    """Bound ldCE of the rows behind cells, half of the tolerance being the solver's.
+class _OnCells:
+    """Bounds of ldCE of the rows behind cells, half of the tolerance being the solver's.
 
     It moves by at most E|v - v'|, which is next to nothing where the rows of a cell are all equal.
+    A ladder solved on one grid has the same masses on a finer one, whose edges are only more: so it
+    is solved once, and proved again.
     """
-    assert joint.grid is not None  # noqa: S101 -- only asked of gridded joints
-    progress = _validate.check_flag("progress", progress)
-    moved = sum(float(part.sum()) for part in joint.grid.spreads) / joint.total
-    if moved <= tol / 4:
-        certificate = certify_lower(joint, tol=tol / 2, progress=progress)
-        lower, upper = certificate.lower - moved, certificate.upper + moved
-    else:
-        certificate = certify_lower(_on_edges(joint.grid), tol=tol / 2, progress=progress)
-        lower, upper = _second_order.lower_distance(joint.grid, certificate)
-    lower = max(0.0, lower)
-    return lower, max(lower, upper)
+
+    def __init__(self) -> None:
+        self._known: Ladder | None = None
+
+    def __call__(self, joint: Joint, *, tol: float, progress: bool = False) -> tuple[float, float]:
+        assert joint.grid is not None  # noqa: S101 -- only asked of gridded joints
+        progress = _validate.check_flag("progress", progress)
+        moved = sum(float(part.sum()) for part in joint.grid.spreads) / joint.total
+        shared = joint if moved <= tol / 4 else _on_edges(joint.grid)
+        solution = _solve(shared, tol / 2, progress=progress, known=self._known)
+        self._known = solution.ladder
+        if shared is joint:
+            lower, upper = solution.lower - moved, solution.upper + moved
+        else:
+            lower, upper = _second_order.lower_distance(joint.grid, solution)
+        lower = max(0.0, lower)
+        return lower, max(lower, upper)
 
 
 def _on_edges(grid: Grid) -> Joint:
@@ -99,14 +114,13 @@ def _encloses(joint: Joint, *, tol: float = TOLERANCE, **others: Any) -> tuple[f
 
 def _dual(v: Vector, mass0: Vector, mass1: Vector, **_: object) -> tuple[Vector, Vector]:
     """Return the potentials of a proof, which are feasible everywhere."""
-    there = mass0 + mass1 > 0
+    there = np.flatnonzero(mass0 + mass1)
     zeros, ones = mass0[there], mass1[there]
     total = float(zeros.sum() + ones.sum())
     found = _lower_solver.solve(v[there], zeros / total, ones / total, _DUAL_TOLERANCE)
-    return (
-        np.interp(v, found.node, found.potential0),
-        np.interp(v, found.node, found.potential1),
-    )
+    out = np.empty_like(v), np.empty_like(v)
+    ladder.interpolate(v, found.node, found.potential0, found.potential1, *out)
+    return out
 
 
 def _noise(units: Units, **_: object) -> dict[int, Replicate]:
@@ -167,7 +181,7 @@ def _properties() -> Entries:
     shown_in=("evaluate", "measure", "report", "groups"),
     encloses=_encloses,
     rounding=_rounding_bounds,
-    solver=_solver_bounds,
+    solver=_OnCells,
     dual=_dual,
     noise=_noise,
     interval=_interval,

@@ -15,7 +15,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures import _passes, _second_order
 from caldist.measures._measure import Entries, Worst, measure
-from caldist.measures._norm import Norm
+from caldist.measures._norm import Norm, Norms
 from caldist.measures._rounding import (
     around,
     better_of,
@@ -25,6 +25,7 @@ from caldist.measures._rounding import (
 )
 
 _ROUNDING = 1 + 1e-9  # makes a bound certain in spite of rounding
+_AT_ONE = 1 - 1e-9  # a witness that reaches higher is at 1 somewhere
 
 
 class SmoothNorm(Norm):
@@ -43,10 +44,19 @@ class SmoothNorm(Norm):
 
     def witness(self, masses: Vector) -> Vector:
         """Return a Lipschitz function that attains the norm."""
+        return self.solved(masses)[1]
+
+    def solved(self, masses: Vector) -> tuple[float, Vector]:
+        """Return the norm and a witness, from one pass."""
         curve, height = np.empty_like(masses), np.empty_like(masses)
-        smooth.smooth_ce(self.prediction, masses, curve)
+        value = smooth.smooth_ce(self.prediction, masses, curve)
         smooth.witness(self.prediction, masses, curve, height)
-        return height
+        return float(value), height
+
+    def attained(self, masses: Vector) -> tuple[float, Vector]:
+        """Return the norm and all extreme functions that attain it, from one pass."""
+        value, height = self.solved(masses)
+        return value, self._extremes(height)
 
     def witnesses(self, masses: Vector) -> Vector:
         """Return the witness, or both extremes where masses that add up to 0 leave its height free.
@@ -54,10 +64,37 @@ class SmoothNorm(Norm):
         Any other sum pushes the witness up to 1 or down to -1 somewhere. At 0 it may be all 0, and
         its error too, as if the mean of the residuals were known.
         """
-        height = self.witness(masses)
-        if np.abs(height).max() > 1 - 1e-9:
+        return self._extremes(self.witness(masses))
+
+    @staticmethod
+    def _extremes(height: Vector) -> Vector:
+        if np.abs(height).max() > _AT_ONE:
             return height[None, :]
         return np.array([height + (1 - height.max()), height - (1 + height.min())])
+
+
+class SmoothNorms(Norms):
+    """smCE of many samples."""
+
+    def __call__(self, masses: Vector) -> Vector:
+        """Return the norm of each sample's masses."""
+        out = np.empty(self.start.size - 1)
+        smooth.smooth_ce_of_each(self.prediction, masses, self.start, out)
+        return out
+
+    def witness(self, masses: Vector) -> Vector:
+        """Return Lipschitz functions that attain the norms."""
+        height = np.empty_like(masses)
+        smooth.witness_of_each(self.prediction, masses.ravel(), self.start, height.ravel())
+        return height
+
+    def witnesses(self, masses: Vector) -> Vector:
+        """Return the witness twice, or both extremes where its height is free."""
+        height, first, size = self.witness(masses), self.start[:-1], np.diff(self.start)
+        most, least = (extreme.reduceat(height, first) for extreme in (np.maximum, np.minimum))
+        free = np.maximum(most, -least) <= _AT_ONE
+        up, down = np.where(free, 1 - most, 0.0), np.where(free, 1 + least, 0.0)
+        return np.array([height + np.repeat(up, size), height - np.repeat(down, size)])
 
 
 def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
@@ -107,6 +144,7 @@ def _properties() -> Entries:
     shown_in=("evaluate", "measure", "report", "report table", "groups", "test"),
     rounding=_rounding_bounds,
     norm=SmoothNorm,
+    norms=SmoothNorms,
     worst=Worst(bias=0.0, reach=2.0),
     certify=certify_smooth,
     properties=_properties,
@@ -161,5 +199,5 @@ def smooth_ce(
     >>> caldist.smooth_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.03125
     """
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
-    return _passes.smooth_ce(joint.prediction, joint.residual())
+    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    return _passes.smooth_ce(*rows.residuals)

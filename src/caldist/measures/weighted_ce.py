@@ -115,10 +115,10 @@ def weighted_ce(
     0.03125
     """
     family = _check_functions(functions)
-    joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
-    residual = joint.residual()
+    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    prediction, residual = rows.residuals
     return max(
-        abs(float(residual @ _values(function, at, joint.prediction)))
+        abs(float(residual @ _values(function, at, prediction)))
         for at, function in enumerate(family)
     )
 

@@ -13,7 +13,7 @@ from caldist import _validate
 from caldist._util.types import Vector
 from caldist.data.grid import MAX_BITS
 from caldist.data.rows import Rows
-from caldist.data.units import LABELS, Units
+from caldist.data.units import LABELS, Units, whole_rows
 from caldist.inference._resampling import Resampler
 from caldist.measures._reflected_gaussian import Kernel
 from caldist.plots._scale import Scale, ScaleName, scale_of
@@ -95,21 +95,20 @@ class Cells:
 
         The labels of a cell's rows are drawn as Bernoulli variables of its mean prediction. That is
         exact for distinct predictions in cells of their own; otherwise it moves predictions by less
-        than 1/1000 of the axis. Rows of unequal weight count as their effective number, rounded,
-        and the draws are scaled to the right variance. With clusters each row's own label is drawn,
-        and one random number decides a whole cluster.
+        than 1/1000 of the axis. Each row's own label is drawn where rows have weights, and where
+        they are in clusters, one random number then deciding a whole cluster. Of weights of which
+        only sums are known there are no more rows than have the right variance.
         """
-        if self.units.cluster is not None:
-            return Resampler.of(rng, n_resamples=count).run(
-                lambda stream: np.add.reduceat(self.units.draw_clusters(stream), self.start),
-                family=LABELS,
-                size=self.units.n_rows,
-            )
-        size = np.maximum(1, np.rint(self.rows)).astype(np.int64)
+        alike = (self.units.share == self.units.share[0]).all()
+        if self.units.cluster is not None or (self.units.heaviest is None and not alike):
+            sizes = np.diff(self.start, append=self.units.prediction.size)
+            draw = self.units.drawing_in(np.repeat(np.arange(sizes.size), sizes))
+            resampler = Resampler.of(rng, n_resamples=count)
+            return resampler.run(draw, family=LABELS, size=self.units.n_rows)
+        size = whole_rows(self.rows)
         # Cell by cell, as the generator is quicker when it draws again with the same numbers.
         ones = rng.binomial(size[:, None], self.place[:, None], size=(size.size, count)).T
-        scale = self.mass * np.sqrt(size / self.rows)
-        return np.asarray((ones / size - self.place) * scale)
+        return np.asarray((ones / size - self.place) * self.mass)
 
     def chance_width(self) -> float:
         r"""Return a width of smoothing, from the predictions alone.
