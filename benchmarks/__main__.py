@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from benchmarks import diagrams, growth, many, peers, repair
+from benchmarks import cores, diagrams, growth, many, peers, repair
 from benchmarks.digits import digits_table
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
@@ -70,6 +70,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--figure", type=Path, metavar="FILE", help="with --growth: draw it")
     parser.add_argument(
+        "--cores", action="store_true", help="only sorted measures by the clock, beside np.sort"
+    )
+    parser.add_argument(
         "--tol", action="store_true", help="only values within a tolerance, without a sort"
     )
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
@@ -113,6 +116,9 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         if options.figure is not None:
             growth.draw_growth(ratios, options.figure)
         return [growth.growth_table(ratios, sorting, effort)]
+    if options.cores:
+        chosen = sizes if options.quick or options.sizes else cores.SIZES
+        return [cores.cores_table(chosen, ONCE if options.quick else cores.EFFORT)]
     if options.tol:
         chosen = sizes if options.quick or options.sizes else TOL_SIZES
         return [tolerance_table(chosen, effort)]

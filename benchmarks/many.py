@@ -91,6 +91,7 @@ def _tasks(sizes: Sizes) -> list[_Task]:
             f"the same by {few:,} groups",
             f"{grouped}{few}",
             "page(caldist.report(y, p, by=by.astype(str)))",
+            10,
         ),
         _Task(
             f"report with HTML, a summary of {size_name(n * 2**sizes.doublings)} rows",
