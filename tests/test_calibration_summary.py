@@ -342,6 +342,30 @@ def test_the_score_test_keeps_its_level_with_clusters():
     assert rejected <= stats.binom.ppf(0.999, times, 0.1)
 
 
+@pytest.mark.parametrize("extra", [{}, {"clusters": True}, {"sample_weight": True}])
+@pytest.mark.parametrize("width", [1e-4, 1e-7, 1e-9])
+def test_a_slope_does_not_care_how_close_log_odds_lie(width, extra):
+    """Slopes of ℓ = 1 + width·z are those of z, over width."""
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=300)
+    y = rng.random(300) < 0.4
+    given = {"clusters": rng.integers(0, 40, 300), "sample_weight": rng.random(300)}
+    extra = {name: given[name] for name in extra}
+    found = calibration_summary(y, expit(1 + width * z), **extra, **QUICK).slope
+    wanted = calibration_summary(y, expit(z), **extra, **QUICK).slope
+    for end in ("value", "lower", "upper"):
+        assert getattr(found, end) * width == pytest.approx(
+            getattr(wanted, end), rel=1e-5, abs=1e-6
+        )
+
+
+def test_log_odds_equal_to_the_last_digit_have_no_slope():
+    p = np.array([1e-12, np.nextafter(1e-12, 1)])
+    assert logit(p)[0] == logit(p)[1]
+    with pytest.raises(ValueError, match="same value in every row"):
+        calibration_summary([0, 0, 1, 1] * 10, np.tile(p, 20))
+
+
 # -- summaries -------------------------------------------------------------------------------------
 
 

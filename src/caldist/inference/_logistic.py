@@ -70,7 +70,7 @@ class Counts:
                     "1: the calibration intercept would be infinite. Both labels are needed."
                 )
                 raise ValueError(message)
-        if self.log_odds.size == 1:
+        if self.log_odds[0] == self.log_odds[-1]:  # to the last digit, if not the predictions
             message = (
                 "y_prob has the same value in every row: a calibration slope needs two different "
                 "predictions. Compare the mean of y_true with it instead."
@@ -199,22 +199,25 @@ def root(log_odds: Vector, share: Vector, wanted: float) -> float:
     return float(a)
 
 
-def line_covariance(
+def variance_of_line(
     units: Units, log_odds: Vector, intercept: float, slope: float | None
-) -> NDArray[np.float64]:
-    """Return the covariance of the estimates, whatever the true curve is: a sandwich.
+) -> float:
+    """Return the variance of the slope, whatever the true curve is: a sandwich.
 
     ``log_odds`` are those of the support. Without a slope it is that of the intercept with b = 1.
     """
     size = 1 if slope is None else 2
     bread, meat = np.zeros((size, size)), np.zeros((size, size))
+    centre, scale = _centre_and_scale(units, log_odds)
     for part in units.parts():
-        x, error, fitted = _unit_scores(part, log_odds, intercept, 1.0 if slope is None else slope)
+        x, error, fitted = _unit_scores(
+            part, log_odds, intercept, 1.0 if slope is None else slope, centre, scale
+        )
         x = x[:size]
         bread += gram(x * (part.mass * fitted * (1 - fitted)), x)
         meat += score_covariance(part, x * error)
     inverse = np.linalg.inv(bread)
-    return np.asarray(inverse @ meat @ inverse)
+    return float((inverse @ meat @ inverse)[-1, -1]) / (1.0 if slope is None else scale**2)
 
 
 def score_test(units: Units, log_odds: Vector) -> float:
@@ -223,7 +226,7 @@ def score_test(units: Units, log_odds: Vector) -> float:
     Its covariance is that of independent labels drawn from the predictions; with clusters it is
     estimated from the sums over each.
     """
-    x, error, fitted = _unit_scores(units, log_odds, 0.0, 1.0)
+    x, error, fitted = _unit_scores(units, log_odds, 0.0, 1.0, *_centre_and_scale(units, log_odds))
     score = (x * error) @ units.mass
     if units.cluster is None:
         covariance = gram(x * (units.count * units.share**2 * fitted * (1 - fitted)), x)
@@ -232,16 +235,33 @@ def score_test(units: Units, log_odds: Vector) -> float:
     return float(score @ np.linalg.solve(covariance, score))
 
 
+def _centre_and_scale(units: Units, log_odds: Vector) -> tuple[float, float]:
+    """Return mean and standard deviation of the log odds that are finite.
+
+    In (ℓ − mean)/deviation sums of squares stay regular, however close predictions lie.
+    """
+    share = units.at_predictions(units.mass)
+    finite = np.isfinite(log_odds)
+    share, log_odds = share[finite], log_odds[finite]
+    total = float(share.sum())
+    centre = dot(share, log_odds) / total
+    return centre, math.sqrt(dot(share, (log_odds - centre) ** 2) / total)
+
+
 def _unit_scores(
-    units: Units, log_odds: Vector, intercept: float, slope: float
+    units: Units, log_odds: Vector, intercept: float, slope: float, centre: float, scale: float
 ) -> tuple[NDArray[np.float64], Vector, Vector]:
-    """Return (1, ℓ) of each unit, its residual y − π, and π; zeros where ℓ is infinite."""
+    """Return (1, (ℓ − centre)/scale) of each unit, its residual y − π, and π.
+
+    All are zero where ℓ is infinite.
+    """
     at = log_odds[units.place]
     finite = np.isfinite(at)
     at = np.where(finite, at, 0.0)
     fitted = np.where(finite, sigmoid(intercept + slope * at), 0.0)
     error = np.where(finite, units.label - fitted, 0.0)
-    return np.stack((np.ones_like(at), at)), error, fitted
+    x = np.where(finite, (at - centre) / scale, 0.0)
+    return np.stack((np.ones_like(at), x)), error, fitted
 
 
 def score_covariance(units: Units, score: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,11 +23,11 @@ from caldist.inference._classical import chi_squared_tail
 from caldist.inference._limits import normal_quantile, warn_if_few
 from caldist.inference._logistic import (
     Counts,
-    line_covariance,
     logit,
     root,
     score_test,
     slope_rounding,
+    variance_of_line,
 )
 from caldist.inference._null import drawing_error
 from caldist.inference._rates import ROUNDED_AWAY, Rates, factors, means, rates_of, ratio_ends
@@ -369,8 +369,7 @@ def _interval(
 
 def _intercept(joint: Joint, units: Units, counts: Counts, z: float) -> Estimate:
     value = counts.in_the_large()
-    covariance = line_covariance(units, logit(joint.prediction), value, None)
-    error = z * math.sqrt(float(covariance[0, 0]))
+    error = z * math.sqrt(variance_of_line(units, logit(joint.prediction), value, None))
     down = up = 0.0
     reason = ""
     if joint.radius > 0:
@@ -390,8 +389,7 @@ def _slope(
     joint: Joint, units: Units, counts: Counts, line: tuple[float, float], z: float
 ) -> Estimate:
     value = line[1]
-    covariance = line_covariance(units, logit(joint.prediction), *line)
-    error = z * math.sqrt(float(covariance[1, 1]))
+    error = z * math.sqrt(variance_of_line(units, logit(joint.prediction), *line))
     moved, reason = 0.0, ""
     if joint.radius > 0:
         cells = _cells(joint)
