@@ -503,8 +503,8 @@ def test_what_is_refused_leaves_the_state_as_it_was(place, options, message):
         (["gaps.csv", *COLUMNS], "column 'day' is missing in 1 rows, the first at gaps.csv, line"),
         (["gaps.csv", *COLUMNS[:-1], "week", "--by", "day"], "column 'day' is missing in 1 rows"),
         (["gaps.csv", *COLUMNS[:-1], "week", "--by", "p"], "column 'p' holds DOUBLE"),
-        (["rows.csv", *COLUMNS, "--tolerance", "2"], "tolerance is 2"),
-        (["rows.csv", *COLUMNS, "--run-length", "0.5"], "run_length is 0.5"),
+        (["rows.csv", *COLUMNS, "--tolerance", "2"], "Error: --tolerance is 2"),
+        (["rows.csv", *COLUMNS, "--run-length", "0.5"], "Error: --run-length is 0.5"),
     ],
 )
 def test_bad_input_makes_no_state(place, arguments, message):

@@ -86,10 +86,13 @@ def test_exit_codes_of_fail_above(table, rows, tmp_path):
         (("-o", "map.csv"), "must end in .json"),
         (("-o", "none/map.json"), "there is no folder"),
         (("-o", "map.json", "--fail-above", "nan"), "--fail-above is nan"),
-        (("-o", "map.json", "--slack", "2"), "slack is 2.0, which goes with method='slope'"),
+        (
+            ("-o", "map.json", "--slack", "2"),
+            "Error: --slack is 2.0, which goes with method='slope'",
+        ),
         (("-o", "map.json", "--score", "first"), "one model is repaired at a time, not 2"),
         (("-o", "map.json", "--method", "platt"), "Invalid value for '--method'"),
-        (("-o", "map.json", "--resamples", "5"), "n_resamples is 5"),
+        (("-o", "map.json", "--resamples", "5"), "Error: --resamples is 5"),
         ((), "Missing option '-o'"),
     ],
 )

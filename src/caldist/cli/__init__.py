@@ -30,6 +30,7 @@ from caldist.cli.verify import verify
 __all__ = ["main"]
 
 
+_OPTIONS = {"n_resamples": "resamples", "rng": "seed"}  # what the library calls differently
 _EXIT_CODES = """\b
 Exit codes:
   0    done
@@ -61,6 +62,16 @@ class _Unwritable(click.ClickException):
     exit_code = 74
 
 
+def _with_option(said: str, command: click.Command | None) -> str:
+    """Return a message with the option in place of the argument that it begins with, if any."""
+    name, verb, rest = said.partition(" is ")
+    name = _OPTIONS.get(name, name)
+    for option in () if command is None else command.params:
+        if isinstance(option, click.Option) and option.name == name:
+            return f"{max(option.opts, key=len)}{verb}{rest}"
+    return said
+
+
 def _explained(error: Exception, command: str | None) -> click.ClickException:
     """Return an error as one line and an exit code."""
     if isinstance(error, MemoryError):
@@ -68,7 +79,8 @@ def _explained(error: Exception, command: str | None) -> click.ClickException:
     if isinstance(error, OSError) and unwritable(error):
         return _Unwritable(f"the output cannot be written: {error}")
     if is_refusal(error):
-        return _WrongInput(str(error).partition("\n\n")[0])  # DuckDB goes on and on
+        said = str(error).partition("\n\n")[0]  # DuckDB goes on and on
+        return _WrongInput(_with_option(said, None if command is None else main.commands[command]))
     first = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
     return _Breakdown(
         f"{first}. This is a bug in caldist: please report it in the project's issues, with what "
