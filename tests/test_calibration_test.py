@@ -11,11 +11,13 @@ from scipy import stats
 
 import caldist
 from caldist import _kernels
+from caldist.data import units as data_units
 from caldist.inference import _grid, _resampling, confidence_interval, testing
 from caldist.inference._classical import CLASSICAL
 from caldist.inference._null import ranks
 from caldist.inference.testing import TestResult, calibration_test
 from caldist.measures.registry import shown_in
+from clustered_rows import bursts
 
 FAST = _kernels.COMPILED
 NAMES = [*(measure.name for measure in shown_in("evaluate")), *CLASSICAL]
@@ -200,7 +202,7 @@ def test_clusters_need_the_sign_flips():
 
 @pytest.mark.parametrize("name", ["auto", *CLUSTERED])
 def test_cluster_pvalues_agree_with_all_sign_patterns(name, monkeypatch):
-    monkeypatch.setattr(testing, "_FEW_CLUSTERS", 0)
+    monkeypatch.setattr(data_units, "_FEW_CLUSTERS", 0)
     rng = np.random.default_rng(8)
     v = np.round(rng.random(18), 1)
     y, group = labels(rng, v), np.repeat(list("abcdef"), 3)
@@ -320,10 +322,11 @@ def test_few_clusters_with_a_label_get_the_larger_pvalue(monkeypatch):
     clusters = np.arange(300) // 5
     y = (np.repeat(rng.random(60), 5) < v).astype(int)
     with pytest.warns(
-        UserWarning, match=r"only \d+ of 60 clusters have label 1: with fewer than 20"
+        UserWarning,
+        match=r"only \d+ of 60 clusters have label 1, worth [\d.]+ equal ones: with fewer than 10",
     ):
         found = calibration_test(y, v, clusters=clusters, n_resamples=199, rng=0)
-    monkeypatch.setattr(testing, "_FEW_CLUSTERS", 0)
+    monkeypatch.setattr(data_units, "_FEW_CLUSTERS", 0)
     signs = calibration_test(y, v, clusters=clusters, n_resamples=199, rng=0)
     assert found.pvalue >= signs.pvalue
     for ours, theirs in zip(found.components, signs.components, strict=True):
@@ -344,6 +347,33 @@ def test_the_size_with_few_clusters_of_a_label():
     )
     assert rates[0] <= 0.01 + 4 * math.sqrt(0.01 / 200)
     assert rates[1] <= 0.1 + 4 * math.sqrt(0.09 / 200)
+
+
+@pytest.mark.skipif(not FAST, reason="plain kernels are slow")
+@pytest.mark.filterwarnings("ignore:only:UserWarning")
+@pytest.mark.parametrize("spread", [0.0, 1.5])
+def test_the_size_with_unequal_clusters_of_rare_labels(spread):
+    """60 clusters, 20 of them with a positive: what comes at once in a large one is rarely seen."""
+    rejected = 0
+    for seed in range(200):
+        y, v, clusters = bursts(np.random.default_rng(seed), 60, spread)
+        found = calibration_test(y, v, clusters=clusters, n_resamples=99, rng=seed)
+        rejected += found.pvalue <= 0.05
+    assert rejected <= stats.binom.ppf(0.9999, 200, 0.05)
+
+
+@pytest.mark.skipif(not FAST, reason="plain kernels are slow")
+def test_the_power_with_clusters_whose_labels_hardly_depend():
+    """15 clusters of 200, a third too much predicted: by labels that depend fully, none is seen."""
+    found = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        v = rng.uniform(0.1, 0.5, 3000)
+        y = (rng.random(3000) < v).astype(int)
+        clusters = np.arange(3000) // 200
+        test = calibration_test(y, v * 1.33, clusters=clusters, n_resamples=99, rng=seed)
+        found += test.pvalue <= 0.05
+    assert found >= 35
 
 
 # -- edges ------------------------------------------------------------------------------------

@@ -17,6 +17,9 @@ from caldist.inference import (
 from caldist.inference._resampling import Resampler, order_statistic
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.weights import polynomials
+from clustered_rows import bursts
+
+FAST = _kernels.COMPILED
 
 FUNCTIONS = polynomials(2)
 MEASURES = [
@@ -332,16 +335,55 @@ def test_clusters_that_repeat_rows_are_no_more_rows():
             assert found.upper - found.lower == pytest.approx(single.upper - single.lower, rel=0.35)
 
 
-def test_clusters_of_one_row_are_rows_without_the_label_draws():
+def test_clusters_of_one_row_are_rows():
     y, p = rows(200, power=2.0)
-    found = interval(y, p, clusters=[f"row {k}" for k in range(200)])
+    alone = {"clusters": [f"row {k}" for k in range(200)]}
+    found, plain = interval(y, p, **alone), interval(y, p)
+    assert Rows.of(y, p, **alone).units.dependence == 0
+    # Of clusters labels are as frequent as predicted, if that is more.
+    assert plain.upper <= found.upper < plain.upper + 0.01
+    assert found.lower == pytest.approx(plain.lower, abs=0.02)
+
+
+@pytest.mark.skipif(not FAST, reason="plain kernels are slow")
+@pytest.mark.filterwarnings("ignore:only:UserWarning")
+@pytest.mark.parametrize("measure", ["smooth_ce", "lower_distance"])
+@pytest.mark.parametrize("spread", [0.0, 1.5])
+def test_lower_ends_hold_with_unequal_clusters_of_rare_labels(spread, measure):
+    """By signs of clusters alone, up to a third of calibrated samples would be told they are not.
+
+    A lower end may be above 0 in one sample of 40.
+    """
+    settings = {"measure": measure, "n_resamples": 99}
+    missed = 0
+    for seed in range(100):
+        y, v, clusters = bursts(np.random.default_rng(seed), 60, spread)
+        missed += confidence_interval(y, v, clusters=clusters, rng=seed, **settings).lower > 0
+    assert missed <= 9  # binomial, with 1/40 in fewer than one of a thousand
+
+
+def test_rows_of_unequal_weight_are_warned_of():
+    """A hundred rows of label 1, three of which have all but a thousandth of the weight."""
+    y, p = np.repeat([0, 1], 100), np.full(200, 0.5)
+    weight = np.ones(200)
+    weight[100:103] = 1e5
+    words = r"only 100 of 200 rows have label 1, worth 3\.0 equal ones"
+    with pytest.warns(UserWarning, match=words):
+        found = interval(y, p, sample_weight=weight)
+    joint = caldist.Joint.from_arrays(y, p, sample_weight=weight)
+    with pytest.warns(UserWarning, match="effective rows have label 1"):
+        assert confidence_interval(joint, measure="smooth_ce", rng=0).upper >= found.value
+
+
+def test_many_clusters_of_one_row_have_the_error_of_the_witness():
+    n = 2000
+    y, p = rows(n, power=2.0)
+    found = interval(y, p, clusters=np.arange(n))
     order = np.argsort(p)
     e = (y - p)[order]
-    s = np.std(e * caldist.smooth_ce.norm(p[order]).witness(e / 200)) / math.sqrt(200)
-    expected = found.value + 1.959963984540054 * s + math.log(40) / 600
+    s = np.std(e * caldist.smooth_ce.norm(p[order]).witness(e / n)) / math.sqrt(n)
+    expected = found.value + 1.959963984540054 * s + math.log(40) / 3 / n
     assert found.upper == pytest.approx(expected, rel=1e-9)
-    assert found.upper <= interval(y, p).upper < found.upper + 0.001  # rows protect rare labels too
-    assert found.lower == pytest.approx(interval(y, p).lower, abs=0.02)
 
 
 def test_equal_weights_change_nothing_and_rows_without_weight_do_not_count():

@@ -9,7 +9,8 @@ from caldist import Joint, _kernels
 from caldist.data import units as units_module
 from caldist.data.random_labels import RandomLabels, random_bytes
 from caldist.data.rows import Rows
-from caldist.data.units import _sums_of_signs
+from caldist.data.units import Units, _sums_of_signs
+from clustered_rows import bursts
 
 FAST = _kernels.COMPILED
 TINY = 2.0**-40
@@ -17,6 +18,8 @@ TINY = 2.0**-40
 PREDICTIONS = np.array(
     [0, TINY, 1 / 256, 1.5 / 256, 0.3, 0.5, 0.5 + TINY, 255 / 256, 0.999, 1 - TINY, 1]
 )
+
+NONE = np.empty(0)
 
 
 def test_labels_have_their_probabilities():
@@ -160,7 +163,10 @@ def test_cells_add_up_what_rows_show(clustered, ties, monkeypatch):
         flipped = np.bincount(cell, units.flip(np.random.default_rng(1)))
         flip = units.flipping_in(cell)
         assert flip(np.random.default_rng(1)) == pytest.approx(flipped, abs=1e-15)
-        drawn = np.bincount(cell, units.draw_clusters(np.random.default_rng(2)))
+        uniform = np.random.default_rng(2).random(units.n_clusters)
+        v = units.prediction[units.place]
+        drawn = units.share * ((uniform[units.cluster] < v) - v)
+        drawn = np.bincount(cell[units.place], drawn)
         assert draw(np.random.default_rng(2)) == pytest.approx(drawn, abs=1e-15)
         return
     # Whatever labels come, they are those of rows in the order of their predictions.
@@ -185,19 +191,95 @@ def test_draws_in_cells_have_the_right_variance():
 @pytest.mark.skipif(not FAST, reason="nothing to compare")
 def test_compiled_and_plain_draws_in_cells_agree():
     rng = np.random.default_rng(0)
-    share, v, uniform = rng.random(50), rng.random(50), rng.random(9)
+    share, v, uniform, own = rng.random(50), rng.random(50), rng.random(9), rng.random(50)
     label, cluster = rng.integers(0, 2, 50).astype(np.uint8), rng.integers(0, 9, 50)
     place = np.sort(rng.integers(0, 6, 50))
     start = np.searchsorted(place, np.arange(7))
     found = []
     for kernel in (_kernels.replicates, _kernels.plain("replicates")):
-        ones, drawn, flipped = np.empty(6), np.empty(6), np.empty(6)
+        ones, drawn, mixed, flipped = (np.empty(6) for _ in range(4))
         kernel.weigh_ones(label, share, start, ones)
-        kernel.draw_clusters_in(uniform, share, v, cluster, start, drawn)
+        kernel.draw_clusters_in(uniform, NONE, 1.0, share, v, cluster, start, drawn)
+        kernel.draw_clusters_in(uniform, own, 0.4, share, v, cluster, start, mixed)
         kernel.flip_clusters_in(np.array([0b101101, 1], np.uint8), share, cluster, start, flipped)
-        found.append((ones.tolist(), drawn.tolist(), flipped.tolist()))
+        found.append(tuple(values.tolist() for values in (ones, drawn, mixed, flipped)))
     assert found[0] == found[1]
     sign = np.array([1, -1, 1, 1, -1, 1, -1, -1, 1])[cluster]
-    wanted = (share * label, share * ((uniform[cluster] < v) - v), share * sign)
+    number = np.where(own < 0.4, uniform[cluster], (own - 0.4) / 0.6)
+    drawn, mixed = (share * ((numbers < v) - v) for numbers in (uniform[cluster], number))
+    wanted = (share * label, drawn, mixed, share * sign)
     for mine, values in zip(found[0], wanted, strict=True):
         assert mine == pytest.approx(np.bincount(place, values, 6))
+
+
+# -- clusters --------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not FAST, reason="thousands of draws")
+@pytest.mark.parametrize("dependence", [0.0, 0.3, 1.0])
+def test_drawn_labels_of_a_cluster_have_their_share_of_the_largest_covariance(dependence):
+    """Labels 1(u < p) and 1(u < q) of one number have covariance min(p, q) − pq: no others more."""
+    v = np.array([0.1, 0.3, 0.4, 0.8])
+    rows = Rows.of([0, 1, 0, 1], v, clusters=[0, 0, 0, 1])
+    rng, times = np.random.default_rng(0), 40_000
+    draw = rows.units.drawing_in(np.arange(4), dependence)
+    most = np.minimum.outer(v, v) - np.outer(v, v)
+    wanted = dependence * most
+    wanted[3, :3] = wanted[:3, 3] = 0.0
+    np.fill_diagonal(wanted, v * (1 - v))
+    drawn = np.array([draw(rng) for _ in range(times)]) * 4
+    assert np.abs(drawn.mean(axis=0)).max() < 5 * 0.5 / math.sqrt(times)
+    assert np.cov(drawn.T) == pytest.approx(wanted, abs=5 * 0.25 / math.sqrt(times))
+
+
+def test_dependence_is_that_of_pairs():
+    """Pairs of rows of a cluster, one by one."""
+    rng = np.random.default_rng(1)
+    y, v, cluster = bursts(rng, 15, 1.0)
+    weight = rng.random(y.size)
+    units = Rows.of(y, v, clusters=cluster, sample_weight=weight).units
+    e, d = y - v, np.sqrt(v * (1 - v))
+    e = e - np.average(e, weights=weight)
+    seen, most = [], []
+    for k in range(15):
+        inside = np.flatnonzero(cluster == k)
+        share = weight[inside] / weight[inside].sum()
+        pairs = [(a, b) for a in range(inside.size) for b in range(inside.size) if a != b]
+        for found, x in ((seen, e[inside]), (most, d[inside])):
+            found.append(math.fsum(share[a] * share[b] * x[a] * x[b] for a, b in pairs))
+    seen, most = np.array(seen), np.array(most)
+    share = seen.sum() / most.sum()
+    missed = math.sqrt(((seen - share * most) ** 2).sum()) / most.sum()
+    scale = np.average(d**2, weights=weight) / np.average(e**2, weights=weight)
+    assert units.dependence == pytest.approx(min(1.0, (max(share, 0) + 2 * missed) * scale))
+    assert 0 < units.dependence < 1
+
+
+def test_dependence_of_rows_that_do_and_do_not():
+    rng = np.random.default_rng(0)
+    cluster = np.arange(4000) // 10
+    v = np.full(4000, 0.3)
+    alone = Rows.of(rng.random(4000) < v, v, clusters=cluster).units
+    whole = Rows.of(rng.random(400)[cluster] < v, v, clusters=cluster).units
+    assert alone.dependence < 0.05
+    assert whole.dependence > 0.95
+    single = Rows.of(rng.random(4000) < v, v, clusters=np.arange(4000)).units
+    certain = Rows.of([0, 0, 1, 1], [0.0, 0.0, 1.0, 1.0], clusters=[0, 0, 1, 1]).units
+    assert single.dependence == certain.dependence == 0
+
+
+def test_what_unequal_rows_and_clusters_are_worth():
+    y, v = [0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert Rows.of(y, v).units.worth(1) == (3, 3)
+    weighted = Rows.of(y, v, sample_weight=[1, 1, 1, 2, 3]).units
+    assert weighted.worth(1) == (3, pytest.approx(36 / 14))
+    assert weighted.worth() == (5, pytest.approx(64 / 16))
+    of_joint = Units.of_joint(Joint.from_arrays(y, v, sample_weight=[1, 1, 1, 2, 3]))
+    assert of_joint.worth(1) == weighted.worth(1)
+    clustered = Rows.of(y, v, clusters=list("aabbc")).units
+    assert clustered.worth() == (3, pytest.approx(25 / 9))
+    assert clustered.worth(1) == (2, pytest.approx(9 / 5))
+    assert clustered.worth(0) == (1, 1)
+    tiny = Rows.of(y, v, sample_weight=np.array([1, 1, 1, 2, 3]) * 1e-200).units
+    assert tiny.worth(1) == (3, pytest.approx(36 / 14))
+    assert Rows.of([1, 1], [0.5, 0.5], sample_weight=[1, 2]).units.worth(0) == (0, 0)

@@ -10,6 +10,7 @@ from scipy.optimize import isotonic_regression
 
 import caldist
 from caldist import _kernels
+from caldist.data import units as data_units
 from caldist.data.rows import Rows
 from caldist.inference import _cells, confidence_interval, distance_bracket, gate
 from caldist.inference._dealing import FOLDS, Dealt, deal, ordered_units
@@ -104,7 +105,9 @@ def test_no_positives_and_folds_without_rows(measure):
     assert found.lower == 0
 
 
-def test_clusters_of_identical_rows_are_one_row_of_more_weight():
+def test_clusters_of_identical_rows_are_one_row_of_more_weight(monkeypatch):
+    """But for the floor of few clusters, in which rows count."""
+    monkeypatch.setattr(data_units, "_FEW_CLUSTERS", 0)
     rng = np.random.default_rng(3)
     y, v = sample(150, 1, 2.0)
     times = rng.integers(1, 4, 150)
@@ -299,6 +302,7 @@ def test_upper_ends_by_the_dual_miss_no_more_often_than_they_may():
     assert missed <= error * trials + 3 * math.sqrt(error * (1 - error) * trials)
 
 
+@pytest.mark.filterwarnings("ignore:only:UserWarning")  # of two rows that have most of the weight
 @pytest.mark.parametrize("decimals", [None, 1])
 @pytest.mark.parametrize("kind", ["rows", "weights", "clusters", "both"])
 def test_the_order_of_rows_changes_nothing(kind, decimals):

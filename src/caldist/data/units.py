@@ -28,6 +28,8 @@ FLIPS, LABELS = 0, 1  # families of replicates: random signs, and labels drawn f
 _ROWS_PER_UNIT = 32  # from which one binomial draw is cheaper than a random number for each row
 _MANY_ROWS = 20_000  # from which a random byte for each is cheaper than a uniform number
 _PART = 1 << 16  # units that are looked at together
+_FEW_CLUSTERS = 100  # of a label, below which signs of clusters alone say too little
+_ERRORS = 2.0  # standard errors, by which labels may depend more than they seem to
 _FEW = 256  # random signs below which bits are counted, and from which sums are normal numbers
 
 
@@ -232,14 +234,75 @@ class Units:
 
     @property
     def largest_share(self) -> float:
-        """The largest share of an independent part, or a bound on it."""
-        return float(self.part_shares().max()) if self.heaviest is None else self.heaviest
+        """The largest share of a row, or a bound on it; of clusters what comes at once of one."""
+        if self.heaviest is not None:
+            return self.heaviest
+        largest = float(self.share.max())
+        if self.cluster is None:
+            return largest
+        return max(largest, math.sqrt(self.dependence) * float(self.part_shares().max()))
 
     @property
     def are_alike(self) -> bool:
         """Whether rows are independent and of equal weight, for which more is proved."""
         equal = self.cluster is None and bool((self.share == self.share[0]).all())
         return equal and self.heaviest is None  # sums hide how unequal weights are
+
+    def worth(self, label: int | None = None) -> tuple[int, float]:
+        """Return how many rows or clusters have a label, or any, and what they are worth.
+
+        With m the mass that each has of it, that is (Σm)²/Σm² equal ones, as for errors.
+        """
+        some = np.ones(self.label.size, np.bool_) if label is None else self.label == label
+        if self.cluster is None:
+            number = int(self.count[some].sum())
+            if self.are_alike or number == 0:
+                return number, number
+            mass, square = self.mass[some], (self.count * self.share**2)[some]
+        else:
+            mass = self.cluster_sums(np.where(some, self.share, 0.0))
+            number, square = int(np.count_nonzero(mass)), mass**2
+        most, total = float(mass.max(initial=0.0)), float(mass.sum())
+        if most == 0:
+            return number, 0.0
+        # Squares of weights that are tiny all over would vanish.
+        return number, min(number, (total / most) ** 2 / float((square / most**2).sum()))
+
+    @cached_property
+    def draws_labels(self) -> bool:
+        """Whether labels drawn from the predictions stand for the noise, beside random signs.
+
+        Where few clusters have one of the labels, those that happened to come show too little of
+        it: more of them may come at once elsewhere.
+        """
+        return self.cluster is None or min(self.worth(k)[1] for k in (0, 1)) < _FEW_CLUSTERS
+
+    @cached_property
+    def dependence(self) -> float:
+        """How much labels of a cluster depend: 0 if not at all, 1 as much as they can.
+
+        It is the correlation of residuals of two rows of a cluster, in units of its largest value,
+        raised by what it may be missed by. Each cluster counts once, however large: what rarely
+        happens is seen in small ones, which are many.
+        """
+        v = self.prediction[self.place]
+        error = self.error - float((self.share * self.error).sum())
+        deviation = np.sqrt(v * (1 - v))
+        square, largest = (float((self.share * x**2).sum()) for x in (error, deviation))
+        whole = self.cluster_sums(self.share)
+        some = whole > 0
+
+        def of_pairs(x: Vector) -> Vector:
+            x = self.share / np.where(some, whole, 1.0)[self.cluster] * x
+            return np.asarray(self.cluster_sums(x) ** 2 - self.cluster_sums(x**2))
+
+        seen, most = of_pairs(error), of_pairs(deviation)
+        pairs = float(most.sum())
+        if pairs <= 0 or square == 0:  # no two rows that could depend
+            return 0.0
+        share = float(seen.sum()) / pairs
+        missed = math.sqrt(float(((seen - share * most) ** 2).sum())) / pairs
+        return min(1.0, (max(0.0, share) + _ERRORS * missed) * largest / square)
 
     def standard_error(self, function: Vector) -> float:
         """Return the standard error of the mean of a function with one value for each unit.
@@ -256,11 +319,19 @@ class Units:
         return math.sqrt(float((self.cluster_sums(deviation) ** 2).sum()))
 
     def label_error(self, slope: Vector, rate: Vector) -> float:
-        """Return that of a mean if labels of independent rows had the frequency ``rate`` nearby.
+        """Return that of a mean if labels had the frequency ``rate`` nearby.
 
         ``slope`` is what label 1 adds to the value of each unit, ``rate`` stands at predictions.
-        Where labels are rare, the error that they happen to show is too small.
+        Where labels are rare, the error that they happen to show is too small. Those of a cluster
+        depend as :attr:`dependence` says, and are as frequent as predicted if that is more.
         """
+        if self.cluster is not None:
+            v = self.prediction
+            deviation = np.sqrt(np.maximum(rate * (1 - rate), v * (1 - v)))[self.place]
+            deviation *= self.share * np.abs(slope)
+            alone = float((deviation**2).sum())
+            together = float((self.cluster_sums(deviation) ** 2).sum())
+            return math.sqrt(alone + self.dependence * max(0.0, together - alone))
         square = self.share * slope
         square **= 2
         square *= self.count
@@ -318,23 +389,14 @@ class Units:
             replicates.flip_rows(bits, place, size, self._counts, out)
         return out
 
-    def draw_clusters(self, rng: np.random.Generator) -> Vector:
-        """Return the residual masses of new labels, one random number deciding a whole cluster.
-
-        A row has label 1 where it is below its prediction, so the labels of a cluster depend as
-        much as they can. Flipped signs would not do in a narrow range near 0 or 1, where residuals
-        are far from symmetric.
-        """
-        assert self.cluster is not None  # noqa: S101 -- only called with clusters
-        v = self.prediction[self.place]
-        ones = rng.random(self.n_clusters)[self.cluster] < v
-        return self.at_predictions(self.share * (ones - v))
-
     def draw(self, rng: np.random.Generator) -> Vector:
         """Return the residual masses of new labels, each 1 with its prediction as probability.
 
-        They are what perfectly calibrated, independent rows would show.
+        They are what perfectly calibrated rows would show, independent ones or those of clusters
+        that depend as much as they seem to.
         """
+        if self.cluster is not None:
+            return self._draw_clusters(rng)
         place, share, count = self.drawn_units
         out = np.empty(self.prediction.size)
         total = int(count.sum())
@@ -348,6 +410,10 @@ class Units:
             uniform = rng.random(total)
             replicates.draw_labels(uniform, place, share, count, self.prediction, out)
         return out
+
+    @cached_property
+    def _draw_clusters(self) -> Draw:
+        return self.drawing_in(np.arange(self.prediction.size), self.dependence)
 
     # -- replicates in cells -------------------------------------------------------------------
 
@@ -370,20 +436,26 @@ class Units:
             place=cell[self.place],
         )
 
-    def drawing_in(self, cell: Integers) -> Draw:
-        """Return what draws like :meth:`draw`, or :meth:`draw_clusters`, and adds up in cells.
+    def drawing_in(self, cell: Integers, dependence: float = 1.0) -> Draw:
+        """Return what draws like :meth:`draw` and adds up in cells.
 
-        Labels follow the rows' own predictions: they are exact whatever the cells.
+        Labels follow the rows' own predictions: they are exact whatever the cells. A row has label
+        1 where a random number is below its prediction. Each takes that of its cluster with
+        probability √dependence, so that the labels of two rows have as large a share of the
+        covariance that is possible. Flipped signs would not do in a narrow range near 0 or 1,
+        where residuals are far from symmetric.
         """
         if self.cluster is not None:
             order, start = _in_cells(cell, self.place)
             share, cluster = self.share[order], self.cluster[order]
             v = self.prediction[self.place[order]]
+            together = math.sqrt(dependence)
+            needed = share.size if together < 1 else 0
 
             def draw_clusters(rng: np.random.Generator) -> Vector:
                 out = np.empty(start.size - 1)
-                uniform = rng.random(self.n_clusters)
-                replicates.draw_clusters_in(uniform, share, v, cluster, start, out)
+                uniform, own = rng.random(self.n_clusters), rng.random(needed)
+                replicates.draw_clusters_in(uniform, own, together, share, v, cluster, start, out)
                 return out
 
             return draw_clusters

@@ -141,10 +141,14 @@ def _cost(units: Units, start: Integers) -> tuple[float, float]:
     slope = np.divide(slope, mass, out=np.zeros(size), where=mass > 0)
     influence = np.abs(v - middle) + slope[cell] * (y - middle)
     influence -= float((units.mass * influence).sum())
-    if units.cluster is not None:
-        return value, math.sqrt(float((units.cluster_sums(units.share * influence) ** 2).sum()))
     rows, positive = np.bincount(cell, units.count, size), np.bincount(cell, units.count * y, size)
     rate = (positive + 1) / (rows + 2)  # one row of each label more, for rare ones
+    if units.cluster is not None:
+        error = math.sqrt(float((units.cluster_sums(units.share * influence) ** 2).sum()))
+        if units.draws_labels:
+            near = np.repeat(rate, np.diff(start, append=units.prediction.size))
+            error = max(error, units.label_error(slope[cell], near))
+        return value, error
     more = slope**2 * np.maximum(0.0, rate * (1 - rate) - mean * (1 - mean))
     square = units.count * units.share**2
     return value, math.sqrt(float((square * (influence**2 + more[cell])).sum()))

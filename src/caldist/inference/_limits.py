@@ -90,7 +90,7 @@ class Limits:
 
     @property
     def largest(self) -> float:
-        """1/n, as the largest share of an independent part."""
+        """1/n, as the largest share of what comes at once."""
         return self.units.largest_share
 
     @property
@@ -214,14 +214,14 @@ class Limits:
         calibrated, spread = (norm.noise + self.z * norm.bound) * self.sigma, math.inf
         if self.method == "resampling":
             calibrated = spread = self.norm_quantile(norm, units.flip, FLIPS)
-            if units.cluster is None:  # labels drawn independently say nothing about clusters
+            if units.draws_labels:
                 calibrated = self.norm_quantile(norm, units.draw, LABELS)
             lower = max(lower, value - max(spread, calibrated))
         functions = norm.candidates(units.residual, calibrated)
         if functions is None:
             upper = value + norm.bound * (self.z * self.sigma + self.extra)
             if units.cluster is not None:  # σ̂ supposes the worst within clusters, the signs do not
-                upper = min(upper, value + spread)
+                upper = min(upper, value + max(spread, calibrated))
         else:
             upper = norm.bound * self.extra + max(
                 abs(float((units.residual * function).sum()))
@@ -238,9 +238,7 @@ class Limits:
         """
         units, w = self.units, function[self.units.place]
         found = units.standard_error(factor * w)
-        if units.cluster is not None:
-            return found
-        return max(found, units.label_error(w, self.cells.rate))
+        return max(found, units.label_error(w, self.cells.rate)) if units.draws_labels else found
 
     def distance_lower(self, value: float) -> float:
         """Return the lower limit of ldCE, whose value on the sample is at least ``value``."""
@@ -261,7 +259,7 @@ class Limits:
             zero, one = lower_distance.dual(joint.prediction, *joint.normalized())
             own = np.where(self.units.label == 1, one[self.units.place], zero[self.units.place])
             error = self.units.standard_error(own)
-            if self.units.cluster is None:
+            if self.units.draws_labels:
                 error = max(error, self._standard_error(np.zeros(own.size), one - zero))
             above = min(above, self.extra + self.z * error)
         return value + above
@@ -321,7 +319,7 @@ class Dyadic:
             noise = limits.root * (np.array([norm.noise for norm in norms]) + tail)
         else:
             noise = limits.quantile(lambda rng: _each(norms, units.flip(rng)), FLIPS)
-            if units.cluster is None:
+            if units.draws_labels:
                 drawn = limits.quantile(lambda rng: _each(norms, units.draw(rng)), LABELS)
                 noise = np.maximum(noise, drawn)
         slack = np.array([self.rounding(norm.width) for norm in norms])
@@ -353,29 +351,36 @@ def _each(norms: list[RandomIntervalNorm], masses: Vector) -> list[float]:
 
 def few_in_words(units: Units) -> str:
     """Say why limits may hold less often than their level; nothing if they do not."""
-    total, counts = label_parts(units)
-    rows = "rows" if units.heaviest is None else "effective rows"
-    parts = rows if units.cluster is None else "clusters"
-    few = [f"{counts[k]} of {total} {parts} have label {k}" for k in (1, 0) if counts[k] < FEW]
-    if units.cluster is not None and total < FEW:
-        few = [f"{total} clusters are given"]
-    if not few:
-        return ""
-    return (
-        f"only {' and '.join(few)}: with fewer than {FEW} a confidence interval may hold the "
-        "population's value less often than its level says. Take it as a rough guide, or use "
-        "method='finite_sample' where there is one."
+    few = few_parts(units, FEW)
+    return few and (
+        f"only {few}: with fewer than {FEW} a confidence interval may hold the population's value "
+        "less often than its level says. Take it as a rough guide, or use method='finite_sample' "
+        "where there is one."
     )
 
 
-def label_parts(units: Units) -> tuple[int, list[int]]:
-    """Return how many rows or clusters there are, and how many have label 0 and label 1."""
-    cluster = units.cluster
-    if cluster is None:
-        return units.n_rows, [int(units.count[units.label == k].sum()) for k in (0, 1)]
-    # Only clusters are independent.
-    counts = [np.unique(cluster[units.label == k]).size for k in (0, 1)]
-    return np.unique(cluster).size, counts
+def few_parts(units: Units, least: int) -> str:
+    """Say of which label fewer rows or clusters than ``least`` have one; nothing if of none.
+
+    Unequal ones count for as many equal ones as say as much.
+    """
+    total, all_worth = units.worth()
+    if units.cluster is not None and all_worth < least:
+        return f"{total} clusters are given{worth_in_words(total, all_worth)}"
+    parts = "clusters"
+    if units.cluster is None:
+        parts = "rows" if units.heaviest is None else "effective rows"
+    each = {label: units.worth(label) for label in (1, 0)}
+    return " and ".join(
+        f"{number} of {total} {parts} have label {label}{worth_in_words(number, worth)}"
+        for label, (number, worth) in each.items()
+        if worth < least
+    )
+
+
+def worth_in_words(number: int, worth: float) -> str:
+    """Say what unequal parts are worth."""
+    return "" if worth > number - 0.05 else f", worth {worth:.1f} equal ones"
 
 
 def warn_if_few(units: Units) -> None:

@@ -73,6 +73,4 @@ def split_mean(measure: Measure[Any], dealt: Dealt, rate: Vector) -> tuple[float
     value, slope = split_values(measure, dealt)
     mean = float((units.mass * value).sum())  # BLAS would wake its threads
     error = units.standard_error(value)
-    if units.cluster is not None:
-        return mean, error
-    return mean, max(error, units.label_error(slope, rate))
+    return mean, max(error, units.label_error(slope, rate)) if units.draws_labels else error

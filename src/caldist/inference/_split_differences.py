@@ -120,7 +120,7 @@ def _protected(mean: Mean, units: Units, slope: Vector, rate: Vector) -> Mean:
     ``slope`` is what label 1 adds to the value of each unit, ``rate`` that frequency at each
     prediction. It protects rare labels.
     """
-    if units.cluster is not None:
+    if not units.draws_labels:
         return mean
     floor = units.label_error(slope, rate)
     return replace(mean, error=max(mean.error, floor))

@@ -21,7 +21,7 @@ from caldist.data.categories import number_labels, refuse_measurements
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
 from caldist.data.units import Units
-from caldist.inference._limits import FEW
+from caldist.inference._limits import FEW, worth_in_words
 from caldist.inference._null import drawing_error
 from caldist.inference._resampling import Resampler
 from caldist.inference._side_by_side import smooth_ce_of_groups
@@ -361,18 +361,17 @@ def _simultaneous(
 
 
 def _note(units: Units) -> str:
-    ones = units.label == 1
     if units.cluster is None:
-        counts = {
-            "positive": int(units.count[ones].sum()),
-            "negative": int(units.count[~ones].sum()),
-        }
+        counts = {"positive": units.worth(1), "negative": units.worth(0)}
     else:
-        counts = {"cluster": np.unique(units.cluster).size}
-        if counts["cluster"] >= FEW:
-            counts["positive cluster"] = np.unique(units.cluster[ones]).size
-            counts["negative cluster"] = np.unique(units.cluster[~ones]).size
-    few = [f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items() if n < FEW]
+        counts = {"cluster": units.worth()}
+        if counts["cluster"][1] >= FEW:
+            counts |= {"positive cluster": units.worth(1), "negative cluster": units.worth(0)}
+    few = [
+        f"{number} {what}{'' if number == 1 else 's'}{worth_in_words(number, worth)}"
+        for what, (number, worth) in counts.items()
+        if worth < FEW
+    ]
     return f"only {' and '.join(few)}" if few else ""
 
 

@@ -157,6 +157,9 @@ def confidence_interval(
     clusters : array-like, optional
         The cluster of each row, by numbers, text or other hashable labels. Rows of one cluster, of
         one patient or one game, may depend on each other in any way; clusters are independent.
+        Right for many of them. Where those that have one of the labels are worth fewer than 100
+        of equal mass, labels are drawn that depend within a cluster as much as they seem to, and
+        two standard errors more, because what comes rarely and at once may not have come.
     grid : "auto" or None
         None uses the rows, however many there are.
     rng : int, numpy.random.Generator or None
@@ -171,8 +174,9 @@ def confidence_interval(
     Warns
     -----
     UserWarning
-        With fewer than ten rows of either label, or clusters that have one of it; not with
-        ``method="finite_sample"``, which holds for any number.
+        With fewer than ten rows of either label, or clusters that have one of it, unequal ones
+        counting for as many as have the same standard error; not with ``method="finite_sample"``,
+        which holds for any number.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.numbers import chance, least_of
 from caldist._util.results import Result
+from caldist._util.types import Integers
 from caldist._util.warning import warn
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -21,14 +22,13 @@ from caldist.inference import _grid
 from caldist.inference._classical import CLASSICAL
 from caldist.inference._dealing import ordered_units
 from caldist.inference._grid import SHARE, GridOption, cells_of_equal_mass, check_grid
-from caldist.inference._limits import Limits, label_parts, warn_if_few
+from caldist.inference._limits import FEW, Limits, few_parts, warn_if_few
 from caldist.inference._null import drawing_error, null_ranks
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Measure, Statistic
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find, shown_in
 
-_FEW_CLUSTERS = 20  # of a label, below which signs of clusters alone reject too often
 _SHOWN_LEVEL = 0.05  # at which "auto" should be able to reject
 _BITS = range(12, 17)  # of a grid for many rows: the first one whose effect is small
 _CELLS = 2**13  # for residuals of rows with weights or clusters
@@ -130,10 +130,11 @@ def calibration_test(
     **Clusters.** Rows of one patient or one game are not independent. With ``clusters`` a replicate
     flips the sign of all residuals of a cluster together. That is exact where a cluster's residuals
     are as likely as their negatives, and otherwise right for many clusters: with k of them no
-    p-value is below about 2/2^k. Where fewer than 20 clusters have one of the labels, signs alone
-    would reject too often: there the p-value is the larger one of two, the other by labels that
-    depend on each other within a cluster as much as they can. Do not use it for independent rows,
-    where drawing labels is exact.
+    p-value is below about 2/2^k. Where those that have one of the labels are worth fewer than 100
+    of equal mass, signs alone would reject too often, because what comes rarely and at once may not
+    have come: there the p-value is the larger one of two, the other by labels that depend within a
+    cluster as much as they seem to, and two standard errors more; below ten, as much as they can.
+    Do not use it for independent rows, where drawing labels is exact.
 
     **With a tolerance** the hypothesis is that the population's ``measure`` is at most ε; "auto"
     is then the lower distance to calibration, which no distance to calibration is below. With D*
@@ -198,9 +199,9 @@ def calibration_test(
     Warns
     -----
     UserWarning
-        Where fewer than 20 clusters have one of the labels, or n_resamples is so small that no
-        p-value can be expected below 0.05; with ``tolerance`` where fewer than ten rows or clusters
-        have one of the labels.
+        Where the clusters that have one of the labels are worth fewer than ten, or n_resamples is
+        so small that no p-value can be expected below 0.05; with ``tolerance`` where the rows or
+        clusters that have one of the labels are worth fewer than ten.
 
     References
     ----------
@@ -247,9 +248,8 @@ def calibration_test(
     _, rank = null_ranks(cells.units, compared, resampler, cells.draw)
     best = rank.min(axis=1)
     together, ranks = int(np.count_nonzero(best <= best[0])), rank[0]
-    if _few_clusters(units):
-        # Few clusters with a label make signs say little: labels drawn for whole clusters do not.
-        _, rank = null_ranks(cells.units, compared, resampler, cells.draw_clusters)
+    if cells.labels is not None:
+        _, rank = null_ranks(cells.units, compared, resampler, cells.labels)
         ranks = np.maximum(ranks, rank[0])
         best = rank.min(axis=1)
         together = max(together, int(np.count_nonzero(best <= best[0])))
@@ -289,27 +289,28 @@ def _statistics(names: list[Measure[Any] | str], units: Units) -> list[Statistic
 class _Cells(NamedTuple):
     """What statistics are compared on: the rows' support, or coarser cells.
 
-    ``missed`` bounds by how much the level is missed.
+    ``labels`` draws those of few clusters, of which signs alone say too little; ``missed`` bounds
+    by how much the level is missed.
     """
 
     units: Units
     draw: Draw
-    draw_clusters: Draw
     missed: float
+    labels: Draw | None = None
 
     @classmethod
     def of_all(cls, rows: Rows) -> _Cells:
         """Return all predictions."""
         units = rows.units
-        clustered = units.cluster is not None
-        missed = 0.0 if clustered else drawing_error(rows.joint)
-        return cls(units, units.flip if clustered else units.draw, units.draw_clusters, missed)
+        if units.cluster is None:
+            return cls(units, units.draw, drawing_error(rows.joint))
+        return cls(units, units.flip, 0.0, _labels(units, np.arange(units.prediction.size)))
 
     @classmethod
     def of_summary(cls, coarse: Joint) -> _Cells:
         """Return cells with predictions of their own, which rows are taken to have."""
         units = Rows.of(coarse).units
-        return cls(units, units.draw, units.draw_clusters, drawing_error(coarse))
+        return cls(units, units.draw, drawing_error(coarse))
 
     @classmethod
     def of_rows(cls, units: Units) -> _Cells:
@@ -319,9 +320,9 @@ class _Cells(NamedTuple):
         """
         few = units.prediction.size <= _CELLS
         cell = np.arange(units.prediction.size) if few else cells_of_equal_mass(units, _CELLS)
-        labels = units.drawing_in(cell)
-        draw = labels if units.cluster is None else units.flipping_in(cell)
-        return cls(units.on_cells(cell), draw, labels, 0.0)
+        if units.cluster is None:
+            return cls(units.on_cells(cell), units.drawing_in(cell), 0.0)
+        return cls(units.on_cells(cell), units.flipping_in(cell), 0.0, _labels(units, cell))
 
 
 def _on_grid(rows: Rows, names: list[Measure[Any] | str]) -> _Cells | None:
@@ -344,21 +345,21 @@ def _on_grid(rows: Rows, names: list[Measure[Any] | str]) -> _Cells | None:
     return None if coarse is None else _Cells.of_summary(coarse)
 
 
-def _few_clusters(units: Units) -> bool:
-    """Return whether so few clusters have a label that signs may reject too often; and warn."""
-    if units.cluster is None:
-        return False
-    total, counts = label_parts(units)
-    few = [f"{counts[k]} of {total} clusters have label {k}" for k in (1, 0)]
-    few = [text for text, k in zip(few, (1, 0), strict=True) if counts[k] < _FEW_CLUSTERS]
-    if few:
-        message = (
-            f"only {' and '.join(few)}: with fewer than {_FEW_CLUSTERS} the p-value is the larger "
-            "of two, by signs of clusters and by labels that depend within them as much as they "
-            "can. Take it as a rough guide."
-        )
-        warn(message)
-    return bool(few)
+def _labels(units: Units, cell: Integers) -> Draw | None:
+    """Return what draws labels of clusters in cells, if signs alone say too little.
+
+    They depend as much as they seem to; as much as they can where very few clusters say so.
+    """
+    if not units.draws_labels:
+        return None
+    if not (few := few_parts(units, FEW)):
+        return units.drawing_in(cell, units.dependence)
+    message = (
+        f"only {few}: with fewer than {FEW} the p-value is the larger of two, by signs of clusters "
+        "and by labels that depend within them as much as they can. Take it as a rough guide."
+    )
+    warn(message)
+    return units.drawing_in(cell)
 
 
 def _warn_of_few_draws(components: int, n_resamples: int) -> None:

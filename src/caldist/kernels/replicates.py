@@ -94,20 +94,34 @@ def flip_clusters_in(
 
 def draw_clusters_in(
     uniform: cython.const[cython.double][::1],
+    own: cython.const[cython.double][::1],
+    together: cython.double,
     share: cython.const[cython.double][::1],
     v: cython.const[cython.double][::1],
     cluster: cython.const[cython.longlong][::1],
     start: cython.const[cython.longlong][::1],
     out: cython.double[::1],
 ) -> None:
-    """Write residual masses of labels that are 1 where the number of the cluster is below v."""
+    """Write residual masses of labels that are 1 where a random number is below v.
+
+    It is that of the row's cluster, or the row's own one, if there is one, from ``together`` on.
+    """
     k: cython.Py_ssize_t
     u: cython.Py_ssize_t
     last: cython.Py_ssize_t
     even: cython.double
     odd: cython.double
+    number: cython.double
     with cython.nogil:
-        for k in range(out.shape[0]):
+        for k in range(out.shape[0] if own.shape[0] else 0):
+            even = 0.0
+            for u in range(start[k], start[k + 1]):
+                number = uniform[cluster[u]]
+                if own[u] >= together:
+                    number = (own[u] - together) / (1 - together)
+                even += share[u] * ((number < v[u]) - v[u])
+            out[k] = even
+        for k in range(0 if own.shape[0] else out.shape[0]):
             even = odd = 0.0
             u = start[k]
             last = start[k + 1]

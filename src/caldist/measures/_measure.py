@@ -462,7 +462,7 @@ class Measure(Generic[P]):
             return self.facts.noise(units, **self._of_facts)
         norm = self.norm(units.prediction)
         found: dict[int, Replicate] = {FLIPS: lambda rng: norm.unless_below(units.flip(rng), floor)}
-        if units.cluster is None:  # labels drawn independently say nothing about clusters
+        if units.draws_labels:
             found[LABELS] = lambda rng: norm.unless_below(units.draw(rng), floor)
         return found
 

@@ -136,8 +136,7 @@ def _noise(units: Units, **_: object) -> dict[int, Replicate]:
     def drawn(rng: np.random.Generator) -> float:
         return noise_of_labels(units, units.draw(rng))
 
-    # Labels drawn independently say nothing about clusters.
-    return {FLIPS: flipped, LABELS: drawn} if units.cluster is None else {FLIPS: flipped}
+    return {FLIPS: flipped, LABELS: drawn} if units.draws_labels else {FLIPS: flipped}
 
 
 def noise_of_labels(units: Units, ones: Vector) -> float:

@@ -258,8 +258,9 @@ def _band(rows: Rows, level: float, resampler: Resampler) -> float:
     """Return the largest absolute sum that calibrated predictions show at some level."""
     joint, units = rows.joint, rows.units
     if units.cluster is not None:
+        draw = units.drawing_in(np.arange(units.prediction.size))
         largest = resampler.run(
-            lambda rng: np.abs(np.cumsum(units.draw_clusters(rng))).max(),
+            lambda rng: np.abs(np.cumsum(draw(rng))).max(),
             family=LABELS,
             size=units.n_rows,
         )

@@ -32,7 +32,7 @@ from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
-from caldist.inference._limits import FEW, Limits, label_parts, normal_quantile
+from caldist.inference._limits import FEW, Limits, few_parts, normal_quantile
 from caldist.inference._resampling import Resampler
 from caldist.inference.intervals import chosen_method
 from caldist.kernels._arrays import prefix_sums
@@ -103,15 +103,10 @@ def why_none(units: Units, guarantee: str) -> str:
     """Return why nothing can be said of the population; empty if something can."""
     if guarantee == "finite_sample":
         return ""
-    total, counts = label_parts(units)
-    parts = "rows" if units.cluster is None else "clusters"
-    few = [f"{counts[k]} of {total} {parts} have label {k}" for k in (1, 0) if counts[k] < FEW]
-    if units.cluster is not None and total < FEW:
-        few = [f"{total} clusters are given"]
-    if not few:
+    if not (few := few_parts(units, FEW)):
         return ""
     return (
-        f"only {' and '.join(few)}, and with fewer than {FEW} no limit is dependable. "
+        f"only {few}, and with fewer than {FEW} no limit is dependable. "
         "guarantee='finite_sample' holds for any number of independent rows."
     )
 
@@ -265,7 +260,7 @@ def _quantiles(limits: Limits, norm: Norm) -> tuple[float, float]:
     """
     units = limits.units
     of_norm = limits.norm_quantile(norm, units.flip, FLIPS)
-    if units.cluster is not None:  # labels drawn independently say nothing about clusters
+    if not units.draws_labels:
         return of_norm, limits.distance_noise
     of_distance = float(limits.quantile(lower_distance.noise(units, -math.inf)[FLIPS], FLIPS))
 
@@ -347,7 +342,7 @@ def _shown(
         return float((np.array([norm.of_sums(sums) for norm in norms]) / scale).max())
 
     noise = float(limits.quantile(lambda rng: largest(units.flip(rng)), FLIPS))
-    if units.cluster is None:
+    if units.draws_labels:
         drawn = float(limits.quantile(lambda rng: largest(units.draw(rng)), LABELS))
         noise = max(noise, drawn)
     return min(
