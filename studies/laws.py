@@ -22,6 +22,7 @@ Function = Callable[[Vector], Vector]
 
 ATOMS = 20_000  # of the discretised population
 CLUSTER_ROWS = 5
+_UNEQUAL = 20.0, 1.5  # the mean size of unequal clusters, and the deviation of its logarithm
 _SHARED = 0.5  # of a cluster's rows take their label from the cluster's own random number
 
 
@@ -50,7 +51,9 @@ class Law:
     calibrated
         Whether E[y | v] = v.
     clustered
-        Whether rows come in clusters of five with dependent labels.
+        Whether rows come in clusters with dependent labels.
+    unequal
+        Whether clusters have log-normal sizes, instead of five rows each.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Law:
     frequency: Function
     calibrated: bool = False
     clustered: bool = False
+    unequal: bool = False
 
     def population(self, atoms: int = ATOMS) -> Joint:
         """Return the law at the midpoints of that many equal pieces of u."""
@@ -71,7 +75,9 @@ class Law:
 
     def draw(self, n: int, rng: np.random.Generator) -> Sample:
         """Draw n rows."""
-        u, y_true, clusters = _rows(self.frequency, n, rng, clustered=self.clustered)
+        u, y_true, clusters = _rows(
+            self.frequency, n, rng, clustered=self.clustered, unequal=self.unequal
+        )
         return Sample(y_true, self.prediction(u), clusters)
 
 
@@ -121,15 +127,21 @@ def population(prediction: Function, frequency: Function, atoms: int) -> Joint:
 
 
 def _rows(
-    frequency: Function, n: int, rng: np.random.Generator, *, clustered: bool
+    frequency: Function, n: int, rng: np.random.Generator, *, clustered: bool, unequal: bool = False
 ) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64] | None]:
     u, threshold = rng.random(n), rng.random(n)
     clusters = None
     if clustered:
-        clusters = np.arange(n) // CLUSTER_ROWS
+        clusters = _unequal(n, rng) if unequal else np.arange(n) // CLUSTER_ROWS
         common = rng.random(clusters[-1] + 1)[clusters]
         threshold = np.where(rng.random(n) < _SHARED, common, threshold)
     return u, (threshold < frequency(u)).astype(np.int64), clusters
+
+
+def _unequal(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    mean, deviation = _UNEQUAL
+    size = mean * np.exp(deviation * rng.normal(size=n) - deviation**2 / 2)
+    return np.repeat(np.arange(n), np.maximum(1, size.astype(np.int64)))[:n]
 
 
 # -- functions of u ----------------------------------------------------------------------------
@@ -151,6 +163,13 @@ def rare(u: Vector) -> Vector:
     from scipy.special import betaincinv
 
     return np.asarray(betaincinv(0.5, 49.5, u))
+
+
+def few(u: Vector) -> Vector:
+    """Return the quantiles of Beta(0.5, 9.5), whose mean is 0.05."""
+    from scipy.special import betaincinv
+
+    return np.asarray(betaincinv(0.5, 9.5, u))
 
 
 def constant(value: float) -> Function:
@@ -215,6 +234,10 @@ LAWS: dict[str, Law] = {
         Law(
             "clusters shifted", "clusters of five rows, logits too small by 0.4",
             identity, shift(0.4), clustered=True,
+        ),
+        Law(
+            "rare clusters", "calibrated, v ~ Beta(0.5, 9.5), unequal clusters, about 20 rows each",
+            few, few, calibrated=True, clustered=True, unequal=True,
         ),
     )
 }  # fmt: skip

@@ -71,8 +71,9 @@ than binomial error allows.
 ![Power of the tests against four kinds of miscalibration](power.svg)
 
 The tests of `calibration_test` draw labels from the predictions, which is exact. For clusters they
-flip signs, which is right for many clusters; where fewer than 20 have one of the labels, as mostly
-at n = 100, the larger p-value counts of that and of labels drawn for whole clusters. `auto`
+flip signs, which is right for many clusters; where those that have one of the labels are worth
+fewer than 100 equal ones, as at n = 100 and 400, the larger p-value counts of that and of labels
+drawn for clusters, which depend as much as they seem to; below ten, as much as they can. `auto`
 combines `smooth_ce`, `random_interval_ce` and `spiegelhalter`. The last three columns use the laws
 that statistics follow in large samples; they are shown, not judged.
 
@@ -104,7 +105,9 @@ def _is_number(text: str) -> bool:
 
 
 def percent(share: str | float) -> str:
-    return f"{100 * float(share):.1f}"
+    """Return a share in percent; nothing of a share of nothing."""
+    found = float(share)
+    return "" if math.isnan(found) else f"{100 * found:.1f}"
 
 
 # -- coverage --------------------------------------------------------------------------------
