@@ -190,3 +190,17 @@ def test_a_report_needs_no_solver():
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
     )
     assert not {"scipy.optimize", "scipy.special"} & set(done.stdout.split())
+
+
+@pytest.mark.skipif(not COMPILED, reason="120,000 rows")
+@pytest.mark.parametrize("measure", ["smooth_ce", "kernel_ce", "lower_distance"])
+def test_a_grid_widens_no_interval_of_rare_labels_with_weights(measure):
+    """Frequencies of labels are by weight, whatever the effective rows of cells."""
+    rng = np.random.default_rng(0)
+    p = np.minimum(5e-3 * np.exp(rng.normal(-0.5, 1, 120_000)), 0.5)
+    y, weight = rng.random(p.size) < p, 10 ** rng.uniform(0, 4, p.size)
+    settings = {"measure": measure, "sample_weight": weight, "method": "split", "rng": 0}
+    of_rows = caldist.confidence_interval(y, p, grid=None, **settings)
+    found = caldist.confidence_interval(y, p, **settings)
+    assert found.rounding > 0
+    assert found.upper - found.lower == pytest.approx(of_rows.upper - of_rows.lower, rel=0.01)

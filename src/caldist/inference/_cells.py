@@ -31,6 +31,7 @@ Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _WIDTH = 3.0  # standard errors of a cell's mean label: the best is 2.8, and flat from 1.5 to 6
+_ROUNDING = 1e-9  # of sums of equal weights
 _ALONE = 1e-12  # the share of a cell that rounding may leave without a row
 
 
@@ -90,11 +91,19 @@ def cells_start(prediction: Vector, mass: Vector, variance: Vector) -> Integers:
 
 
 def label_rates(units: Units, start: Integers) -> Vector:
-    """Return for each prediction the frequency of label 1 in its cell, a row of each label more."""
+    """Return for each prediction the frequency of label 1 in its cell, a row of each label more.
+
+    Rows of unequal weight count by their weight, and for as many as have the same standard error:
+    that is the same for rows and for their sums.
+    """
     count = units.count.astype(np.float64)
-    rows, ones = (
-        np.add.reduceat(units.at_predictions(part), start) for part in (count, count * units.label)
-    )
+    each = (count, count * units.label, units.mass, units.mass * units.label)
+    rows, ones, mass, mass1 = (np.add.reduceat(units.at_predictions(part), start) for part in each)
+    square = np.add.reduceat(units.squares, start)
+    worth = np.divide(mass**2, square, out=rows.copy(), where=square > 0)
+    unequal = worth < (1 - _ROUNDING) * rows
+    ones[unequal] = worth[unequal] * mass1[unequal] / mass[unequal]
+    rows[unequal] = worth[unequal]
     return np.repeat((ones + 1) / (rows + 2), np.diff(start, append=units.prediction.size))
 
 
@@ -141,14 +150,13 @@ def _cost(units: Units, start: Integers) -> tuple[float, float]:
     slope = np.divide(slope, mass, out=np.zeros(size), where=mass > 0)
     influence = np.abs(v - middle) + slope[cell] * (y - middle)
     influence -= float((units.mass * influence).sum())
-    rows, positive = np.bincount(cell, units.count, size), np.bincount(cell, units.count * y, size)
-    rate = (positive + 1) / (rows + 2)  # one row of each label more, for rare ones
+    near = label_rates(units, start)
     if units.cluster is not None:
         error = math.sqrt(float((units.cluster_sums(units.share * influence) ** 2).sum()))
         if units.draws_labels:
-            near = np.repeat(rate, np.diff(start, append=units.prediction.size))
             error = max(error, units.label_error(slope[cell], near))
         return value, error
+    rate = near[start]
     more = slope**2 * np.maximum(0.0, rate * (1 - rate) - mean * (1 - mean))
     square = units.count * units.share**2
     return value, math.sqrt(float((square * (influence**2 + more[cell])).sum()))
