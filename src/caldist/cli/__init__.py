@@ -62,17 +62,26 @@ class _Unwritable(click.ClickException):
     exit_code = 74
 
 
-def _with_option(said: str, command: click.Command | None) -> str:
+def _with_option(said: str, context: click.Context | None) -> str:
     """Return a message with the option in place of the argument that it begins with, if any."""
     name, verb, rest = said.partition(" is ")
     name = _OPTIONS.get(name, name)
-    for option in () if command is None else command.params:
+    for option in _parameters(context):
         if isinstance(option, click.Option) and option.name == name:
             return f"{max(option.opts, key=len)}{verb}{rest}"
     return said
 
 
-def _explained(error: Exception, command: str | None) -> click.ClickException:
+def _parameters(context: click.Context | None) -> list[click.Parameter]:
+    """Return those of the command that was asked for."""
+    if context is None or context.invoked_subcommand is None:
+        return []
+    assert isinstance(context.command, click.Group)  # noqa: S101 -- whose context it is
+    command = context.command.get_command(context, context.invoked_subcommand)
+    return [] if command is None else command.params
+
+
+def _explained(error: Exception, context: click.Context | None) -> click.ClickException:
     """Return an error as one line and an exit code."""
     if isinstance(error, MemoryError):
         return _Breakdown("not enough memory" + (f": {error}" if str(error) else "."))
@@ -80,8 +89,9 @@ def _explained(error: Exception, command: str | None) -> click.ClickException:
         return _Unwritable(f"the output cannot be written: {error}")
     if is_refusal(error):
         said = str(error).partition("\n\n")[0]  # DuckDB goes on and on
-        return _WrongInput(_with_option(said, None if command is None else main.commands[command]))
+        return _WrongInput(_with_option(said, context))
     first = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
+    command = None if context is None else context.invoked_subcommand
     return _Breakdown(
         f"{first}. This is a bug in caldist: please report it in the project's issues, with what "
         f"'caldist --debug {command} …' prints."
@@ -101,7 +111,7 @@ def _ending(context: click.Context | None) -> Iterator[None]:
     except BrokenPipeError:  # the reader has seen enough
         raise click.exceptions.Exit(141) from None
     except Exception as error:
-        explained = _explained(error, None if context is None else context.invoked_subcommand)
+        explained = _explained(error, context)
         if context is None or not context.params.get("debug", False):
             raise explained from error
         say(traceback.format_exc(), err=True, nl=False)
