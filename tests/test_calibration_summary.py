@@ -366,6 +366,13 @@ def test_log_odds_equal_to_the_last_digit_have_no_slope():
         calibration_summary([0, 0, 1, 1] * 10, np.tile(p, 20))
 
 
+@pytest.mark.filterwarnings("ignore:only:UserWarning")
+def test_one_cluster_is_refused():
+    y, p = sample(200)
+    with pytest.raises(ValueError, match="clusters has the same value in every row"):
+        calibration_summary(y, p, clusters=["a"] * 200, **QUICK)
+
+
 # -- summaries -------------------------------------------------------------------------------------
 
 

@@ -362,6 +362,15 @@ def test_lower_ends_hold_with_unequal_clusters_of_rare_labels(spread, measure):
     assert missed <= 9  # binomial, with 1/40 in fewer than one of a thousand
 
 
+@pytest.mark.filterwarnings("ignore:only:UserWarning")
+def test_one_cluster_says_nothing():
+    """Its labels may have come at once, so that any distance is possible; and few say little."""
+    y, p = rows(200)
+    ends = [interval(y, p, clusters=np.arange(200) % few).upper for few in (1, 3, 9, 200)]
+    assert ends[0] == 1
+    assert ends == sorted(ends, reverse=True)
+
+
 def test_rows_of_unequal_weight_are_warned_of():
     """A hundred rows of label 1, three of which have all but a thousandth of the weight."""
     y, p = np.repeat([0, 1], 100), np.full(200, 0.5)

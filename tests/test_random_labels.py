@@ -177,7 +177,6 @@ def test_cells_add_up_what_rows_show(clustered, ties, monkeypatch):
     assert draw(np.random.default_rng(2)) == pytest.approx(drawn, abs=1e-15)
 
 
-@pytest.mark.skipif(not FAST, reason="thousands of draws")
 def test_draws_in_cells_have_the_right_variance():
     units, cell = rows_in_cells(clustered=False, ties=False)
     draw, rng = units.drawing_in(cell), np.random.default_rng(0)
@@ -215,7 +214,6 @@ def test_compiled_and_plain_draws_in_cells_agree():
 # -- clusters --------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not FAST, reason="thousands of draws")
 @pytest.mark.parametrize("dependence", [0.0, 0.3, 1.0])
 def test_drawn_labels_of_a_cluster_have_their_share_of_the_largest_covariance(dependence):
     """Labels 1(u < p) and 1(u < q) of one number have covariance min(p, q) − pq: no others more."""
@@ -263,8 +261,14 @@ def test_dependence_of_rows_that_do_and_do_not():
     whole = Rows.of(rng.random(400)[cluster] < v, v, clusters=cluster).units
     assert alone.dependence < 0.05
     assert whole.dependence > 0.95
+    for few in (1, 2, 9):  # which cannot show it
+        assert (
+            Rows.of(rng.random(90) < 0.3, v[:90], clusters=np.arange(90) % few).units.dependence
+            == 1
+        )
     single = Rows.of(rng.random(4000) < v, v, clusters=np.arange(4000)).units
-    certain = Rows.of([0, 0, 1, 1], [0.0, 0.0, 1.0, 1.0], clusters=[0, 0, 1, 1]).units
+    certain = np.repeat([0, 1], 20)
+    certain = Rows.of(certain, certain.astype(float), clusters=np.arange(40) // 2).units
     assert single.dependence == certain.dependence == 0
 
 

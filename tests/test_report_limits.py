@@ -1,6 +1,7 @@
 """Reports of many models, many sub-groups and long names."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -94,3 +95,17 @@ def test_long_names_are_shortened_in_figures_only(rows):
     assert names[0] in figure.alt
     assert names[0] not in figure.svg()
     assert "…" in figure.svg()
+
+
+def test_few_clusters_are_noted_and_not_warned_of():
+    """Of the interval and of the test, whose p-value is careful then."""
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = caldist.report(rng.random(200) < p, p, clusters=np.arange(200) % 5, n_resamples=99)
+    first, second = (note for note in found.data.notes if note.startswith("only 5 clusters are"))
+    assert "a confidence interval may hold" in first
+    assert "the p-value is the larger of two" in second
+    assert first in str(found)
+    assert second in str(found)

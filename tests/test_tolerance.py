@@ -146,7 +146,8 @@ def test_calibrated_predictions_are_solved_once(seed, monkeypatch):
     solved, solve = [], _lower_solver.interior_point.solve
     watched = SimpleNamespace(solve=lambda *given: solved.append(None) or solve(*given))
     monkeypatch.setattr(_lower_solver, "interior_point", watched)
-    assert MEASURES["lower_distance"].on_cells(Rows.as_given(y, p), 1e-6) is not None
+    _, lower, upper = MEASURES["lower_distance"].on_cells(Rows.as_given(y, p), 1e-6)
+    assert 0 < lower <= upper <= lower + 1e-6
     assert len(solved) == 1
 
 

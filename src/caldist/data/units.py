@@ -28,6 +28,7 @@ FLIPS, LABELS = 0, 1  # families of replicates: random signs, and labels drawn f
 _ROWS_PER_UNIT = 32  # from which one binomial draw is cheaper than a random number for each row
 _MANY_ROWS = 20_000  # from which a random byte for each is cheaper than a uniform number
 _PART = 1 << 16  # units that are looked at together
+FEW = 10  # rows, or clusters, of a label below which no recipe is dependable
 _FEW_CLUSTERS = 100  # of a label, below which signs of clusters alone say too little
 _ERRORS = 2.0  # standard errors, by which labels may depend more than they seem to
 _FEW = 256  # random signs below which bits are counted, and from which sums are normal numbers
@@ -283,8 +284,10 @@ class Units:
 
         It is the correlation of residuals of two rows of a cluster, in units of its largest value,
         raised by what it may be missed by. Each cluster counts once, however large: what rarely
-        happens is seen in small ones, which are many.
+        happens is seen in small ones, which are many. Very few cannot show it, and may do anything.
         """
+        if self.worth()[1] < FEW:
+            return 1.0
         v = self.prediction[self.place]
         error = self.error - float((self.share * self.error).sum())
         deviation = np.sqrt(v * (1 - v))

@@ -39,7 +39,7 @@ from caldist._util.types import Vector
 from caldist._util.warning import warn
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import FLIPS, LABELS, Units
+from caldist.data.units import FEW, FLIPS, LABELS, Units
 from caldist.inference._cells import Cells, cells_of
 from caldist.inference._dealing import Dealt, deal, ordered_units
 from caldist.inference._resampling import Replicate, Resampler, order_rank, order_statistic
@@ -52,7 +52,6 @@ from caldist.measures.random_interval_ce import RandomIntervalNorm, rounding_cha
 
 DEALING = 7  # the random stream of it
 _LEAST = 1e-12  # p-values below this say nothing more
-FEW = 10  # rows, or clusters, of a label below which no recipe is dependable
 
 
 @dataclass(frozen=True)
@@ -351,7 +350,7 @@ def _each(norms: list[RandomIntervalNorm], masses: Vector) -> list[float]:
 
 def few_in_words(units: Units) -> str:
     """Say why limits may hold less often than their level; nothing if they do not."""
-    few = few_parts(units, FEW)
+    few = few_parts(units)
     return few and (
         f"only {few}: with fewer than {FEW} a confidence interval may hold the population's value "
         "less often than its level says. Take it as a rough guide, or use method='finite_sample' "
@@ -359,14 +358,15 @@ def few_in_words(units: Units) -> str:
     )
 
 
-def few_parts(units: Units, least: int) -> str:
-    """Say of which label fewer rows or clusters than ``least`` have one; nothing if of none.
+def few_parts(units: Units) -> str:
+    """Say of which label there are too few rows or clusters; nothing if of none.
 
     Unequal ones count for as many equal ones as say as much.
     """
     total, all_worth = units.worth()
-    if units.cluster is not None and all_worth < least:
-        return f"{total} clusters are given{worth_in_words(total, all_worth)}"
+    if units.cluster is not None and all_worth < FEW:
+        given = "1 cluster is" if total == 1 else f"{total} clusters are"
+        return f"{given} given{worth_in_words(total, all_worth)}"
     parts = "clusters"
     if units.cluster is None:
         parts = "rows" if units.heaviest is None else "effective rows"
@@ -374,7 +374,7 @@ def few_parts(units: Units, least: int) -> str:
     return " and ".join(
         f"{number} of {total} {parts} have label {label}{worth_in_words(number, worth)}"
         for label, (number, worth) in each.items()
-        if worth < least
+        if worth < FEW
     )
 
 

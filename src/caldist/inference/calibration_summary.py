@@ -302,6 +302,12 @@ def summary_of(
 ) -> CalibrationSummary:
     """Summarise rows that were checked."""
     joint, units = rows.joint, rows.units
+    if units.cluster is not None and units.worth()[0] == 1:
+        message = (
+            "clusters has the same value in every row: one cluster says nothing of others. Leave "
+            "clusters out if these rows are independent."
+        )
+        raise ValueError(message)
     risk = 1 - confidence_level
     z = -normal_quantile(risk / 2)
     mean, rate = means(joint)

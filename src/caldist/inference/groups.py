@@ -20,8 +20,8 @@ from caldist._util.types import Integers, Vector
 from caldist.data.categories import number_labels, refuse_measurements
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
-from caldist.data.units import Units
-from caldist.inference._limits import FEW, worth_in_words
+from caldist.data.units import FEW, Units
+from caldist.inference._limits import worth_in_words
 from caldist.inference._null import drawing_error
 from caldist.inference._resampling import Resampler
 from caldist.inference._side_by_side import smooth_ce_of_groups

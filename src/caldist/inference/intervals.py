@@ -159,7 +159,8 @@ def confidence_interval(
         one patient or one game, may depend on each other in any way; clusters are independent.
         Right for many of them. Where those that have one of the labels are worth fewer than 100
         of equal mass, labels are drawn that depend within a cluster as much as they seem to, and
-        two standard errors more, because what comes rarely and at once may not have come.
+        two standard errors more, because what comes rarely and at once may not have come. With
+        clusters worth fewer than ten in all they depend as much as they can.
     grid : "auto" or None
         None uses the rows, however many there are.
     rng : int, numpy.random.Generator or None

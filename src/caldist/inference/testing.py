@@ -17,12 +17,12 @@ from caldist._util.types import Integers
 from caldist._util.warning import warn
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Draw, Units
+from caldist.data.units import FEW, Draw, Units
 from caldist.inference import _grid
 from caldist.inference._classical import CLASSICAL
 from caldist.inference._dealing import ordered_units
 from caldist.inference._grid import SHARE, GridOption, cells_of_equal_mass, check_grid
-from caldist.inference._limits import FEW, Limits, few_parts, warn_if_few
+from caldist.inference._limits import Limits, few_parts, warn_if_few
 from caldist.inference._null import drawing_error, null_ranks
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Measure, Statistic
@@ -352,14 +352,19 @@ def _labels(units: Units, cell: Integers) -> Draw | None:
     """
     if not units.draws_labels:
         return None
-    if not (few := few_parts(units, FEW)):
+    if not (words := few_clusters_in_words(units)):
         return units.drawing_in(cell, units.dependence)
-    message = (
+    warn(words)
+    return units.drawing_in(cell)
+
+
+def few_clusters_in_words(units: Units) -> str:
+    """Say why a test with clusters is a rough guide; nothing if it is not."""
+    few = "" if units.cluster is None else few_parts(units)
+    return few and (
         f"only {few}: with fewer than {FEW} the p-value is the larger of two, by signs of clusters "
         "and by labels that depend within them as much as they can. Take it as a rough guide."
     )
-    warn(message)
-    return units.drawing_in(cell)
 
 
 def _warn_of_few_draws(components: int, n_resamples: int) -> None:

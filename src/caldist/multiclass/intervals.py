@@ -26,9 +26,10 @@ from caldist._near_misses import answering
 from caldist._util.types import Integers, Vector
 from caldist._util.warning import warn
 from caldist.data.class_rows import Classes, ClassRows
+from caldist.data.units import FEW
 from caldist.inference._cells import cells_of
 from caldist.inference._dealing import FOLDS
-from caldist.inference._limits import FEW, normal_quantile
+from caldist.inference._limits import normal_quantile
 from caldist.inference._resampling import Resampler
 from caldist.inference.intervals import Interval, interval_of
 from caldist.measures.lower_distance import lower_distance

@@ -31,8 +31,8 @@ from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import FLIPS, LABELS, Units
-from caldist.inference._limits import FEW, Limits, few_parts, normal_quantile
+from caldist.data.units import FEW, FLIPS, LABELS, Units
+from caldist.inference._limits import Limits, few_parts, normal_quantile
 from caldist.inference._resampling import Resampler
 from caldist.inference.intervals import chosen_method
 from caldist.kernels._arrays import prefix_sums
@@ -103,7 +103,7 @@ def why_none(units: Units, guarantee: str) -> str:
     """Return why nothing can be said of the population; empty if something can."""
     if guarantee == "finite_sample":
         return ""
-    if not (few := few_parts(units, FEW)):
+    if not (few := few_parts(units)):
         return ""
     return (
         f"only {few}, and with fewer than {FEW} no limit is dependable. "

@@ -32,7 +32,7 @@ from caldist.inference.bracket import population_bracket
 from caldist.inference.comparison import is_split, paired_comparisons
 from caldist.inference.intervals import interval_of
 from caldist.inference.regions import miscalibrated_regions
-from caldist.inference.testing import calibration_test
+from caldist.inference.testing import calibration_test, few_clusters_in_words
 from caldist.measures._measure import Measure
 from caldist.measures.certification import sample_bracket
 from caldist.measures.lower_distance import TOLERANCE
@@ -192,8 +192,7 @@ def report(
         columns_of_joints(by, models) if first.is_summary else columns_of(by, first.n_rows or 0)
     )
     options: dict[str, Any] = {"n_resamples": resampler.n_resamples, "rng": drawn}
-    notes = [words for rows in models.values() if (words := _few(rows))]
-    notes = list(dict.fromkeys(notes))
+    notes = list(dict.fromkeys(words for rows in models.values() for words in _few(rows)))
     with warnings.catch_warnings():
         for words in notes:  # said already
             warnings.filterwarnings("ignore", re.escape(words), UserWarning)
@@ -298,10 +297,10 @@ def _let_go(rows: Rows) -> None:
         give_back()
 
 
-def _few(rows: Rows) -> str:
+def _few(rows: Rows) -> list[str]:
     """Say so where rows of a label are few; a grid counts the same, unless rows have weights."""
-    coarse = None if rows.weighted else on_grid(rows)
-    return few_in_words((coarse or rows).units)
+    units = ((None if rows.weighted else on_grid(rows)) or rows).units
+    return [words for words in (few_in_words(units), few_clusters_in_words(units)) if words]
 
 
 def _on_both_sides(joint: Joint) -> bool:
