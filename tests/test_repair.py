@@ -319,7 +319,8 @@ def test_few_clusters_leave_folds_empty(count):
     found = repair(y, p, clusters=np.arange(400) % count, **QUICK)
     assert (not found.candidates) == (count == 1)
     assert found.map is not None
-    assert "clusters are given" in found.reason
+    words = "1 cluster is given" if count == 1 else f"{count} clusters are given"
+    assert f"only {words}" in found.reason
 
 
 # -- selection -------------------------------------------------------------------------------------
