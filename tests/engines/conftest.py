@@ -5,10 +5,13 @@ that all must be there.
 """
 
 import importlib
+import itertools
 import os
 from pathlib import Path
 
 import pytest
+
+from engines.databases import postgres_programs, postgres_server
 
 REQUIRED = os.environ.get("CALDIST_REQUIRE_ENGINES") == "1"
 ENGINES = (
@@ -22,6 +25,7 @@ ENGINES = (
     "dask",
     "pyspark",
     "ibis",
+    "ibis-postgres",
 )
 # What Spark itself warns of.
 THIRD_PARTY = "ignore:PySpark does not yet fully support pandas:FutureWarning"
@@ -43,6 +47,9 @@ def need(*modules):
             pytest.fail(f"CALDIST_REQUIRE_ENGINES is set, but: {error}")
         pytest.skip(str(error))
     return first
+
+
+NUMBERS = itertools.count()  # of the tables in PostgreSQL
 
 
 @pytest.fixture(scope="session")
@@ -82,6 +89,20 @@ def dask_client():
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """Yield an ibis connection to a PostgreSQL server that the tests start."""
+    ibis = need("ibis", "ibis.backends.postgres", "pyarrow")
+    programs = postgres_programs()
+    if programs is None:
+        message = "PostgreSQL's initdb is not installed"
+        pytest.fail(message) if REQUIRED else pytest.skip(message)
+    with postgres_server(programs) as address:
+        connection = ibis.postgres.connect(**address)
+        yield connection
+        connection.disconnect()
 
 
 def _pandas_types(engine):
@@ -127,6 +148,9 @@ def constructor(request):
     if engine == "ibis":
         ibis = need("ibis", "ibis.backends.duckdb")
         return lambda data: ibis.memtable(arrow(data))
+    if engine == "ibis-postgres":
+        connection = request.getfixturevalue("postgres")
+        return lambda data: connection.create_table(f"rows{next(NUMBERS)}", arrow(data), temp=True)
     if engine == "dask":
         request.getfixturevalue("dask_client")
         dd = need("dask.dataframe")

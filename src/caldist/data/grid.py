@@ -38,6 +38,7 @@ _ROUNDED = 1e-9  # what sums of weights may be off by, relative to their size
 _FLOORED = 2 / _UNIT + _ROUNDED  # what a row's square may be off by
 _TINY = np.finfo(np.float64).tiny  # squares below it have lost digits
 _FAINT = 2.0**-960  # total weights below it have parts that lose digits
+TOO_MUCH_WEIGHT = "the weights of a cell add up to too much: divide them by their maximum."
 
 Cells = NDArray[np.int64]
 Sums = NDArray[Any]  # int64, or float64 with weights
@@ -72,8 +73,7 @@ class Grid:
             object.__setattr__(self, "n_rows", int(self.count0.sum() + self.count1.sum()))
         arrays = self.arrays().values()
         if not all(part.dtype.kind != "f" or np.isfinite(part).all() for part in arrays):
-            message = "the weights of a cell add up to too much: divide them by their maximum."
-            raise ValueError(message)
+            raise ValueError(TOO_MUCH_WEIGHT)
         for array in arrays:
             array.flags.writeable = False
 

@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist.data.grid import Grid, empty
+from caldist.data.grid import TOO_MUCH_WEIGHT, Grid, empty
 from caldist.data.joint import INVALID, Joint
 from caldist.engines._query import DOUBLES, Query
 
@@ -23,6 +23,7 @@ Numbers = NDArray[Any]
 BYTES_PER_ROW = 448
 BYTES_OF_WEIGHTS = 64  # more than that, where rows have weights
 _OUT_OF_MEMORY = "OutOfMemory"  # in the names of exceptions of DuckDB and Java
+_OVERFLOW = "value out of range: overflow"  # PostgreSQL; predictions are checked before
 _UNSAFE = re.compile(r"Integer value (-?\d+) not in range")
 _DENSE = 4  # times as many cells as rows of cells, up to which all cells are laid out
 
@@ -38,7 +39,8 @@ def collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
 def engine_errors() -> Iterator[None]:
     """Turn exceptions of engines that people may meet into those of Python, with the remedy.
 
-    They are too little memory, and integers that are no float64, which PyArrow refuses to round.
+    They are too little memory, integers that are no float64, which PyArrow refuses to round, and
+    sums of weights beyond the largest double, which PostgreSQL refuses.
     """
     try:
         yield
@@ -51,6 +53,8 @@ def engine_errors() -> Iterator[None]:
                 "cast its column to float64 first."
             )
             raise ValueError(message) from error
+        if _OVERFLOW in str(error):
+            raise ValueError(TOO_MUCH_WEIGHT) from error
         raise
 
 

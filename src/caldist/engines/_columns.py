@@ -54,7 +54,8 @@ class Columns:
                 f"guessed: convert the column first. {hint}".rstrip()
             )
             raise TypeError(message)
-        return self._choose(nw.col(str(name)).cast(nw.Float64))
+        column = nw.col(str(name))
+        return self._choose(indicator(column) if dtype == nw.Boolean else column.cast(nw.Float64))
 
     def weight(self, name: object) -> nw.Expr | None:
         """Choose the column of weights, if there is one."""
@@ -134,6 +135,11 @@ class Columns:
     def select(self) -> nw.LazyFrame[Any]:
         """Return the columns that were chosen."""
         return self._frame.select(**self._chosen)
+
+
+def indicator(condition: nw.Expr) -> nw.Expr:
+    """Return 1.0 where a condition holds, else 0.0: PostgreSQL casts Booleans to integers alone."""
+    return condition.cast(nw.Int32).cast(nw.Float64)
 
 
 def _alike(pos_label: object, values: Sequence[object]) -> bool:

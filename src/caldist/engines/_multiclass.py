@@ -10,7 +10,7 @@ import narwhals as nw
 
 from caldist import _validate
 from caldist.data.class_rows import ROW_SUM_TOLERANCE
-from caldist.engines._columns import Columns
+from caldist.engines._columns import Columns, indicator
 from caldist.engines._query import Rows, check_weight, missing
 
 
@@ -92,7 +92,7 @@ class ClassRows:
         ]
 
     def _rows(self, correct: nw.Expr, prediction: nw.Expr) -> Rows:
-        label = correct.cast(nw.Float64)
+        label = indicator(correct)
         return Rows(self.frame, self.keys, label, prediction, self.weight, self.valid, self.invalid)
 
 

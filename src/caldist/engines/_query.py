@@ -25,6 +25,7 @@ from caldist.data.joint import INVALID
 from caldist.engines._columns import Columns
 
 _UNIT = 2.0**PLACE_BITS
+_NO_SQUARE = 1e-160  # below some 1e-162 a square underflows, which PostgreSQL refuses
 DOUBLES = 2 ** (53 - PLACE_BITS)
 
 
@@ -120,13 +121,13 @@ class Query:
         cell, label, fraction = (nw.col(name) for name in ("cell", "label", "fraction"))
         sums = {"place": fraction * _UNIT}
         if second_order:
-            sums["square"] = fraction * fraction * _UNIT
+            sums["square"] = _square(fraction, engine) * _UNIT
         # A cast cuts off what floor does, and Polars is faster without; others round.
         sums = sums if by_cell else {name: value.floor() for name, value in sums.items()}
         if rows.weight is not None:
             mass = nw.col("mass")
             sums = {name: mass * value.floor() for name, value in sums.items()}
-            sums |= {"mass": mass, "weight_square": mass * mass}
+            sums |= {"mass": mass, "weight_square": _square(mass, engine)}
         elif not in_doubles:
             sums = {name: value.cast(nw.Int64) for name, value in sums.items()}
         code, count = cell * 2.0 + label, {"rows": nw.len()}
@@ -159,6 +160,13 @@ def _key_type(rows: Rows, bits: int) -> type[nw.Int32 | nw.Int64]:
     engine = rows.frame.implementation
     narrow = (engine.is_duckdb() or engine.is_polars()) and bits < 30
     return nw.Int32 if narrow else nw.Int64
+
+
+def _square(number: nw.Expr, engine: nw.Implementation) -> nw.Expr:
+    """Return the square of a number that is not negative: 0 where it would underflow."""
+    if not engine.is_ibis():  # databases; all others round to 0 by themselves, and faster
+        return number * number
+    return nw.when(number < _NO_SQUARE).then(nw.lit(0.0)).otherwise(number * number)
 
 
 def _both_sides(sums: dict[str, nw.Expr], label: nw.Expr, whole: bool) -> dict[str, nw.Expr]:  # noqa: FBT001
