@@ -1,4 +1,4 @@
-"""A report of Parquet files of many rows is that of their summary, and says so."""
+"""Commands read Parquet files of many rows as a summary, and say so."""
 
 import json
 
@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 import caldist
-from caldist.cli import _many
+from caldist.cli import _many, _source
 from command_lines import run
 
 duckdb = pytest.importorskip("duckdb")
 
 COLUMNS = ("--label", "won", "--score", "p", "--resamples", 99)
-SAID = "the report is of their summary, on 65,536 cells. --rows reads them all"
+SAID = "summarised first, on 65,536 cells."
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def test_a_report_is_that_of_the_summary(file, rows, named):
     few = rows[["won", "p"]] if not named else rows
     few.to_parquet(file)
     found, said = reported(file, *(COLUMNS if named else COLUMNS[4:]))
-    assert f"600 rows: {SAID}" in said
+    assert f"600 rows: {SAID}\nThe report is of the summary. --rows reads all rows" in said
     assert ("using label 'won' and score 'p'" in said) != named
     assert found == expected(joint_of(rows))
     assert "rounded to 65,536 cells" in " ".join(found["data"]["notes"])
@@ -81,7 +81,7 @@ def test_a_report_is_that_of_the_summary(file, rows, named):
 def test_rows_are_read_where_they_are_asked_for_or_few(file, rows, monkeypatch):
     whole = caldist.report({"p": joint_of(rows)}, n_resamples=99, rng=0)
     found, said = reported(file, *COLUMNS, "--rows")
-    assert "summary" not in said
+    assert SAID not in said
     assert "rounded" not in " ".join(found["data"]["notes"])
     assert found["models"][0]["population_lower"] == pytest.approx(
         whole.models[0].population_lower, abs=1e-4
@@ -102,7 +102,7 @@ def test_rows_are_read_where_they_are_asked_for_or_few(file, rows, monkeypatch):
 def test_what_needs_rows_gets_them(file, rows, options):
     rows.assign(q=rows["p"] ** 2).to_parquet(file)
     found, said = reported(file, *COLUMNS, *options)
-    assert "summary" not in said
+    assert SAID not in said
     assert found == reported(file, *COLUMNS, *options, "--rows")[0]
 
 
@@ -113,7 +113,7 @@ def test_several_files_count_together(tmp_path, rows):
         rows[at::2].to_parquet(folder / "rows.parquet")
     out = tmp_path / "report.json"
     done = run("report", tmp_path / "day=*" / "*.parquet", *COLUMNS, "--by", "day", "-o", out)
-    assert "600 rows: the report is of their summary" in done.stderr
+    assert f"600 rows: {SAID}" in done.stderr
     found = json.loads(out.read_text(encoding="utf-8"))
     assert {(group["group"], group["n_rows"]) for group in found["groups"]} == {
         ("0", 300),
@@ -138,7 +138,7 @@ def test_sub_groups_are_kept(file, rows):
 def test_too_many_sub_groups_need_rows(file, rows, monkeypatch):
     monkeypatch.setattr(_many, "_CELLS", 11)
     found, said = reported(file, *COLUMNS, "--by", "player")
-    assert "summary" not in said
+    assert SAID not in said
     assert found == reported(file, *COLUMNS, "--by", "player", "--rows")[0]
 
 
@@ -192,6 +192,93 @@ def test_what_is_no_probability_is_refused_with_its_place(file, rows):
     done = run("report", file, *COLUMNS, "-o", file.parent / "report.json")
     assert done.exit_code == 2
     assert "rows.parquet, row 10: column 'p' is '1.5'" in done.stderr
+
+
+# -- other commands ------------------------------------------------------------------------------
+
+
+def measured(file, *options):
+    done = run("measure", file, *COLUMNS[:4], "--format", "json", *options)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout), SAID in done.stderr
+
+
+def value_of(line, name):
+    return line[name], line["lower"][name], line["upper"][name]
+
+
+@pytest.mark.parametrize("options", [(), ("--weight", "weight")])
+def test_measures_of_a_summary_have_bounds(file, rows, options):
+    found, said = measured(file, *options)
+    assert said
+    weight = {"sample_weight": rows["weight"].to_numpy(float)} if options else {}
+    expected = caldist.evaluate(joint_of(rows, **weight))["smooth_ce"]
+    [line] = found["results"]
+    assert line["rows"] == 600
+    assert value_of(line, "smooth_ce") == (expected.value, expected.lower, expected.upper)
+    exact = caldist.smooth_ce(rows["won"], rows["p"], **weight)
+    assert expected.lower <= exact <= expected.upper
+    table = run("measure", file, *COLUMNS[:4], *options).stdout
+    assert "contain the value on the rows themselves" in table
+    assert "where cells tell nothing about it. --measures with its name reads every row." in table
+
+
+def test_sub_groups_of_a_summary_are_those_of_the_rows(file, rows, monkeypatch):
+    rows.loc[[3, 5], "p"] = None
+    rows.to_parquet(file)
+    found, said = measured(file, "--by", "site", "--drop-missing")
+    assert said
+    monkeypatch.setattr(_many, "MANY", 601)
+    whole, said = measured(file, "--by", "site", "--drop-missing")
+    assert not said
+    assert found["by"] == whole["by"] == "site"
+    assert found["dropped"]["rows"] == whole["dropped"]["rows"] == 2
+    for line, exact in zip(found["results"], whole["results"], strict=True):
+        same = ("score", "group", "rows", "dropped")
+        assert [line[name] for name in same] == [exact[name] for name in same]
+        _, lower, upper = value_of(line, "smooth_ce")
+        assert lower <= exact["smooth_ce"] <= upper
+        assert upper - lower < 1e-4
+
+
+@pytest.mark.parametrize(
+    "options", [("--clusters", "player"), ("--tol", 1e-6), ("--measures", "smooth_ce,binned_ece")]
+)
+def test_measures_that_need_rows_get_them(file, options):
+    assert not measured(file, *options)[1]
+
+
+def test_gates_of_a_summary(file):
+    options = (*COLUMNS[:4], "--require-below", 0.5)
+    done = run("measure", file, *options)
+    assert (done.exit_code, SAID in done.stderr) == (0, True)
+    assert "upper_limit" in done.stdout
+
+
+def test_the_test_of_a_summary_allows_for_rounding(file, rows):
+    done = run("test", file, *COLUMNS, "--format", "json")
+    assert (done.exit_code, SAID in done.stderr) == (0, True), done.output
+    [line] = json.loads(done.stdout)["results"]
+    expected = caldist.calibration_test(joint_of(rows), n_resamples=99, rng=0)
+    assert (line["pvalue"], line["rounding"]) == (expected.pvalue, expected.rounding)
+    assert "rounding was added to pvalue" in run("test", file, *COLUMNS).stdout
+
+
+def test_a_repair_of_a_summary(file, rows):
+    out = file.parent / "map.json"
+    done = run("repair", file, *COLUMNS, "-o", out)
+    assert (done.exit_code, SAID in done.stderr) == (0, True), done.output
+    expected = caldist.repair(joint_of(rows), n_resamples=99, rng=0)
+    assert caldist.CalibrationMap.load(out) == expected.map
+
+
+def test_bad_rows_of_files_too_large_to_read_again_are_counted(file, rows, monkeypatch):
+    rows.loc[9, "p"] = 1.5
+    rows.to_parquet(file)
+    monkeypatch.setattr(_source, "_READ_AGAIN", 10)
+    done = run("measure", file, *COLUMNS[:4])
+    assert done.exit_code == 2
+    assert "rows.parquet: there are 1 with a bad prediction (not between 0 and 1)" in done.stderr
 
 
 # -- sub-groups of a joint, in Python ------------------------------------------------------------

@@ -219,6 +219,19 @@ def test_a_damaged_archive_is_a_clear_error(tmp_path):
         assert "damaged or cut off" in result.stderr
 
 
+def test_damaged_standard_input_is_an_error_about_it(installed):
+    packed = [gzip.compress(text().encode()), bz2.compress(text().encode())]
+    damaged = [content[:end] for content in packed for end in (12, 40)]
+    for content in packed:  # in the header of the first block, and within it
+        damaged += [
+            content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :] for at in (11, 30)
+        ]
+    for content in damaged:
+        result = run("measure", "-", *NAMES, stdin=content)
+        assert result.exit_code == 2, result.stderr
+        assert "standard input cannot be unpacked, it is damaged or cut off" in result.stderr
+
+
 def test_what_is_wrong_with_standard_input_is_said_of_it(installed):
     result = run("measure", "-", *NAMES, stdin=b"y,p\n0,0.5\n1,x\n")
     assert "Error: standard input, line 3: column 'p' is 'x': it is no number" in result.stderr

@@ -190,6 +190,10 @@ def test_memory_is_checked_before_cells_come_back(constructor):
         summarize(table, **COLUMNS, by="k", memory_limit=60_000)
     bits = int(str(caught.value).partition("bits=")[2].partition(" ")[0])
     assert len(summarize(table, **COLUMNS, by="k", memory_limit=60_000, bits=bits)) == 5
+    enough = int(str(caught.value).partition("Or pass memory_limit=")[2].partition(",")[0])
+    assert len(summarize(table, **COLUMNS, by="k", memory_limit=enough)) == 5
+    with pytest.raises(MemoryError):
+        summarize(table, **COLUMNS, by="k", memory_limit=enough - 1)
     with pytest.raises(MemoryError, match="not even bits=1"):
         summarize(table, **COLUMNS, by="k", memory_limit=1000)
 

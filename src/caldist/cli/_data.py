@@ -62,6 +62,8 @@ class Models:
         What was left out of all models; None if nobody asked for it.
     left_out
         What was left out of each summary when it was made.
+    parts
+        The rows of each sub-group, where they are summaries.
     """
 
     rows: dict[str, Rows]
@@ -71,6 +73,7 @@ class Models:
     by: Mapping[str, Any] = field(default_factory=dict)
     dropped: Dropped | None = None
     left_out: Mapping[str, Dropped] = field(default_factory=dict)
+    parts: Mapping[str, Rows] = field(default_factory=dict)
 
     @property
     def notes(self) -> list[str]:
@@ -83,18 +86,28 @@ class Models:
         """Whether each model has rows of its own."""
         return self.named_by == "file"
 
+    @property
+    def are_summarized(self) -> bool:
+        """Whether values come with bounds: from files of summaries, or from many rows."""
+        return any(rows.is_summary for rows in self.rows.values())
+
     def lines(self) -> Iterator[tuple[dict[str, object], Rows]]:
         """Give the rows of each model or of each sub-group of it, and what a line says of them."""
         for name, rows in self.rows.items():
-            if self.groups is None:
-                yield self._line(name, rows), rows
-                continue
-            names, code = self.groups
-            for group, part in zip(names, rows.split(code, len(names)), strict=True):
-                if part.weight is not None and not part.weight.any():
-                    message = f"--weight is 0 in all rows of group {group}: leave these rows out."
-                    raise ValueError(message)
-                yield self._line(name, part, str(group)), part
+            for group, part in self._divided(rows):
+                yield self._line(name, part, group), part
+
+    def _divided(self, rows: Rows) -> Iterator[tuple[str | None, Rows]]:
+        """Give the rows of each sub-group with its name, or all of them without one."""
+        if self.groups is None:
+            yield from self.parts.items() or [(None, rows)]
+            return
+        names, code = self.groups
+        for group, part in zip(names, rows.split(code, len(names)), strict=True):
+            if part.weight is not None and not part.weight.any():
+                message = f"--weight is 0 in all rows of group {group}: leave these rows out."
+                raise ValueError(message)
+            yield str(group), part
 
     def _line(self, name: str, rows: Rows, group: str | None = None) -> dict[str, object]:
         line: dict[str, object] = {self.named_by: name}
@@ -135,7 +148,7 @@ class Data:
         assert isinstance(found, Models)  # noqa: S101 -- several classes are not asked for
         return found
 
-    def read(self, *, several: bool = True, whole: bool = True) -> Models | ClassModels:
+    def read(self, *, several: bool = True, whole: bool = False) -> Models | ClassModels:
         """Read columns, of one model or of several classes, or summaries; once, and check them.
 
         What looks wrong about the scores is said on stderr. Unless the ``whole`` table is asked

@@ -1,4 +1,4 @@
-"""Tables of so many rows that a report is made of their summary, as an engine makes it."""
+"""Tables of so many rows that a command reads their summary, as an engine makes it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 from caldist.cli._columns import HEAD, check_names, guess
 from caldist.cli._data import Data, Models
 from caldist.cli._dropped import Dropped
-from caldist.cli._source import Source
+from caldist.cli._source import Source, may_be_read_again
 from caldist.cli._streams import say
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.engines._summarize import invalid_in_words
 from caldist.reading import cells
 
-MANY = 10_000_000  # rows from which on a report is of their summary
+MANY = 10_000_000  # rows from which on commands read a summary of them
 _BITS, _FEWEST_BITS = 16, 10  # of a summary, and of that of one sub-group among many
 _CELLS = 20  # the logarithm of how many cells the summaries of all sub-groups may have
 _MISSING = ("missing label", "missing prediction")
@@ -24,14 +25,15 @@ _MISSING = ("missing label", "missing prediction")
 def summary_of_many(data: Data, source: Source, paths: Sequence[str]) -> Models | None:
     """Return a model as the summary of many rows; None where rows are few, or are needed.
 
-    Clusters, several models on the same rows and weights of sub-groups need the rows. What is wrong
-    with a table is said by the reader of rows, too.
+    Clusters, several models on the same rows and weights of sub-groups need the rows. The reader of
+    rows also names the cell that is wrong, unless the files are too large to be read once more.
     """
     rows = source.n_rows
     needed = data.clusters is not None or data.positive is not None or len(data.scores) > 1
     if rows is None or rows < MANY or needed or (data.weight is not None and data.by_columns):
         return None
-    taken = [name for name in (data.weight, *data.by_columns) if name is not None]
+    columns = data.by_columns if data.by is None else (data.by,)
+    taken = [name for name in (data.weight, *columns) if name is not None]
     check_names(source.columns, [*filter(None, (data.label, *data.scores)), *taken])
     label, scores = data.label, list(data.scores)
     try:
@@ -40,26 +42,30 @@ def summary_of_many(data: Data, source: Source, paths: Sequence[str]) -> Models 
         (score,) = scores
         asked = replace(data, label=label, scores=(score,))
         joint = _summarized(asked, paths, None, _BITS)
-        groups = {name: _groups(asked, paths, name) for name in dict.fromkeys(data.by_columns)}
+        groups = {name: _groups(asked, paths, name) for name in dict.fromkeys(columns)}
     except (TypeError, ValueError):
         return None
     dropped = _dropped(joint, label, score)
-    reasons = set(joint.invalid) - set(_MISSING if data.drop_missing else ())
-    if reasons or joint.total == 0 or None in groups.values():
+    allowed = _MISSING if data.drop_missing else ()
+    if found := invalid_in_words({(): joint}, allowed):
+        if may_be_read_again(paths):
+            return None
+        message = f"{', '.join(data.files)}: there are {found}: correct or filter these rows."
+        raise ValueError(message)
+    if joint.total == 0 or None in groups.values():
         return None
-    say(
-        f"{rows:,} rows: the report is of their summary, on {2**_BITS:,} cells. --rows reads them "
-        "all, which takes longer and more memory.",
-        err=True,
-    )
+    say(f"{rows:,} rows: summarised first, on {2**_BITS:,} cells.", err=True)
     head = {"files": list(data.files), "label": label, "weight": data.weight}
-    head |= {"clusters": None, "by": None}
+    head |= {"clusters": None, "by": data.by}
+    parts = {} if data.by is None else groups[data.by] or {}
+    counts = {name: _count_missing(part) for name, part in parts.items()}
     return Models(
         {score: Rows.of(replace(joint, invalid={}))},
         named_by="score",
         head=head | ({"dropped": dropped.to_dict()} if data.drop_missing else {}),
         by=groups,
-        dropped=dropped if data.drop_missing else None,
+        dropped=replace(dropped, groups=counts) if data.drop_missing else None,
+        parts={name: Rows.of(replace(part, invalid={})) for name, part in parts.items()},
     )
 
 
@@ -97,13 +103,20 @@ def _groups(data: Data, paths: Sequence[str], by: str) -> dict[Any, Joint] | Non
         return None
     joints: dict[Any, Joint] = {}
     for name, joint in zip(cells.names(keys).tolist(), found.values(), strict=True):
-        if joint.total > 0:
+        if joint.n_rows:
             joints[name] = joints[name] + joint if name in joints else joint
+    if any(joint.total == 0 for joint in joints.values()):  # the reader of rows says what to do
+        return None
     return joints or None
+
+
+def _count_missing(joint: Joint) -> int:
+    return sum(joint.invalid.get(reason, 0) for reason in _MISSING)
 
 
 def _dropped(joint: Joint, label: str, score: str) -> Dropped:
     """Return what was left out: rows that lack a label, and others that lack a prediction."""
     counts = [joint.invalid.get(reason, 0) for reason in _MISSING]
     reasons = {name: count for name, count in zip((label, score), counts, strict=True) if count}
-    return Dropped(sum(counts), (joint.n_rows or 0) + sum(counts), reasons)
+    missing = _count_missing(joint)
+    return Dropped(missing, (joint.n_rows or 0) + missing, reasons)

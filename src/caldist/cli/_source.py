@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from caldist._util.optional import how_to_install
 from caldist.reading import cells
-from caldist.reading.text import KINDS, TextFile, cell_of, suffix_of
+from caldist.reading.text import KINDS, TextFile, cell_of, suffix_of, unpacking
 
 _PARQUET = (".parquet", ".pq")
 _KNOWN = (*KINDS, *_PARQUET)
@@ -290,7 +290,7 @@ def _copy_of_stdin(folder: Path) -> Path:
     packed = ""
     if head.startswith(_GZIP):
         packed = ".gz"
-        with gzip.open(path) as file:
+        with unpacking("standard input"), gzip.open(path) as file:
             head = file.read(64)
     text = ".jsonl" if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" else ".csv"
     suffix = {b"PAR1": ".parquet", b"PK\x03\x04": ".npz"}.get(head[:4], text)

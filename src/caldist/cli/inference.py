@@ -73,9 +73,9 @@ def test(
         tested = _test_classes(models, measure, resamples, seed, style)
         context.exit(_judged(tested, fail_below))
     shown, notes = ["measure", "statistic", "pvalue"], list(models.notes)
-    if models.are_summaries or style == "json":
+    if models.are_summarized or style == "json":
         shown.append("rounding")
-    if models.are_summaries:
+    if models.are_summarized:
         was = "added to pvalue" if tolerance is None else "taken off the statistic for pvalue"
         notes.append(f"rounding was {was} because the predictions are rounded to cells.")
     lines = []

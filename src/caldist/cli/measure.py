@@ -92,7 +92,7 @@ def measure(
         _medical.refuse_limits(given)
     elif not data.may_have_classes:  # refused before a file is read
         _limits(_chosen(measures)[0], given)
-    models = data.read()
+    models = data.read(whole=tol > 0 or _needs_rows(measures))
     if tol > 0 and (medical or not isinstance(models, Models)):
         message = "--tol goes with measures of labels 0 and 1 that sort rows: leave it out here."
         raise ValueError(message)
@@ -138,7 +138,7 @@ def measure(
         ends = [gates[at].lower, gates[at].upper] if gates else []
         if style == "json":
             shown.append(line | _in_one_line(values) | _named(ends))
-        elif models.are_summaries:
+        elif models.are_summarized:
             for name, value in values.items():
                 own = ends if name == str(chosen[0]) else [None] * len(ends)
                 known = value.to_dict() | {"value": _known(value)}
@@ -150,6 +150,8 @@ def measure(
             "lower and upper contain the value on the rows themselves, before they were rounded to "
             f"cells; {NOTHING} where cells tell nothing about it."
         )
+        if not models.are_summaries:
+            notes[-1] += " --measures with its name reads every row."
     show(shown, style, head=models.head, notes=notes)
     context.exit(_judged(str(chosen[0]), [line for line, _ in lines], gates, limits))
 
@@ -241,6 +243,16 @@ def _chosen(measures: str | None) -> list[Measure[Any]]:
         message = "--measures names no measure."
         raise ValueError(message)
     return [find(name, "--measures") for name in dict.fromkeys(names)]
+
+
+def _needs_rows(measures: str | None) -> bool:
+    """Whether a measure is named of which a summary tells nothing."""
+    if measures is None or measures.strip() in {"all", _medical.NAME}:
+        return False
+    from caldist.measures.registry import shown_in
+
+    unknown = {str(measure) for measure in shown_in("evaluate") if measure.facts.rounding is None}
+    return not unknown.isdisjoint(name.strip() for name in measures.split(","))
 
 
 def _described(line: dict[str, object]) -> str:

@@ -72,6 +72,11 @@ def report(
         require("jinja2", extra="report")
         require("matplotlib", extra="report")
     models = data.read(whole=whole)
+    if isinstance(models, Models) and models.are_summarized and not models.are_summaries:
+        say(
+            "The report is of the summary. --rows reads all rows, in more time and memory.",
+            err=True,
+        )
     from caldist.reporting import report as make_report  # not needed to refuse
 
     found = make_report(

@@ -97,7 +97,8 @@ def check_memory(query: Query, bits: int, limit: int) -> None:
     )
     message = (
         f"the summary has {found:,} cells in {int(number.sum()):,} groups and needs about "
-        f"{found * each / 1e9:.3g} GB, more than memory_limit={limit:,} bytes: {remedy}."
+        f"{found * each / 1e9:.3g} GB, more than memory_limit={limit:,} bytes: {remedy}. Or pass "
+        f"memory_limit={found * each}, where there is as much memory."
     )
     raise MemoryError(message)
 

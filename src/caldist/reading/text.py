@@ -282,12 +282,22 @@ def _failing(path: Path) -> Iterator[list[int]]:
     """Say the file, and the line that is kept in a list, in errors of CSV, JSON and compression."""
     at = [1]
     try:
-        yield at
+        with unpacking(path):
+            yield at
     except (csv.Error, json.JSONDecodeError) as error:
         message = f"{path}, line {at[0]}, cannot be read: {error}"
         raise ValueError(message) from error
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-        message = f"{path} cannot be unpacked, it is damaged or cut off: {error}"
+
+
+@contextmanager
+def unpacking(name: object) -> Iterator[None]:
+    """Say the name of a compressed file that is damaged."""
+    try:
+        yield
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the system, not of bz2
+            raise
+        message = f"{name} cannot be unpacked, it is damaged or cut off: {error}"
         raise ValueError(message) from error
 
 
