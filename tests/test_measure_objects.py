@@ -284,6 +284,8 @@ def all_of(result):
     """Return a result with its arrays as lists."""
     if isinstance(result, np.ndarray):
         return result.tolist()
+    if isinstance(result, dict):
+        return {name: all_of(value) for name, value in result.items()}
     if dataclasses.is_dataclass(result):  # what it has computed since is no part of it
         names = [field.name for field in dataclasses.fields(result)]
         return {name: all_of(getattr(result, name)) for name in names}

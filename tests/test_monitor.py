@@ -157,7 +157,7 @@ def test_steps_are_frozen_and_read_as_sentences_dicts_and_frames():
     assert "<table>" in step._repr_html_()
     assert monitor.steps[1:] == monitor.steps[1:]
     assert repr(monitor.steps) == "Steps(3 steps, 3 with an alarm)"
-    assert repr(monitor) == "Monitor(): 3 batches, last 2"
+    assert repr(monitor) == "Monitor(3 batches, last 2)"
     assert Monitor().steps.to_frame("pandas").empty
     assert pickle.loads(pickle.dumps(step)) == step
 

@@ -127,7 +127,7 @@ def test_evaluations_are_a_dict_that_reads_well():
     found = caldist.evaluate(joint.coarsen(bits=4), measures=["smooth_ce", "ece"])
     assert isinstance(found, dict)
     assert found == dict(found)
-    assert repr(found) == repr(dict(found))
+    assert repr(found).startswith(f"Evaluations(smooth_ce={found['smooth_ce'].value!r}, ece=")
     assert json.loads(json.dumps(found.to_dict()))["ece"]["upper"] is None
     first, second = str(found).splitlines()
     assert re.fullmatch(r"smooth_ce  0\.\d+, certainly between [\d.]+ and [\d.]+", first)
@@ -165,6 +165,64 @@ def test_all_have_a_frame(samples, library):
         frame = result.to_frame(library)
         assert type(frame).__module__.startswith(library), kind
         assert frame.shape[1] > 0, kind
+
+
+def test_a_prompt_shows_no_more_than_a_few_lines(samples, report_of_many):
+    """``repr`` has at most 300 letters, and no end of a line, whatever a result holds."""
+    rng = np.random.default_rng(0)
+    p = rng.random(3_000)
+    joint = caldist.Joint.from_arrays(rng.random(3_000) < p, p)
+    names = [f"{'a long name of a group ' * 9}{at}" for at in range(300)]
+    monitor = caldist.Monitor(by=names)
+    monitor.update([0, 1], [0.2, 0.7], by=names[:2], label=names[0])
+    many = [
+        *samples.values(),
+        report_of_many,
+        *report_of_many.groups[:3],
+        report_of_many.to_html(),
+        report_of_many.to_json(),
+        report_of_many.to_markdown(),
+        *report_of_many.figures,
+        *(curve for figure in report_of_many.figures for curve in figure.models),
+        *(figure.display(figure.models * 50) for figure in report_of_many.figures),
+        caldist.datasets.load_demo(),
+        caldist.certify(joint),
+        caldist.certify(joint).coupling(),
+        caldist.evaluate_groups(dict.fromkeys(names, joint), n_resamples=99),
+        joint.coarsen(12),
+        monitor,
+        monitor.steps,
+        monitor.steps[0],
+        reporting.monitor_report(monitor),
+    ]
+    for result in many:
+        shown = repr(result)
+        assert type(result).__name__ in shown or isinstance(result, str)
+        assert len(shown) <= 300, type(result)
+        assert OBEYED.search(shown) is None, type(result)
+        assert "\n" not in shown, type(result)
+
+
+@pytest.fixture(scope="module")
+def report_of_many():
+    rng = np.random.default_rng(1)
+    p = rng.random(ROWS)
+    y = rng.random(ROWS) < p
+    models = {f"{'a long name of a model ' * 9}{at}": p ** (1 + at / 9) for at in range(3)}
+    return caldist.report(y, models, by=[f"group {at % 60}" for at in range(ROWS)], **QUICK)
+
+
+def test_a_repr_tells_what_a_result_says():
+    found = caldist.sample_size(width=0.3, measure="brier_score")
+    assert repr(found).startswith(
+        f"SampleSize(practical={found.practical}, proved={found.proved}, width=0.3, "
+    )
+    tested = caldist.calibration_test([0, 1, 0, 1] * 9, [0.2, 0.3, 0.6, 0.7] * 9, **QUICK)
+    assert f"pvalue={tested.pvalue!r}" in repr(tested)
+    assert f"components=<tuple of {len(tested.components)}>" in repr(tested)
+    proof = caldist.certify([0, 1] * 9, np.arange(18) / 20)
+    assert repr(proof).startswith(f"LowerCertificate(lower={proof.lower!r}, upper={proof.upper!r}")
+    assert f"calibrated=<array of {proof.calibrated.size:,}>" in repr(proof)
 
 
 class Tags(HTMLParser):

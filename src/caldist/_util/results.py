@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from caldist import _validate
+from caldist._util.brief import Brief
 from caldist._util.escaping import for_html
 from caldist._util.frames import frame
 from caldist._util.text_tables import aligned, booktabs, is_numeric
@@ -16,7 +17,7 @@ from caldist._util.text_tables import aligned, booktabs, is_numeric
 _MOST_SHOWN = 200  # lines in a notebook, where nobody reads more
 
 
-class Result:
+class Result(Brief):
     """A frozen dataclass that can be read as text, as a dict, as a frame and as a table.
 
     A result of several lines says so in :meth:`_lines`; any other is one line of its numbers and

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.brief import Brief
 from caldist._util.frames import frame
 from caldist._util.types import Vector
 
@@ -15,7 +16,7 @@ __all__ = ["Demo", "load_demo"]
 
 
 @dataclass(frozen=True, eq=False)
-class Demo:
+class Demo(Brief):
     """The predictions of six classifiers, and the labels.
 
     Attributes

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import brief
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist.data.doubts import warn_about
@@ -52,6 +53,9 @@ class Evaluations(Result, dict[str, Evaluation]):
     def library(self) -> str | None:
         """What the data were a frame of, if they were one."""
         return next((found.library for found in self.values()), None)
+
+    def __repr__(self) -> str:
+        return brief("Evaluations", {name: found.value for name, found in self.items()})
 
     def __str__(self) -> str:
         return "\n".join(aligned([[name, str(found)] for name, found in self.items()], {0, 1}))
@@ -110,7 +114,7 @@ def evaluate(
     >>> import caldist
     >>> joint = caldist.Joint.from_arrays([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     >>> caldist.evaluate(joint, measures=["smooth_ce"])
-    {'smooth_ce': Evaluation(value=0.03125, lower=0.03125, upper=0.03125)}
+    Evaluations(smooth_ce=0.03125)
     >>> print(caldist.evaluate(joint, measures=["smooth_ce", "brier_score"]))
     smooth_ce    0.03125
     brier_score  0.15625

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import listed, shown_value
 from caldist._util.frames import library_of
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -423,14 +424,15 @@ class Monitor:
         return stream.curve(self._evidence(stream).window)
 
     def __repr__(self) -> str:
-        given = [
-            f"{name}={value!r}"
+        parts = [f"{len(self._state.labels)} batches"]
+        if self.last_label is not None:
+            parts.append(f"last {shown_value(self.last_label)}")
+        parts += [
+            f"{name}={shown_value(value)}"
             for name, value in vars(self._settings).items()
             if value not in {None, ()} and (name, value) not in _DEFAULTS
         ]
-        last = "" if self.last_label is None else f", last {self.last_label!r}"
-        batches = len(self._state.labels)
-        return f"Monitor({', '.join(given)}): {batches} batches{last}"
+        return listed("Monitor", parts)
 
     # -- keeping it ----------------------------------------------------------------------------
 

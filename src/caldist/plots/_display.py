@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
+from caldist._util.brief import listed, shown_value
 from caldist._util.frames import frame
 from caldist._util.results import plain
 from caldist.data.joint import Joint
@@ -64,8 +65,7 @@ class Display(ABC, Generic[Model]):
             raise ValueError(message)
 
     def __repr__(self) -> str:
-        names = ", ".join(repr(model.name) for model in self.models)
-        return f"{type(self).__name__}({names})"
+        return listed(type(self).__name__, (shown_value(model.name) for model in self.models))
 
     @abstractmethod
     def plot(self, *, ax: Axes | None = None) -> Self:

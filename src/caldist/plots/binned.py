@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.types import Integers, Vector
 from caldist.data.rows import Rows
 from caldist.inference.calibration_curve import curve_of
@@ -26,7 +27,7 @@ _MOST = 200  # bins that can be told apart
 
 
 @dataclass(frozen=True, eq=False)
-class BinnedCurve:
+class BinnedCurve(Brief):
     """The binned calibration curve of one model.
 
     Attributes

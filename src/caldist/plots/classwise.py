@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.numbers import number
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes
@@ -26,7 +27,7 @@ _THICK = 11  # points, of a bar
 
 
 @dataclass(frozen=True, eq=False)
-class ClassShares:
+class ClassShares(Brief):
     """The shares of one model's classes in its classwise distance.
 
     Attributes

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.numbers import short
 from caldist._util.products import dot
 from caldist._util.types import Vector
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class CumulativeCurve:
+class CumulativeCurve(Brief):
     """The prefix sums of one model.
 
     Attributes

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.types import Vector
 from caldist.data.rows import Rows, models_of
 from caldist.inference.net_benefit import benefit_of, check_thresholds
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionCurve:
+class DecisionCurve(Brief):
     """The decision curve of one model.
 
     Attributes

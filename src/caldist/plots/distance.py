@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.numbers import down, up
 from caldist._validate import Rng
 from caldist.data.rows import Rows
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DistanceInterval:
+class DistanceInterval(Brief):
     """What is certain about one model's distance to calibration.
 
     Attributes

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.joint import Joint
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class MapCurve:
+class MapCurve(Brief):
     """A map of one model's predictions.
 
     Attributes

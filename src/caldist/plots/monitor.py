@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.types import Vector
 from caldist.monitoring import Monitor, Step
 from caldist.plots import _style
@@ -28,7 +29,7 @@ _BINS = 64  # of predictions there
 
 
 @dataclass(frozen=True, eq=False)
-class MonitorCurve:
+class MonitorCurve(Brief):
     """What a monitor says of all rows, or of a sub-group.
 
     Attributes

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.rows import Rows
@@ -41,7 +42,7 @@ _RESAMPLES, _MOST_RESAMPLES = 2000, 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityCurve:
+class ReliabilityCurve(Brief):
     """The reliability of one model.
 
     Attributes

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.class_rows import Classes, ClassRows, sums_by
@@ -31,7 +32,7 @@ _SHORT = 0.012  # an arrow of less is a dot
 
 
 @dataclass(frozen=True, eq=False)
-class SimplexGroups:
+class SimplexGroups(Brief):
     """The predictions of one model with three classes, in groups.
 
     Attributes

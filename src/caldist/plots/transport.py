@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -31,7 +32,7 @@ _DOT = 0.003  # half the length of a line for a single prediction
 
 
 @dataclass(frozen=True, eq=False)
-class TransportPlan:
+class TransportPlan(Brief):
     """How one model's predictions move.
 
     Attributes

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.brief import Brief
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.rows import Rows
@@ -34,7 +35,7 @@ _BELOW, _ABOVE = -2.1, 1.15  # limits of the upper part's scale, in units of the
 
 
 @dataclass(frozen=True, eq=False)
-class WitnessCurve:
+class WitnessCurve(Brief):
     """The witness of one model.
 
     Attributes

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from caldist._util.brief import Brief
 from caldist._util.numbers import down, percent, up
 from caldist._util.numbers import short as digits
 from caldist._util.optional import require
@@ -57,7 +58,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
+class Figure(Brief):
     """A figure of a report, as data.
 
     Attributes

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any
 
 from caldist._util.atomic_files import write_atomically
+from caldist._util.brief import LongText
 from caldist._util.escaping import for_line
 from caldist._util.results import Result
 from caldist.inference._rates import Rates
@@ -506,4 +507,4 @@ def _written(text: str, path: str | os.PathLike[str] | None) -> str:
             file.write(text.encode("utf-8"))
 
         write_atomically(Path(path), write)
-    return text
+    return LongText(text)
