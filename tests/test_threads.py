@@ -1,10 +1,19 @@
-"""Work that threads share."""
+"""Work that threads share, and calls in several threads that have nothing to do with each other."""
 
+import os
+import signal
 import threading
+import time
+import warnings
+from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
+import caldist
+from caldist._util.cached import cached_property
 from caldist._util.threads import even_parts, in_threads
+from caldist.data import rows
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, 40])
@@ -49,3 +58,80 @@ def test_what_a_task_raises_is_raised_and_ends_the_work(threads):
 def test_parts_are_even():
     assert even_parts(10, 3) == [(0, 3), (3, 6), (6, 10)]
     assert even_parts(0, 2) == [(0, 0), (0, 0)]
+
+
+FEW = [0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]
+
+
+@contextmanager
+def large_call_in_another_thread(monkeypatch):
+    """Hold a call with many rows in its sort."""
+    sort, sorting, go_on = rows.sort_residuals, threading.Event(), threading.Event()
+
+    def sort_later(label, prediction, kind):
+        if prediction.size > 4:
+            sorting.set()
+            assert go_on.wait(60)
+        return sort(label, prediction, kind)
+
+    monkeypatch.setattr(rows, "sort_residuals", sort_later)
+    many = np.arange(1000) % 2, np.linspace(0, 1, 1000)
+    large = threading.Thread(target=caldist.smooth_ce, args=many)
+    large.start()
+    assert sorting.wait(60)
+    try:
+        yield
+        assert large.is_alive()
+    finally:
+        go_on.set()
+        large.join()
+
+
+@pytest.mark.skipif(not rows.COMPILED, reason="plain Python sorts elsewhere")
+def test_a_call_does_not_wait_for_another_with_more_rows(monkeypatch):
+    found = []
+    with large_call_in_another_thread(monkeypatch):
+        small = threading.Thread(target=lambda: found.append(caldist.smooth_ce(*FEW)), daemon=True)
+        small.start()
+        small.join(20)
+        assert found == [0.03125]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif(not rows.COMPILED, reason="plain Python sorts elsewhere")
+def test_a_child_forked_during_a_call_can_call_too(monkeypatch):
+    with large_call_in_another_thread(monkeypatch), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads and forks, from 3.12 on
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if caldist.smooth_ce(*FEW) == 0.03125 else 1)
+        last = time.monotonic() + 20
+        ended, status = os.waitpid(child, os.WNOHANG)
+        while ended == 0 and time.monotonic() < last:
+            time.sleep(0.01)
+            ended, status = os.waitpid(child, os.WNOHANG)
+        if ended == 0:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        assert (ended, status) == (child, 0)
+
+
+def test_a_property_is_kept_and_the_same_for_all_threads():
+    meeting = threading.Barrier(2)
+
+    class Thing:
+        @cached_property
+        def number(self):
+            """A new object."""
+            meeting.wait(20)  # both compute
+            return object()
+
+    thing, found = Thing(), []
+    threads = [threading.Thread(target=lambda: found.append(thing.number)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [thing.number] * 2
+    assert isinstance(Thing.number, cached_property)
+    assert Thing.number.__doc__ == "A new object."

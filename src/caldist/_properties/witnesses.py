@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist._kernels import COMPILED
+from caldist._util.cached import cached_property
 from caldist.data.joint import Joint
 from caldist.measures.true_distance import true_distance
 

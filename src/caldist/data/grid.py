@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
+from caldist._util.cached import cached_property
 from caldist._util.types import Vector
 from caldist.data.within_cells import WithinCells
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._kernels import support
 from caldist._near_misses import answering
+from caldist._util.cached import cached_property
 from caldist._util.threads import in_threads
 from caldist._util.types import Vector
 from caldist.data import files

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._kernels import COMPILED, sums
+from caldist._util.cached import cached_property
 from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
 from caldist.data.categories import cluster_codes

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._kernels import replicates
+from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.random_labels import RandomLabels, random_bytes

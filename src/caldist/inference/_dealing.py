@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.cached import cached_property
 from caldist.data.rows import Rows
 from caldist.data.units import Units
 

@@ -30,11 +30,12 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
+from caldist._util.cached import cached_property
 from caldist._util.types import Vector
 from caldist._util.warning import warn
 from caldist.data.joint import Joint

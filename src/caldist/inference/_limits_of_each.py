@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.rows import Rows
 from caldist.data.units import Units, one_after_the_other

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from caldist._kernels import smooth
+from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.random_labels import RandomLabels
 from caldist.data.units import Units, one_after_the_other

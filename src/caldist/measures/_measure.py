@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, update_wrapper
+from functools import cache, update_wrapper
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, cast
@@ -20,6 +20,7 @@ import numpy as np
 
 from caldist import _validate
 from caldist._near_misses import refuse_unknown
+from caldist._util.cached import cached_property
 from caldist._util.errors import ToleranceError
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint

@@ -10,11 +10,12 @@ the rows in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
 from caldist._kernels import experts as kernel
+from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.grid import Grid
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.grid import Grid, empty
 from caldist.data.joint import Joint

@@ -26,11 +26,11 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
+from caldist._util.cached import cached_property
 from caldist.reading.cells import BLANKS
 
 KINDS: dict[str, Literal["csv", "json"]] = {

@@ -22,12 +22,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist._kernels import chain
+from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.units import Units
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from caldist._util.cached import cached_property
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.units import Units
