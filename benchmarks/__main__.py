@@ -68,7 +68,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--growth", action="store_true", help="only the growth of each measure beside np.sort"
     )
-    parser.add_argument("--figure", type=Path, metavar="FILE", help="with --growth: draw it")
     parser.add_argument(
         "--cores", action="store_true", help="only sorted measures by the clock, beside np.sort"
     )
@@ -113,8 +112,6 @@ def _tables(options: argparse.Namespace) -> list[Table]:
         wanted = sizes if options.quick or options.sizes else growth.SIZES
         effort = ONCE if options.quick else growth.EFFORT
         ratios, sorting = growth.measure_growth(measures, wanted, effort)
-        if options.figure is not None:
-            growth.draw_growth(ratios, options.figure)
         return [growth.growth_table(ratios, sorting, effort)]
     if options.cores:
         chosen = sizes if options.quick or options.sizes else cores.SIZES

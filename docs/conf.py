@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+sys.path[:0] = [str(Path(__file__).parent / "_ext"), str(Path(__file__).parents[1])]  # and studies
 
 from caldist import __version__
 
@@ -26,8 +26,14 @@ extensions = [
     "executed",
     "tables",
     "errata",
+    "evidence_page",
+    "gallery",
+    "paper_page",
+    "properties_page",
+    "ring",
+    "study_pages",
 ]
-exclude_patterns = ["_ext", "paper/index.html", "paper-joss"]
+exclude_patterns = ["_ext", "copied", "paper-joss"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 nitpicky = False
 executed_pages = [  # those that show what their examples print and draw
@@ -55,6 +61,7 @@ html_title = "caldist"
 html_static_path = ["_static"]
 html_css_files = ["caldist.css"]
 html_extra_path = [
+    "copied",
     "../src/caldist/reporting/report.schema.json",
     "../src/caldist/repairing/map.schema.json",
 ]

@@ -1,17 +1,19 @@
 """Measure coverage, power, and what repairs, monitors and penalties do: ``python -m studies NAME``.
 
 Run it from the root of the repository. Finished cells are kept in CSV files, so that a run that was
-stopped goes on where it was.
+stopped goes on where it was. Those of ``docs/studies`` are part of the repository; the site draws
+pages and figures from them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from studies import (
     coverage,
@@ -26,7 +28,35 @@ from studies import (
     training,
     training_page,
 )
-from studies.runs import run_cells, write_bytes
+from studies.runs import Cell, Row, read_rows, run_cells, write_bytes
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is computed, how much of it, and how it is shown.
+
+    Attributes
+    ----------
+    cells
+        Returns the cells of a plan.
+    compute
+        Returns the rows of one cell, with a plan.
+    full, quick
+        Plans: that of the stored table, and one that shows in a minute whether all of it runs.
+    page, figure
+        Return the page of rows, a plan and a command, and the figure of rows.
+    sized
+        Returns a full plan with another number of data sets.
+    """
+
+    cells: Callable[[Any], Sequence[Cell]]
+    compute: Callable[..., list[Row]]
+    full: Any
+    quick: Any
+    page: Callable[[list[Row], Any, str], str]
+    figure: Callable[[list[Row]], bytes] | None = None
+    sized: Callable[[int], Any] | None = None
+
 
 _QUICK_COVERAGE = coverage.Plan(
     data_sets=2, n_resamples=59, bootstrap_sets=1, distance_sets=1, bootstrap_resamples=5
@@ -36,12 +66,48 @@ _QUICK_REPAIR = repair.Plan(
     data_sets=(2, 2, 2), bound_sets=2, quality_sets=1, real_splits=1, few_sets=1
 )
 _QUICK_POWER = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
-_STUDIES = ("coverage", "power", "repair", "monitor", "multiclass", "training")
+
+
+def _coverage_cells(plan: coverage.Plan) -> Sequence[Cell]:
+    return coverage.cells(coverage.ROWS[:1] if plan is _QUICK_COVERAGE else coverage.ROWS)
+
+
+def _multiclass_cells(plan: multiclass.Plan) -> Sequence[Cell]:
+    return multiclass.cells((200,), (2, 3)) if plan is _QUICK_MULTICLASS else multiclass.cells()
+
+
+STUDIES = {
+    "coverage": Study(
+        _coverage_cells, coverage.coverage_cell, coverage.FULL, _QUICK_COVERAGE,
+        pages.coverage_page, figures.coverage_figure,
+    ),
+    "power": Study(
+        lambda _: power.cells(), power.power_cell, power.FULL, _QUICK_POWER,
+        pages.power_page, figures.power_figure,
+    ),
+    "repair": Study(
+        lambda _: repair.cells(), repair.repair_cell, repair.FULL, _QUICK_REPAIR,
+        repair_page.repair_page, repair_page.repair_figure,
+        lambda sets: replace(repair.FULL, data_sets=(sets,) * len(repair.ROWS)),
+    ),
+    "monitor": Study(
+        monitor.cells, monitor.monitor_cell, monitor.FULL, monitor.QUICK,
+        monitor_page.monitor_page, sized=monitor.of_size,
+    ),
+    "multiclass": Study(
+        _multiclass_cells, multiclass.limits_cell, multiclass.FULL, _QUICK_MULTICLASS,
+        multiclass.page,
+    ),
+    "training": Study(
+        lambda _: training.cells(), training.training_cell, training.FULL, training.QUICK,
+        training_page.training_page, training_page.training_figure,
+    ),
+}  # fmt: skip
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
-    parser.add_argument("study", choices=_STUDIES)
+    parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--quick", action="store_true", help="a few data sets: does it run?")
     parser.add_argument("--fresh", action="store_true", help="compute all cells again")
     parser.add_argument(
@@ -65,71 +131,33 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; 1 if a cell does not hold what is promised."""
     options = _parser().parse_args(arguments)
-    options.out.mkdir(parents=True, exist_ok=True)
+    study = STUDIES[options.study]
     table = options.out / f"{options.study}.csv"
+    options.out.mkdir(parents=True, exist_ok=True)
     if options.fresh:
         table.unlink(missing_ok=True)
     command = f"python -m studies {options.study}{' --quick' if options.quick else ''}"
-    if options.study == "multiclass":
-        limits = _QUICK_MULTICLASS if options.quick else multiclass.FULL
-        tried = multiclass.cells((200,), (2, 3)) if options.quick else multiclass.cells()
-        rows = run_cells(
-            tried, partial(multiclass.limits_cell, plan=limits), str(limits), table,
-            jobs=options.jobs, title="several classes",
-        )  # fmt: skip
-        page = multiclass.page(rows, limits, command)
-        write_bytes(options.out / "multiclass.md", page.encode())
-        return int(pages.FAIL in page)
-    if options.study == "coverage":
-        plan = _QUICK_COVERAGE if options.quick else coverage.FULL
-        cells = coverage.cells(coverage.ROWS[:1] if options.quick else coverage.ROWS)
-        rows = run_cells(
-            cells, partial(coverage.coverage_cell, plan=plan), str(plan), table,
-            jobs=options.jobs, title="coverage",
-        )  # fmt: skip
-        page = pages.coverage_page(rows, plan, command)
-        figure = figures.coverage_figure(rows)
-    elif options.study == "repair":
-        maps = _QUICK_REPAIR if options.quick else repair.FULL
-        if options.sets is not None:
-            maps = replace(maps, data_sets=(options.sets,) * len(repair.ROWS))
-            command += f" --sets {options.sets}"
-        rows = run_cells(
-            repair.cells(), partial(repair.repair_cell, plan=maps), str(maps), table,
-            jobs=options.jobs, title="repair",
-        )  # fmt: skip
-        page = repair_page.repair_page(rows, maps, command)
-        figure = repair_page.repair_figure(rows)
-    elif options.study == "monitor":
-        streams = monitor.QUICK if options.quick else monitor.FULL
-        if options.sets is not None:
-            streams = monitor.of_size(options.sets)
-            command += f" --sets {options.sets}"
-        rows = run_cells(
-            monitor.cells(streams), partial(monitor.monitor_cell, plan=streams), str(streams),
-            table, jobs=options.jobs, title="monitor",
-        )  # fmt: skip
-        page, figure = monitor_page.monitor_page(rows, streams, command), None
-    elif options.study == "training":
-        networks = training.QUICK if options.quick else training.FULL
-        device = options.device or training.default_device()
-        rows = run_cells(
-            training.cells(), partial(training.training_cell, plan=networks, device=device),
-            str(networks), table, jobs=options.jobs, title="training",
-        )  # fmt: skip
-        page = training_page.training_page(rows, networks, command)
-        figure = training_page.training_figure(rows)
-    else:
-        tests = _QUICK_POWER if options.quick else power.FULL
-        rows = run_cells(
-            power.cells(), partial(power.power_cell, plan=tests), str(tests), table,
-            jobs=options.jobs, title="size and power",
-        )  # fmt: skip
-        page, figure = pages.power_page(rows, tests, command), figures.power_figure(rows)
-    write_bytes(options.out / f"{options.study}.md", page.encode())
-    if figure is not None:
-        write_bytes(options.out / f"{options.study}.svg", figure)
-    return int(pages.FAIL in page)
+    plan, compute = study.quick if options.quick else study.full, study.compute
+    if options.sets is not None and study.sized is not None:
+        plan = study.sized(options.sets)
+        command += f" --sets {options.sets}"
+    if options.study == "training":
+        compute = partial(compute, device=options.device or training.default_device())
+    run_cells(
+        study.cells(plan), partial(compute, plan=plan), str(plan), table,
+        jobs=options.jobs, title=options.study,
+    )  # fmt: skip
+    return int(pages.FAIL in write_page(options.study, options.out, plan, command))
+
+
+def write_page(name: str, folder: Path, plan: Any = None, command: str | None = None) -> str:
+    """Write the page and the figure of the table in a folder, and return the page."""
+    study, rows = STUDIES[name], read_rows(folder / f"{name}.csv")
+    page = study.page(rows, plan or study.full, command or f"python -m studies {name}")
+    write_bytes(folder / f"{name}.md", page.encode())
+    if study.figure is not None:
+        write_bytes(folder / f"{name}.svg", study.figure(rows))
+    return page
 
 
 if __name__ == "__main__":

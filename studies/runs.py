@@ -2,7 +2,7 @@
 
 Each cell draws from random streams named after it, so its result depends on neither the other
 cells nor the number of processes. Finished cells are rows of a CSV file; a run that was stopped
-goes on from there.
+goes on from there. What is the same in all rows stands once, in lines above the table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from caldist._util.atomic_files import write_atomically
 
-__all__ = ["Row", "read_rows", "run_cells", "write_bytes"]
+__all__ = ["Cell", "Row", "read_rows", "run_cells", "write_bytes"]
 
 Cell = tuple[str | int, ...]
 Row = dict[str, str]
@@ -79,13 +79,23 @@ def read_rows(path: Path) -> list[Row]:
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        lines = file.readlines()
+    above = [line[2:].rstrip("\n").partition(": ") for line in lines if line.startswith("# ")]
+    same = {column: value for column, _, value in above}
+    return [same | row for row in csv.DictReader(lines[len(above) :])]
 
 
 def _save(path: Path, rows: Iterable[Row]) -> None:
     listed = list(rows)
+    same = {
+        column: value
+        for column, value in listed[0].items()
+        if column != "cell" and all(row[column] == value for row in listed)
+    }
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(listed[0]), lineterminator="\n")
+    text.writelines(f"# {column}: {value}\n" for column, value in same.items())
+    columns = [column for column in listed[0] if column not in same]
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(listed)
     write_bytes(path, text.getvalue().encode())

@@ -1,7 +1,6 @@
 """The table of properties: against the paper's Table 1, its own evidence, and oracles."""
 
 import dataclasses
-import importlib.util
 import json
 import math
 import pickle
@@ -396,16 +395,6 @@ def test_numbers_are_short():
     assert [format_number(x) for x in (0.0, 1e-17, 2.1e-12, 1 / 48, math.inf)] == [
         "0", "0", "2.1e-12", "0.0208", "inf",
     ]  # fmt: skip
-
-
-def test_the_page_is_what_the_script_writes():
-    path = ROOT / "scripts" / "make_properties_page.py"
-    spec = importlib.util.spec_from_file_location("make_properties_page", path)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    assert script.TARGET == ROOT / "docs" / "properties.md"
-    # Not bytes: a checkout may have changed the line ends.
-    assert script.TARGET.read_text(encoding="utf-8") == script.render()
 
 
 def test_the_table_and_its_evidence_survive_pickling():

@@ -1,16 +1,14 @@
-"""The directive ``errata``: the paper's errors, from the table that ``caldist paper`` wrote."""
+"""The directive ``errata``: the paper's errors, as ``caldist paper`` lists them."""
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
-_TABLE = Path(__file__).parent.parent / "paper" / "errata.csv"
+from caldist.paper import errata
 
 
 class Errata(Directive):
@@ -18,17 +16,18 @@ class Errata(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Return the sections."""
+        table = errata.compute(errata.QUICK).table("errata")
+        columns = ("printed", "should read", "why")
         sections: list[nodes.Node] = []
-        with _TABLE.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                section = nodes.section(ids=[f"erratum-{row['number']}"])
-                section += nodes.title(text=f"{row['number']}. {row['where']}")
-                for column in ("printed", "should read", "why"):
-                    paragraph = nodes.paragraph()
-                    paragraph += nodes.strong(text=f"{column.capitalize()}: ")
-                    paragraph += nodes.Text(row[column])
-                    section += paragraph
-                sections.append(section)
+        for number, where, *texts in table.select("number", "where", *columns):
+            section = nodes.section(ids=[f"erratum-{number}"])
+            section += nodes.title(text=f"{number}. {where}")
+            for column, text in zip(columns, texts, strict=True):
+                paragraph = nodes.paragraph()
+                paragraph += nodes.strong(text=f"{column.capitalize()}: ")
+                paragraph += nodes.Text(str(text))
+                section += paragraph
+            sections.append(section)
         return sections
 
 

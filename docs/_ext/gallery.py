@@ -1,16 +1,13 @@
-"""Draw the gallery, ``docs/gallery``: a page with every display and the code that draws it.
+"""Draw the gallery: a page with every display and the code that draws it.
 
 The functions below are the code that the page shows; ``label`` and ``predictions`` are the data of
-``caldist demo``.
+``caldist demo``. The page and its figures are written below ``gallery/`` when a build begins; git
+ignores them.
 """
 
 from __future__ import annotations
 
 import inspect
-import io
-import shutil
-import subprocess
-import tempfile
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +17,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from sphinx.application import Sphinx
 
 import caldist
-from caldist._util.atomic_files import write_atomically
 from caldist.plots import (
     BinnedDisplay,
     ClassReliabilityDisplay,
@@ -40,7 +36,7 @@ from caldist.plots import (
     WitnessDisplay,
 )
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "gallery"
+FOLDER = Path(__file__).resolve().parents[1] / "gallery"
 RC: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "caldist", "font.size": 9}
 HEAD = """\
 # Gallery
@@ -51,7 +47,6 @@ Every display of `caldist.plots`, on the predictions of `caldist demo`: `label` 
 several classes take a matrix. They have `from_estimator` for scikit-learn's classifiers;
 `.to_frame()` gives the numbers. Lines differ by dash and marker too, so that nothing is lost in
 grey. The legend stands above the axes.
-`python scripts/make_gallery.py` draws this page.
 
 ```python
 import matplotlib.pyplot as plt
@@ -73,11 +68,7 @@ REPORT = """\
 
 All of it in one page that stands alone, light or dark, on a screen, a phone or paper.
 
-![The top of a report of three models: verdicts, bars and figures](report_desktop.png)
-
-The same on a phone.
-
-![The top of the same report on a phone](report_phone.png)
+![The top of a report of three models: verdicts, bars and figures](../figures/report.png)
 
 ```python
 names = ["logistic regression", "random forest", "decision tree"]
@@ -85,8 +76,6 @@ report = caldist.report(label, {name: predictions[name] for name in names})
 report.to_html("report.html")
 ```
 """
-SCREENS = {"report_desktop": (1100, 1600), "report_phone": (390, 1600)}  # width and height
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 Labels = NDArray[np.int64]
 Models = dict[str, NDArray[np.float64]]
@@ -315,31 +304,6 @@ FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
 )  # fmt: skip
 
 
-def picture_report(label: Labels, predictions: Models) -> None:
-    """Store pictures of a report as Chromium shows it, where that is installed."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        print("no Chromium is installed: the pictures of the report stay as they are")
-        return
-    names = ["logistic regression", "random forest", "decision tree"]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "report.html"
-        caldist.report(label, {name: predictions[name] for name in names}).to_html(path)
-        for name, (width, height) in SCREENS.items():
-            shot = Path(folder) / f"{name}.png"
-            command = [
-                browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                f"--user-data-dir={folder}/profile", f"--window-size={width},{height}",
-                f"--screenshot={shot}", path.as_uri(),
-            ]  # fmt: skip
-            subprocess.run(command, check=True, capture_output=True, timeout=120)  # noqa: S603 -- the browser and a page of ours
-            with Image.open(shot) as picture:
-                small = picture.convert("RGB").quantize(128)
-            target = FOLDER / shot.name
-            write_atomically(target, lambda f, p=small: p.save(f, "PNG", optimize=True))  # type: ignore[misc]
-            print(f"{shot.name}: {target.stat().st_size // 1000} kB")
-
-
 def section(draw: Callable[[Labels, Models], Any]) -> str:
     """Return one section of the page: the title, what is seen, the figure and its code."""
     words = inspect.cleandoc(draw.__doc__ or "")
@@ -357,25 +321,34 @@ def page() -> str:
     return "\n".join((HEAD.format(displays=lines), *(section(draw) for draw in FIGURES), REPORT))
 
 
-def main() -> None:
-    """Draw all figures and write the page."""
+def demo_data() -> tuple[Labels, Models]:
+    """Return the labels and the predictions that the page speaks of."""
     demo = caldist.datasets.load_demo()
-    label = demo.y_true
-    models = {name.replace("_", " "): values for name, values in demo.y_prob.items()}
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    return demo.y_true, {name.replace("_", " "): p for name, p in demo.y_prob.items()}
+
+
+def draw(figure: Callable[[Labels, Models], Any], label: Labels, models: Models) -> Path:
+    """Draw one figure into the folder of the page, and return its path."""
+    target = FOLDER / f"{figure.__name__}.svg"
     with mpl.rc_context(RC):
-        for draw in FIGURES:
-            figure = draw(label, models).figure_
-            svg = io.BytesIO()
-            figure.savefig(svg, format="svg", metadata={"Date": None})
-            plt.close(figure)
-            content = svg.getvalue()
-            write_atomically(FOLDER / f"{draw.__name__}.svg", lambda f, c=content: f.write(c))  # type: ignore[misc]
-            print(f"{draw.__name__}.svg: {len(content) // 1000} kB")
-    picture_report(label, models)
-    write_atomically(FOLDER / "index.md", lambda f: f.write(page().encode()) and None)
+        drawn = figure(label, models).figure_
+        drawn.savefig(target, metadata={"Date": None})
+        plt.close(drawn)
+    return target
 
 
-if __name__ == "__main__":
+def write_pages(_: Sphinx) -> None:
+    """Draw the figures that are missing, and write the page."""
     mpl.use("agg")
-    main()
+    FOLDER.mkdir(exist_ok=True)
+    label, models = demo_data()
+    for figure in FIGURES:
+        if not (FOLDER / f"{figure.__name__}.svg").exists():  # the slow part
+            draw(figure, label, models)
+    (FOLDER / "index.md").write_text(page(), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Write the page before Sphinx reads the sources."""
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

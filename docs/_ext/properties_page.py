@@ -1,15 +1,17 @@
-"""Write ``docs/properties.md`` from the table of properties and the evidence of its cells."""
+"""Write ``properties.md``, the table of properties, when a build begins; git ignores the page."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
 
 from caldist._properties import Property, PropertyTable, properties
 
-TARGET = Path(__file__).resolve().parents[1] / "docs" / "properties.md"
+TARGET = Path(__file__).resolve().parents[1] / "properties.md"
 
 _HEAD = """\
-<!-- Written by scripts/make_properties_page.py. Do not edit. -->
 # Properties of the measures
 
 What `caldist.properties()` knows: Table 1 of Błasiok, Gopalan, Hu and Nakkiran, "A Unifying Theory
@@ -66,5 +68,12 @@ def _differences(table: PropertyTable) -> str:
     )
 
 
-if __name__ == "__main__":
+def write_page(_: Sphinx) -> None:
+    """Write the page."""
     TARGET.write_text(render(), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Write the page before Sphinx reads the sources."""
+    app.connect("builder-inited", write_page)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

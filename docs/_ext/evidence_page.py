@@ -1,33 +1,33 @@
-"""Write ``docs/evidence.md``: what is tested and how far, counted in the tests and the studies.
+"""Write ``evidence.md``, what is tested and how far, when a build begins; git ignores the page.
 
-Run: python scripts/make_evidence_page.py, in a checkout with ``pip install ".[test]"``.
+Everything is counted in the sources of the tests and in the tables of the studies; nothing is run.
 """
 
 from __future__ import annotations
 
 import ast
-import csv
 import math
 import re
-import sys
-import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from sphinx.application import Sphinx
+
+from studies.runs import read_rows
+
+ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "docs" / "evidence.md"
 TESTS = ROOT / "tests"
 INSTANCES = {"distribution", "uniform_bins", "instance", "softmax", "ring"}  # not oracles
 ERRORS = 3  # standard errors that a share may be off before it counts
 
 _PAGE = """\
-<!-- Written by scripts/make_evidence_page.py. Do not edit. -->
 # What is tested, and how far
 
-Counted by a script in the tests and in the results of the studies; a test fails where this page is
-out of date. More than {tests:,} test functions, and among them properties that Hypothesis tries on
+Counted in the tests and in the results of the studies when this page was built. {tests:,} test
+functions, and among them properties that Hypothesis tries on
 {examples} examples each, unless they say fewer. In CI the examples are always the same; an
 exploring run, and the fuzzer from a new seed every day, try others.
 
@@ -43,19 +43,10 @@ proved constant: {theorems} properties, {theorem_examples:,} examples a run.
 
 {theorem_list}
 
-## Proofs and forgeries
-{forgeries:,} forged certificates of {certificates} measures, every field of each changed, and
-{class_forgeries} of several classes. All are refused. The fuzzer changes others at random: one that
-passes must be true by an oracle.
-
-## Bad input
-{bad:,} kinds of bad labels, predictions and weights on two functions, and the telling ones on each
-of {functions}, which share one validator. Each is an error that names the argument, the value and
-its place.
-
 ## Faults injected
-- Files: each of the {bits:,} bits of two saved joints is flipped; {cuts:,} are cut short at every
-  length.
+- Certificates with every field changed, saved files with every bit flipped, bad labels, predictions
+  and weights: all are refused, with an error that names the argument, the value and its place
+  (`test_certificates.py`, `test_saved_files.py`, `test_bad_input.py`).
 - {promises} tests stand behind the promises of `SECURITY.md`.
 - {planted} faults planted in the package are found by the fuzzer, one by each of its targets, and
   found again by the command that it prints.
@@ -105,6 +96,16 @@ def examples() -> int:
     """Return how many examples the tests' configuration sets for compiled kernels."""
     text = (TESTS / "conftest.py").read_text("utf-8")
     return int(re.search(r"^EXAMPLES = (\d+) if", text, re.MULTILINE)[1])  # type: ignore[index]
+
+
+def families(tree: ast.Module) -> int:
+    """Return how many families of instances the tests draw from."""
+    return next(
+        len(node.value.elts)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)
+        if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "FAMILIES"
+    )
 
 
 def first_sentence(node: ast.FunctionDef) -> str:
@@ -162,7 +163,7 @@ def below(share: float, level: float, count: int) -> bool:
 def study_rows() -> list[tuple[str, int, int, int, str]]:
     """Return for each study with a promise: what it is, lines, data sets, lines below and where."""
     read = {
-        name: list(csv.DictReader(_text(f"docs/studies/{name}.csv").splitlines()))
+        name: read_rows(ROOT / "docs" / "studies" / f"{name}.csv")
         for name in ("coverage", "power", "multiclass")
     }
     kept = [
@@ -210,27 +211,10 @@ def study_rows() -> list[tuple[str, int, int, int, str]]:
 
 def facts() -> dict[str, Any]:
     """Count everything."""
-    sys.path.insert(0, str(TESTS))
-    import strategies
-    import test_bad_input
-    import test_certificates
-    import test_multiclass_certificates
-    import test_saved_files
-
     parsed = trees()
     tests = [test for tree in parsed.values() for test in functions(tree)]
     oracles = oracle_rows(parsed)
     theorems = [test for test in functions(parsed["test_theorems.py"]) if is_property(test)]
-    forged = sum(
-        1
-        for measure, name in test_certificates.TAMPERED
-        for _ in test_certificates.changes(getattr(test_certificates.example(measure), name))
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        sizes = {
-            name: test_saved_files.saved(joint, Path(folder)).stat().st_size
-            for name, joint in test_saved_files.JOINTS.items()
-        }
     with (ROOT / "pyproject.toml").open("rb") as file:
         builds = tomllib.load(file)["tool"]["cibuildwheel"]["build"]
     pythons = [f"3.{build.removeprefix('cp3').removesuffix('-*')}" for build in builds]
@@ -238,21 +222,14 @@ def facts() -> dict[str, Any]:
     platforms = re.findall(r"- \{name: ([^,]+),", workflow)
     kinds = sum(2 if name.startswith("Linux") else 1 for name in platforms)
     return {
-        "tests": len(tests) // 100 * 100,
+        "tests": len(tests),
         "examples": examples(),
         "oracles": len(oracles),
-        "families": len(strategies.FAMILIES),
+        "families": families(parsed["strategies.py"]),
         "oracle_table": _table(("oracle", "what it is", "tests", "of them properties"), oracles),
         "theorems": len(theorems),
         "theorem_examples": len(theorems) * examples(),
         "theorem_list": "\n".join(f"- {first_sentence(test)} (`{test.name}`)" for test in theorems),
-        "forgeries": forged,
-        "certificates": len(test_certificates.MEASURES),
-        "class_forgeries": len(test_multiclass_certificates.TAMPERED),
-        "bad": len(test_bad_input.CASES) + len(test_bad_input.WEIGHTS),
-        "functions": len(test_bad_input.FUNCTIONS),
-        "bits": 8 * (sizes["exact"] + sizes["gridded"]),
-        "cuts": len(sizes),
         "promises": len(set(re.findall(r"`[\w/]+\.py::\w+`", _text("SECURITY.md")))),
         "planted": sum(
             test.name.endswith("_is_found") for test in functions(parsed["test_fuzz.py"])
@@ -283,5 +260,12 @@ def render() -> str:
     return _PAGE.format(**facts())
 
 
-if __name__ == "__main__":
+def write_page(_: Sphinx) -> None:
+    """Write the page."""
     TARGET.write_text(render(), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Write the page before Sphinx reads the sources."""
+    app.connect("builder-inited", write_page)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

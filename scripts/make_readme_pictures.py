@@ -1,13 +1,18 @@
-"""Draw the README's figure, ``docs/figures/readme.svg``, from the demo's predictions.
+"""Draw the README's pictures, ``docs/figures``, from the demo's predictions.
 
-Left, what is certain about each model's distance to calibration, with its ECE beside it. Right,
-how the binned ECE of the same predictions depends on the number of bins. Paths given as arguments
-get the figure too, each in the format of its suffix.
+- ``readme.svg``: left, what is certain about each model's distance to calibration, with its ECE
+  beside it; right, how the binned ECE of the same predictions depends on the number of bins.
+- ``reliability.svg``: the reliability diagram of one model, as in the gallery.
+- ``report.png``: a report as Chromium shows it, where that is installed.
 """
 
 from __future__ import annotations
 
-import sys
+import io
+import re
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +22,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
+from PIL import Image
 
 import caldist
 from caldist._demo import load_demo
-from caldist.plots import DistanceDisplay
+from caldist.plots import DistanceDisplay, ReliabilityDisplay
 
-TARGET = Path(__file__).resolve().parents[1] / "docs" / "figures" / "readme.svg"
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "figures"
+REPORTED = ("logistic_regression", "random_forest", "decision_tree")
+SCREEN = (1100, 1600)  # width and height in pixels
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 EMPHASISED = ("logistic_regression", "decision_tree")  # equal accuracy, unlike calibration
 BINS = np.unique(np.geomspace(2, 10_000, 60).round().astype(int))
 ECE_AT = 50_000  # where the limit of many bins is drawn
@@ -47,6 +56,14 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "path",
     "svg.hashsalt": "caldist",  # the same file from the same data
 }
+
+
+def save(figure: Figure, name: str) -> None:
+    """Save a figure as SVG, a path on one line."""
+    drawn = io.StringIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
+    lines = re.sub(r"\s*\n(?! *<)", " ", drawn.getvalue())
+    (FOLDER / name).write_text(lines.rstrip() + "\n", encoding="utf-8")
 
 
 def draw_distances(
@@ -131,20 +148,47 @@ def spread(heights: dict[str, float], gap: float) -> dict[str, float]:
     return placed
 
 
+def draw_reliability(label: NDArray[np.int64], prediction: NDArray[np.float64]) -> None:
+    """Draw the reliability diagram of one model."""
+    with mpl.rc_context({"svg.fonttype": "path", "svg.hashsalt": "caldist", "font.size": 9}):
+        display = ReliabilityDisplay.from_predictions(label, prediction, name="random forest")
+        save(display.figure_, "reliability.svg")
+
+
+def picture_report(label: NDArray[np.int64], predictions: dict[str, NDArray[np.float64]]) -> None:
+    """Store a picture of a report as Chromium shows it."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        print("no Chromium is installed: the picture of the report stays as it is")
+        return
+    named = {name.replace("_", " "): predictions[name] for name in REPORTED}
+    with tempfile.TemporaryDirectory() as folder:
+        page, shot = Path(folder) / "report.html", Path(folder) / "report.png"
+        caldist.report(label, named).to_html(page)
+        command = [
+            browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            f"--user-data-dir={folder}/profile", "--window-size={},{}".format(*SCREEN),
+            f"--screenshot={shot}", page.as_uri(),
+        ]  # fmt: skip
+        subprocess.run(command, check=True, capture_output=True, timeout=120)  # noqa: S603 -- the browser and a page of ours
+        with Image.open(shot) as picture:
+            picture.convert("RGB").quantize(128).save(FOLDER / "report.png", optimize=True)
+
+
 def main() -> None:
-    """Draw both panels and save them."""
+    """Draw all pictures and save them."""
     label, predictions = load_demo()
     by_smooth = sorted(predictions, key=lambda name: caldist.smooth_ce(label, predictions[name]))
     ordered = {name: predictions[name] for name in by_smooth}
+    FOLDER.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8.4, 3.1), layout=ConstrainedLayoutEngine(wspace=0.08))
         left, right = figure.subplots(1, 2)
         draw_distances(left, label, ordered)
         draw_binned(right, label, ordered)
-        TARGET.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(TARGET, metadata={"Date": None})
-        for path in sys.argv[1:]:
-            figure.savefig(path, dpi=150)
+        save(figure, "readme.svg")
+    draw_reliability(label, predictions["random_forest"])
+    picture_report(label, predictions)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,11 @@
-"""Draw the ring of the guide "Several classes", ``docs/figures/ring.svg``.
+"""Draw the ring of the guide "Several classes" when a build begins: ``figures/ring.svg``.
 
 Every class of it is calibrated, the whole is not: predictions lie on a circle about the middle of
-the triangle, and what comes true is turned along it. Run with matplotlib installed:
-``python scripts/make_ring_figure.py``. Paths on the command line get the figure too, each in the
-format of its suffix.
+the triangle, and what comes true is turned along it.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
+from sphinx.application import Sphinx
 
-TARGET = Path(__file__).resolve().parents[1] / "docs" / "figures" / "ring.svg"
+TARGET = Path(__file__).resolve().parents[1] / "figures" / "ring.svg"
 POINTS, RADIUS, TURN = 36, 0.3, 0.6
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 TICKS = (0, 0.2, 0.4, 0.6)
@@ -97,7 +95,7 @@ def draw_class(axes: Axes, prediction: Matrix, frequency: Matrix) -> None:
     axes.set_title("Class A, as B and C: on the diagonal")
 
 
-def main() -> None:
+def write_figure(_: Sphinx) -> None:
     """Draw both panels and save them."""
     prediction, frequency = ring()
     with mpl.rc_context(STYLE):
@@ -105,11 +103,10 @@ def main() -> None:
         left, right = figure.subplots(1, 2)
         draw_triangle(left, prediction, frequency)
         draw_class(right, prediction, frequency)
-        TARGET.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(TARGET, metadata={"Date": None})
-        for path in sys.argv[1:]:
-            figure.savefig(path, dpi=150)
 
 
-if __name__ == "__main__":
-    main()
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Draw the figure before Sphinx reads the sources."""
+    app.connect("builder-inited", write_figure)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
