@@ -1,7 +1,5 @@
-"""MulticlassCalibrationDistance: the classwise distance from counts, on both bases."""
+"""MulticlassCalibrationDistance: the classwise distance from counts."""
 
-import importlib
-import sys
 from copy import deepcopy
 
 import pytest
@@ -11,24 +9,17 @@ import class_oracles as oracles
 from caldist import multiclass
 from torch_support import torch
 
-from caldist.torch import _plain_metric  # isort: skip -- after the check that torch is there
+import caldist.torch  # isort: skip
 
 NAME = "classwise_distance"
 
 
-@pytest.fixture(params=["torchmetrics", "alone"])
-def metric_class(request, monkeypatch):
-    """The class on both bases."""
-    if request.param == "torchmetrics":
-        pytest.importorskip("torchmetrics")
-    else:
-        monkeypatch.setitem(sys.modules, "torchmetrics", None)
-    monkeypatch.delitem(sys.modules, "caldist.torch._metric", raising=False)
-    found = importlib.import_module("caldist.torch._metric").MulticlassCalibrationDistance
-    is_plain = issubclass(found, _plain_metric.PlainMetric)
-    assert is_plain == (request.param == "alone")
-    yield found
-    sys.modules.pop("caldist.torch._metric")
+@pytest.fixture
+def metric_class():
+    pytest.importorskip("torchmetrics")
+    from caldist.torch import MulticlassCalibrationDistance
+
+    return MulticlassCalibrationDistance
 
 
 def sample(n=1500, k=4, *, seed=0, dtype=torch.float64):
@@ -95,8 +86,7 @@ def test_two_classes_are_the_binary_metric_to_the_bit(metric_class):
     preds, target = sample(k=2)
     metric = metric_class(2, from_logits=False)
     metric.update(preds, target)
-    module = importlib.import_module(metric_class.__module__)
-    binary = module.CalibrationDistance(measures=["lower_distance"], bits=12)
+    binary = caldist.torch.CalibrationDistance(measures=["lower_distance"], bits=12)
     binary.update(preds[:, 1], target)
     assert metric.joints()[1] == binary.joint()
     found, expected = metric.compute(), binary.compute()

@@ -11,7 +11,7 @@ from caldist import _kernels
 from torch_support import DEVICES, FAMILIES, KERNELS, dense, gradient, instance, torch
 
 from caldist.torch import kernel_ce_loss  # isort: skip -- after the check that torch is there
-from caldist.torch import _gaussian, _operators  # isort: skip
+from caldist.torch import _kernel_sums, _operators  # isort: skip
 
 LARGE = 10**6 if _kernels.COMPILED else 10**4
 on_devices = pytest.mark.parametrize("device", DEVICES)
@@ -71,64 +71,75 @@ def test_a_kernel_wider_than_anything(kernel, device):
     assert torch.allclose(second, torch.full_like(p, 2 / 60), rtol=1e-12)
 
 
-def kernel_sums(family, kernel, bandwidth, device, sums=_operators.kernel_sums):
-    """Return the sums of three problems around every row, on the CPU."""
-    p, _ = instance(family, 900)
-    v = p.detach().reshape(3, 300).sort().values
-    c = torch.randn(3, 300, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    return [part.cpu() for part in sums(kernel, v.to(device), c.to(device), bandwidth, 2)]
+def random_rows(family, n=900, problems=3):
+    """Return sorted predictions of several problems, and numbers to add up."""
+    p, _ = instance(family, n)
+    v = p.detach().reshape(problems, -1).sort().values
+    return v, torch.randn(v.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+def same_sums(found, expected, bandwidth):
+    for r, (one, other) in enumerate(zip(found, expected, strict=True)):
+        assert torch.allclose(one.cpu(), other, rtol=1e-11, atol=1e-11 / bandwidth**r)
 
 
 @on_devices
 @for_kernels
 @pytest.mark.parametrize("bandwidth", [1.0, 0.1, 1e-3])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_sums_do_not_depend_on_where_they_are_made(family, bandwidth, kernel, device):
-    expected = kernel_sums(family, kernel, bandwidth, "cpu")
-    for r, (one, other) in enumerate(
-        zip(kernel_sums(family, kernel, bandwidth, device), expected, strict=True)
-    ):
-        assert torch.allclose(one, other, rtol=1e-11, atol=1e-11 / bandwidth**r)
+def test_sums_do_not_depend_on_where_they_are_made(family, bandwidth, kernel, device, monkeypatch):
+    """The sums in PyTorch's operations, which a GPU makes, and the compiled ones."""
+    v, c = random_rows(family)
+    expected = _kernel_sums.kernel_sums(kernel, v, c, bandwidth, 2)
+    monkeypatch.setattr(_kernel_sums, "_COMPILED_ON", ())
+    for most in (0, 8192):
+        monkeypatch.setattr(_kernel_sums, "_DENSE", most)
+        found = _kernel_sums.kernel_sums(kernel, v.to(device), c.to(device), bandwidth, 2)
+        same_sums(found, expected, bandwidth)
 
 
-@pytest.mark.parametrize("bandwidth", [1.0, 0.1, 1e-3])
+@pytest.mark.parametrize("bandwidth", [1e-3, 9.99e-4, 1e-6, 1e-20, 1e-200, 1e9])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_gaussian_sums_in_torch_are_the_kernel_s(family, bandwidth):
-    """Those for a GPU, which run on the CPU as well."""
-
-    def in_torch(_kernel, *arguments):
-        return _gaussian.gaussian_sums(*arguments)
-
-    expected = kernel_sums(family, "gaussian", bandwidth, "cpu")
-    got = kernel_sums(family, "gaussian", bandwidth, "cpu", in_torch)
-    for r, (one, other) in enumerate(zip(got, expected, strict=True)):
-        assert torch.allclose(one, other, rtol=1e-11, atol=1e-11 / bandwidth**r)
-
-
-@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
-@for_kernels
-def test_without_triton_the_cpu_sums_for_the_gpu(kernel, monkeypatch):
-    expected = kernel_sums("half tied", kernel, 0.1, "cuda")
-    monkeypatch.setattr(_operators, "_triton", None)
-    for one, other in zip(kernel_sums("half tied", kernel, 0.1, "cuda"), expected, strict=True):
-        assert torch.allclose(one, other, rtol=1e-11, atol=1e-9)
+def test_laplace_sums_in_torch_at_any_bandwidth(family, bandwidth):
+    """Cumulative sums and sums by doubling lose no digits of any row, against the double sum."""
+    v, c = random_rows(family, 300)
+    apart = (v[:, :, None] - v[:, None, :]) / bandwidth
+    kernel = torch.exp(-apart.abs())
+    value, slope, curvature = _kernel_sums.laplace_sums(v, c, bandwidth, 2)
+    size = (kernel * c.abs()[:, None, :]).sum(-1)
+    assert ((value - (kernel * c[:, None, :]).sum(-1)).abs() <= 1e-12 * size).all()
+    side = (v[:, None, :] - v[:, :, None]).sign()  # 0 between equal predictions
+    kernel = kernel / bandwidth
+    for found, terms in ((slope, side * kernel), (curvature, side.abs() * kernel / bandwidth)):
+        size = (terms.abs() * c.abs()[:, None, :]).sum(-1)
+        near = (found - (terms * c[:, None, :]).sum(-1)).abs() <= 1e-12 * size
+        assert (near | size.isinf()).all()  # a curvature may exceed the largest float
 
 
-@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("n", [1000, 5003, 40_000])
-def test_many_rows_on_a_gpu(family, n, monkeypatch):
-    """They are carried in chunks of blocks, and gradients are written band by band."""
-    p, y = instance(family, n, dtype=torch.float32, device="cuda")
-    for weight in (None, torch.arange(n, device="cuda") % 3):
-        loss = kernel_ce_loss(p, y, sample_weight=weight)
-        monkeypatch.setattr(_operators._triton, "CHUNK", 16)
-        monkeypatch.setattr(_operators._triton, "BAND", 150)
-        monkeypatch.setattr(_operators._triton, "PLACED", 64)
-        other = kernel_ce_loss(p, y, sample_weight=weight)
-        monkeypatch.undo()
-        assert other.item() == pytest.approx(loss.item(), rel=1e-6)
-        assert close(gradient(other, p), gradient(loss, p), 1e-6)
+@pytest.mark.parametrize("bandwidth", [1.0, 0.02, 1e-3, 1e-4])
+def test_the_loss_in_torch_s_operations(bandwidth, monkeypatch):
+    """What a GPU computes, on the CPU: values, gradients and Hessians."""
+    direction = torch.randn(500, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    for family in FAMILIES:
+        for kernel in KERNELS:
+            p, y = instance(family, 500)
+            found = []
+            for devices in (("cpu",), ()):
+                monkeypatch.setattr(_kernel_sums, "_COMPILED_ON", devices)
+                loss = kernel_ce_loss(p, y, kernel=kernel, bandwidth=bandwidth)
+                first = gradient(loss, p, create_graph=True)
+                found.append((loss, first, gradient(first @ direction, p)))
+            for one, other in zip(*found, strict=True):
+                scale = max(1e-10 * other.abs().max().item(), 1e-17 / bandwidth**2)
+                assert torch.allclose(one, other, rtol=1e-9, atol=scale)
+
+
+@pytest.mark.parametrize("pairs", [1, 100, 2**25])
+def test_pairs_are_taken_some_at_a_time(pairs, monkeypatch):
+    v, c = random_rows("half tied")
+    expected = _kernel_sums.pair_sums(v, c, 0.1, 2)
+    monkeypatch.setattr(_kernel_sums, "_PAIRS", pairs)
+    same_sums(_kernel_sums.pair_sums(v, c, 0.1, 2), expected, 0.1)
 
 
 @on_devices
@@ -301,7 +312,7 @@ def test_the_operator_keeps_torch_s_rules(with_gradient):
     p, y = instance("half tied", 20)
     for matrix, labels in ((p[None], y[None]), (p.reshape(10, 2).T, y.reshape(10, 2).T)):
         leaf = matrix.detach().requires_grad_(with_gradient)
-        arguments = (leaf, labels, None, "laplace", 0.5, False, 0.0, with_gradient)
+        arguments = (leaf, labels, None, "laplace", 0.5, False, with_gradient)
         torch.library.opcheck(_operators.squared_operator, arguments)
 
 

@@ -1,7 +1,6 @@
 """The smooth loss: its value, and its gradient against differences."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from oracles import distribution, residuals, smooth_ce_lp
 from torch_support import DEVICES, FAMILIES, gradient, instance, torch
 
 from caldist.torch import smooth_ce_loss  # isort: skip -- after the check that torch is there
-from caldist.torch import _smooth, _smooth_cells  # isort: skip
+from caldist.torch import _smooth  # isort: skip
 
 on_devices = pytest.mark.parametrize("device", DEVICES)
 
@@ -158,9 +157,8 @@ def test_without_gradient():
 def test_the_operator_keeps_torch_s_rules():
     p, y = instance("half tied", 20)
     checks = ("test_schema", "test_autograd_registration", "test_faketensor")
-    for tol in (0.0, 0.1):
-        arguments = (p.detach()[None].requires_grad_(), y[None], None, tol, True)
-        torch.library.opcheck(_smooth.smooth_ce, arguments, test_utils=checks)
+    arguments = (p.detach()[None].requires_grad_(), y[None], None, True)
+    torch.library.opcheck(_smooth.smooth_ce, arguments, test_utils=checks)
 
 
 def test_second_derivatives_are_refused():
@@ -168,144 +166,3 @@ def test_second_derivatives_are_refused():
     first = gradient(smooth_ce_loss(p, y), p, create_graph=True)
     with pytest.raises(NotImplementedError, match="second derivatives"):
         first.sum().backward()
-
-
-# -- within a tolerance --------------------------------------------------------------------------
-
-
-def large(kind, n=20_000, dtype=torch.float64, device="cpu"):
-    """Return rows enough for cells to pay."""
-    rng = torch.Generator().manual_seed(5)
-    p = torch.rand(n, generator=rng, dtype=torch.float64)
-    z = torch.randn(n, generator=rng, dtype=torch.float64)
-    p = {
-        "uniform": p,
-        "polarised": torch.sigmoid(9 * z),
-        "ends": torch.where(p < 0.5, 0.0, 1.0),
-        "constant": torch.full_like(p, 0.3),
-        "two decimals": (100 * p).round() / 100,
-        "narrow": 0.7 + 1e-5 * p,
-    }[kind]
-    y = torch.rand(n, generator=rng, dtype=torch.float64) < (0.8 * p + 0.05)
-    return p.to(device, dtype).requires_grad_(), y.to(device)
-
-
-KINDS = ("uniform", "polarised", "ends", "constant", "two decimals", "narrow")
-
-
-@on_devices
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_tolerance_holds(kind, weighted, device):
-    """The value is within it, and so is, twice, that of the function behind the gradient."""
-    p, y = large(kind, device=device)
-    weight = torch.arange(len(p), device=device) % 5 if weighted else None
-    exact = smooth_ce_loss(p, y, sample_weight=weight).item()
-    mass = torch.full_like(p, 1 / len(p)) if weight is None else weight / weight.double().sum()
-    residual = mass * (y.double() - p)
-    for tol in (1e-2, 1e-3, 1e-4):
-        found = smooth_ce_loss(p, y, sample_weight=weight, tol=tol)
-        assert found.item() == pytest.approx(exact, abs=tol)
-        cells = _smooth_cells.in_cells(p.detach(), residual.detach(), tol)
-        assert cells is not None
-        assert cells.cost <= tol
-        value, slope = _smooth_cells.solve(cells, mass, with_gradient=True)
-        assert value == pytest.approx(exact, abs=cells.cost + 1e-12)
-        # A GPU adds in an order of its own.
-        assert value == pytest.approx(found.item(), abs=1e-14)
-        assert torch.allclose(slope, gradient(found, p), rtol=0, atol=1e-12)
-        # The gradient is c w' - m w: without masses it is c w', without residuals -m w.
-        still = replace(cells, residual=torch.zeros_like(residual.detach()))
-        minus_w = _smooth_cells.solve(still, torch.ones_like(mass), with_gradient=True)[1]
-        order = p.detach().argsort()
-        v, w = p.detach()[order], -minus_w[order]
-        assert w.abs().max() <= 1 + 1e-12
-        assert bool((w.diff().abs() <= v.diff() + 1e-12).all())
-        assert float(w @ residual.detach()[order]) >= exact - 2 * cells.cost - 1e-12
-
-
-def test_a_tolerance_is_used_where_it_pays():
-    """Cells are fewer than the rows, or the result is the exact one to the bit."""
-    p, y = large("uniform")
-    residual = (y.double() - p.detach()) / len(p)
-    assert len(_smooth_cells.in_cells(p.detach(), residual, 1e-3).sums) == 32  # of 512 fine ones
-    cells = _smooth_cells.in_cells(p.detach(), residual, 1e-4)
-    assert len(cells.sums) <= 1024
-    assert cells.sums.sum().item() == pytest.approx(residual.sum().item(), abs=1e-15)
-    assert _smooth_cells.in_cells(p.detach(), residual, 1e-6) is None
-    rough, exact = (smooth_ce_loss(p, y, tol=tol) for tol in (1e-6, 0.0))
-    assert rough.item() == exact.item()
-    assert torch.equal(gradient(rough, p), gradient(exact, p))
-
-
-def test_rows_at_the_far_sides_of_their_cells_cost_half_the_tolerance(monkeypatch):
-    """No row is further from the centre than these."""
-    v = torch.zeros(4000, dtype=torch.float64)
-    residual = torch.full_like(v, 1 / 4000)
-    tol = 0.002
-    assert _smooth_cells._round_up(1.02 / tol) == 512
-    cells = _smooth_cells.in_cells(v, residual, tol)
-    assert len(cells.sums) == 256
-    assert cells.cost == pytest.approx(1 / 512)
-    monkeypatch.setattr(_smooth_cells, "MERGED", (256,))  # which here would cost too much
-    cells = _smooth_cells.in_cells(v, residual, tol)
-    assert len(cells.sums) == 512
-    assert cells.cost == pytest.approx(1 / 1024)
-    assert cells.cost <= tol / 2
-
-
-def test_the_cost_of_wide_cells_is_that_of_transport():
-    """What is carried from fine cells to the centre of a wide one, against a linear program."""
-    from scipy.optimize import linprog
-
-    rng = np.random.default_rng(3)
-    for merged in (2, 4, 8):
-        sums = rng.normal(size=(5, merged))
-        fine = (np.arange(5 * merged) + 0.5) / (5 * merged)
-        expected = 0.0
-        for row, at in zip(sums, fine.reshape(5, merged), strict=True):
-            # The best 1-Lipschitz function that is 0 at the centre.
-            places = np.append(at, at.mean())
-            pairs = [(i, j) for i in range(merged + 1) for j in range(merged + 1) if i != j]
-            slopes = np.zeros((len(pairs), merged + 1))
-            for k, (i, j) in enumerate(pairs):
-                slopes[k, [i, j]] = 1, -1
-            apart = [abs(places[i] - places[j]) for i, j in pairs]
-            bounds = [(None, None)] * merged + [(0, 0)]
-            expected -= linprog(np.append(-row, 0), slopes, apart, bounds=bounds).fun
-        upto = torch.from_numpy(sums).flatten().cumsum(0)
-        assert _smooth_cells._carried(upto, merged).item() == pytest.approx(expected, rel=1e-9)
-
-
-@on_devices
-def test_a_step_along_the_gradient_within_a_tolerance_lowers_the_error(device):
-    p, y = large("uniform", device=device)
-    slope = gradient(smooth_ce_loss(p, y, tol=1e-4), p)
-    moved = (p - 100 * slope).detach().clamp(0, 1)
-    assert smooth_ce_loss(moved, y) < smooth_ce_loss(p, y) - 50 * (slope**2).sum()
-
-
-@on_devices
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_types_within_a_tolerance(dtype, device):
-    p, y = large("polarised", dtype=dtype, device=device)
-    loss = smooth_ce_loss(p, y, tol=1e-4)
-    assert loss.dtype == torch.float32
-    assert loss.item() == pytest.approx(smooth_ce_loss(p, y).item(), abs=1e-4)
-    slope = gradient(loss, p)
-    assert slope.dtype == dtype
-    assert slope.abs().max() <= 2.01 / len(p)
-
-
-def test_predictions_that_are_right_cost_nothing_within_a_tolerance():
-    p = torch.tensor([0.0, 1.0]).repeat(100).requires_grad_()
-    loss = smooth_ce_loss(p, p.detach(), tol=1e-3)
-    assert loss.item() == 0
-    assert torch.equal(gradient(loss, p), torch.zeros_like(p))
-
-
-@pytest.mark.parametrize("tol", [-1e-9, math.nan, math.inf])
-def test_tolerances_are_checked(tol):
-    p, y = instance("distinct", 5)
-    with pytest.raises(ValueError, match=r"tol is .*; it must be finite and not negative"):
-        smooth_ce_loss(p, y, tol=tol)

@@ -9,6 +9,7 @@ with ``pip install ".[torch]"``.
 from typing import TYPE_CHECKING, Any
 
 from caldist._util.optional import how_to_install
+from caldist._util.optional import require as _require
 
 try:
     import torch as _torch  # noqa: F401 -- only to say how to install it
@@ -39,13 +40,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load a metric when it is asked for: torchmetrics, its base, is slow to import."""
-    if name == "CalibrationDistance":
-        from caldist.torch._metric import CalibrationDistance
+    if name not in __all__:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    _require("torchmetrics", extra="torch")
+    from caldist.torch import _metric
 
-        return CalibrationDistance
-    if name == "MulticlassCalibrationDistance":
-        from caldist.torch._metric import MulticlassCalibrationDistance
-
-        return MulticlassCalibrationDistance
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
+    return getattr(_metric, name)

@@ -27,9 +27,8 @@ def kernel_ce_loss(
     sample_weight: Tensor | None = None,
     squared: bool = True,
     unbiased: bool = False,
-    tol: float = 0.0,
 ) -> Tensor:
-    r"""Return the kernel calibration error of a batch, to be minimised: exactly, or within ``tol``.
+    r"""Return the kernel calibration error of a batch, to be minimised.
 
     .. math:: \mathrm{kCE}^2 = \sum_{i, j} c_i c_j K(v_i, v_j), \qquad c_i = (y_i - v_i)/n
 
@@ -48,15 +47,11 @@ def kernel_ce_loss(
     (``create_graph=True``), third ones do not. The root has no derivative at 0; its gradient there
     is set to 0. There is no gradient in labels and weights.
 
-    **Cost.** O(n log n) time and O(n) memory, sorting included; no matrix of pairs. All sums are in
-    float64 whatever the input. Half precision is computed as float32. Values are checked: on a GPU
-    the Laplace loss without weights waits for its inputs once, not for its result. Works under
-    autocast and ``torch.compile``, but not under the transforms of ``torch.func``, nor inside a
-    CUDA graph captured by hand, which cannot check anything. With ``tol`` rows are counted in
-    cells instead of sorted, where that is faster: more than eight million on a GPU, in float32 or
-    below, without weights, with the Laplace kernel. 1e-4 can be proved of predictions that are
-    visibly miscalibrated, by a hundredth or so, or that have few distinct values. Of calibrated
-    ones it cannot, and the attempt is lost; see docs/decisions/016.
+    **Cost.** O(n log n) time and O(n) memory, sorting included; the Gaussian kernel on a GPU takes
+    all pairs of up to 8,192 rows. All sums are in float64 whatever the input. Half precision is
+    computed as float32. Values are checked: on a GPU the loss waits for its inputs once, not for
+    its result. Works under autocast and ``torch.compile``, but not under the transforms of
+    ``torch.func``, nor inside a CUDA graph captured by hand, which cannot check anything.
 
     Parameters
     ----------
@@ -72,10 +67,6 @@ def kernel_ce_loss(
         Return kCE². Otherwise its root, 0 if an unbiased estimate is negative.
     unbiased : bool
         The U-statistic: leave out the pairs of a row with itself. Only without weights.
-    tol : float
-        By how much kCE² and its gradient may differ from the exact ones, in proportion to them, the
-        gradient as ‖ĝ - g‖₂/‖g‖₂. That is certain, whatever the data: where it cannot be proved
-        the exact way is gone. Second derivatives are exact in any case.
 
     Returns
     -------
@@ -103,7 +94,7 @@ def kernel_ce_loss(
     prob, label, weight = _checks.vectors(y_prob, y_true, sample_weight)
     loss = kernel_losses(
         _checks.working_precision(prob), label, weight,
-        kernel=kernel, bandwidth=bandwidth, unbiased=unbiased, tol=tol,
+        kernel=kernel, bandwidth=bandwidth, unbiased=unbiased,
     )  # fmt: skip
     return in_power(loss, squared=squared)
 
@@ -116,7 +107,6 @@ def kernel_losses(
     kernel: str,
     bandwidth: float,
     unbiased: bool,
-    tol: float = 0.0,
 ) -> Tensor:
     """Return kCE² of each row of a matrix of problems that share their weights, or of vectors."""
     _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
@@ -128,7 +118,6 @@ def kernel_losses(
         )
         raise ValueError(message)
     unbiased = _validate.check_flag("unbiased", unbiased)
-    tol = _validate.check_nonnegative("tol", tol)
     if unbiased:
         if weight is not None:
             message = (
@@ -140,7 +129,7 @@ def kernel_losses(
             message = "unbiased=True needs at least two rows; there is 1."
             raise ValueError(message)
     with_gradient = torch.is_grad_enabled() and prob.requires_grad
-    return kernel_squared(prob, label, weight, kernel, bandwidth, unbiased, tol, with_gradient)
+    return kernel_squared(prob, label, weight, kernel, bandwidth, unbiased, with_gradient)
 
 
 def in_power(value: Tensor, *, squared: bool) -> Tensor:

@@ -15,11 +15,6 @@ from caldist.torch import _checks
 from caldist.torch._operators import sorted_labels
 from caldist.torch._sums import cell_sums
 
-try:
-    from caldist.torch import _triton_measures
-except ImportError:  # no Triton on this machine: torch's own operations do it
-    _triton_measures = None  # type: ignore[assignment]
-
 
 @answering
 def brier_score(y_prob: Tensor, y_true: Tensor, *, sample_weight: Tensor | None = None) -> Tensor:
@@ -52,9 +47,6 @@ def brier_score(y_prob: Tensor, y_true: Tensor, *, sample_weight: Tensor | None 
     0.15625
     """
     with torch.no_grad():
-        rows = _on_gpu(y_prob, y_true, sample_weight)
-        if rows is not None:
-            return _triton_measures.brier_score(*rows)
         prob, label, weight = _rows(y_prob, y_true, sample_weight)
         square = (label - prob.double()).square_()
         return square.mean() if weight is None else square @ weight
@@ -110,9 +102,6 @@ def binned_ece(
     with torch.no_grad():
         n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
         _validate.check_choice("norm", norm, (1, 2, "max"))
-        rows = _on_gpu(y_prob, y_true, sample_weight)
-        if rows is not None and n_bins <= _triton_measures.MOST_BINS:
-            return _triton_measures.binned_ece(*rows, n_bins, norm)
         prob, label, weight = _rows(y_prob, y_true, sample_weight)
         # On the CPU, as a GPU multiplies by 1/n_bins instead of dividing, which moves edges.
         inner = (torch.arange(1, n_bins, dtype=torch.float64) / n_bins).to(prob.device)
@@ -171,9 +160,6 @@ def ece(
     """
     with torch.no_grad():
         _validate.check_choice("norm", norm, (1, 2, math.inf))
-        rows = _on_gpu(y_prob, y_true, sample_weight)
-        if rows is not None:
-            return _triton_measures.ece(_checks.working_precision(rows[0]), rows[1], norm)
         prob, label, weight = _rows(y_prob, y_true, sample_weight)
         key, order = sorted_labels(prob[None], label[None])
         v, y = (key[0] >> 1).view(prob.dtype).double(), key[0] & 1
@@ -190,16 +176,6 @@ def ece(
             ones = torch.zeros_like(mass).index_add_(0, run, held.mul_(y))
         error = ones - mass * v[end]
         return _in_norm(error, mass, norm, prob, weight)
-
-
-def _on_gpu(
-    y_prob: Tensor, y_true: Tensor, sample_weight: Tensor | None
-) -> tuple[Tensor, Tensor] | None:
-    """Return vectors of checked shapes for the kernels of a GPU; None for torch's operations."""
-    prob, label, weight = _checks.vectors(y_prob, y_true, sample_weight)
-    if _triton_measures is None or weight is not None or not _triton_measures.fits(prob):
-        return None
-    return prob.detach().contiguous(), label.contiguous()
 
 
 def _rows(

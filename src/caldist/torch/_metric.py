@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
+from torchmetrics import Metric
 
 from caldist import _validate
 from caldist._near_misses import refuse_option
@@ -24,19 +25,6 @@ from caldist.torch import _checks
 from caldist.torch._multiclass import _problems, class_numbers
 from caldist.torch._sums import cell_sums
 
-try:
-    from caldist.torch import _triton_measures
-except ImportError:  # no Triton on this machine: torch's own operations do it
-    _triton_measures = None  # type: ignore[assignment]
-
-if TYPE_CHECKING:
-    from caldist.torch._plain_metric import PlainMetric as Metric
-else:
-    try:
-        from torchmetrics import Metric
-    except ImportError:
-        from caldist.torch._plain_metric import PlainMetric as Metric
-
 _PLACES = 2.0**_grid.PLACE_BITS
 _ONE = 2.0**52  # what probabilities are multiplied by to be added up as integers
 
@@ -44,10 +32,9 @@ _ONE = 2.0**52  # what probabilities are multiplied by to be added up as integer
 class CalibrationDistance(Metric):
     """Measures of calibration, accumulated over batches and processes.
 
-    A subclass of ``torchmetrics.Metric`` where torchmetrics is installed, and otherwise a module
-    with its ``update``, ``compute``, ``forward``, ``reset`` and ``sync_context``. Rows are counted
-    on a grid of integers, so the result does not depend on batches, their order or the number of
-    processes, to the bit, and the state does not grow.
+    A subclass of ``torchmetrics.Metric``. Rows are counted on a grid of integers, so the result
+    does not depend on batches, their order or the number of processes, to the bit, and the state
+    does not grow.
 
     **What it means.** ``compute()`` returns for each measure its value, and ``NAME_lower`` and
     ``NAME_upper``, between which the value on the rows themselves lies for certain. Measures that
@@ -69,7 +56,7 @@ class CalibrationDistance(Metric):
         With ``reduction``, whether predictions are logits or probabilities. No guess is made: it
         must be said.
     **options
-        For ``torchmetrics.Metric``, where that is installed.
+        For ``torchmetrics.Metric``.
 
     Examples
     --------
@@ -118,8 +105,6 @@ class CalibrationDistance(Metric):
 
         Bad values raise and leave the state as it was.
         """
-        if self.reduction is None and _counted(self.cells, *_vectors(preds, target), self.bits):
-            return
         probability, label = self._rows(preds, target)
         _count(self.cells, probability, label, 0, bits=self.bits)
 
@@ -162,10 +147,9 @@ class MulticlassCalibrationDistance(Metric):
 
     .. math:: \mathrm{CW} = \tfrac12 \sum_j \mathrm{ldCE}(v_j, 1[y = j])
 
-    A subclass of ``torchmetrics.Metric`` where torchmetrics is installed, and otherwise a module
-    with its methods, as :class:`caldist.torch.CalibrationDistance`. The rows of each class against
-    the rest are counted on a grid of integers, so the result does not depend on batches, their
-    order or the number of processes, to the bit, and the state does not grow.
+    A subclass of ``torchmetrics.Metric``, as :class:`caldist.torch.CalibrationDistance`. The rows
+    of each class against the rest are counted on a grid of integers, so the result does not depend
+    on batches, their order or the number of processes, to the bit, and the state does not grow.
 
     **What it means.** ``compute()`` returns ``classwise_distance``: at least this share of each
     prediction's probability mass has to move, on average, before the predictions can be
@@ -190,7 +174,7 @@ class MulticlassCalibrationDistance(Metric):
     bits : int
         2^bits cells between 0 and 1.
     **options
-        For ``torchmetrics.Metric``, where that is installed.
+        For ``torchmetrics.Metric``.
 
     Examples
     --------
@@ -291,15 +275,6 @@ def _empty(bits: int) -> Tensor:
     return torch.zeros(2 * (2**bits + 1), 3, dtype=torch.int64)
 
 
-def _counted(cells: Tensor, probability: Tensor, label: Tensor, bits: int) -> bool:
-    """Add rows to the cells on their GPU; return whether that could be done."""
-    if _triton_measures is None or not _triton_measures.fits(probability):
-        return False
-    if probability.device != cells.device or not cells.is_contiguous():
-        return False
-    return _triton_measures.count(cells, probability, label, bits)
-
-
 def _count(
     cells: Tensor, probability: Tensor, label: Tensor, start: Tensor | int, *, bits: int
 ) -> None:
@@ -344,8 +319,8 @@ def _tensors(values: dict[str, float], device: torch.device) -> dict[str, Tensor
     }
 
 
-def _vectors(preds: object, target: object) -> tuple[Tensor, Tensor]:
-    """Return predictions and labels as vectors of checked shapes, or raise."""
+def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
+    """Return predictions and labels as vectors, or raise."""
     probability = _checks.real_tensor(preds, "preds").detach()
     label = _checks.real_tensor(target, "target").detach()
     if probability.shape != label.shape:
@@ -362,12 +337,6 @@ def _vectors(preds: object, target: object) -> tuple[Tensor, Tensor]:
     if probability.numel() == 0:
         message = "preds is empty: at least one row is needed."
         raise ValueError(message)
-    return probability, label
-
-
-def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
-    """Return predictions and labels as vectors, or raise."""
-    probability, label = _vectors(preds, target)
     if probability.is_floating_point():
         probability = _checks.working_precision(probability)
     # One question to the device; what is wrong is found on the CPU.

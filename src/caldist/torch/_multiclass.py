@@ -90,7 +90,6 @@ def multiclass_smooth_ce_loss(
     from_logits: bool,
     reduction: Reduction = "classwise",
     sample_weight: Tensor | None = None,
-    tol: float = 0.0,
 ) -> Tensor:
     r"""Return the smooth calibration error of predictions over several classes.
 
@@ -111,8 +110,6 @@ def multiclass_smooth_ce_loss(
         Whether ``preds`` are logits or probabilities.
     reduction : "classwise" or "top_label"
     sample_weight : tensor, optional
-    tol : float
-        Of each binary problem, as in :func:`caldist.torch.smooth_ce_loss`.
 
     Returns
     -------
@@ -128,7 +125,7 @@ def multiclass_smooth_ce_loss(
     tensor(0.3906)
     """
     problems = _problems(preds, target, sample_weight, reduction, from_logits)
-    return _total(smooth_losses(*problems, tol=tol))
+    return _total(smooth_losses(*problems))
 
 
 def _total(losses: Tensor) -> Tensor:

@@ -18,18 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from caldist import _kernels
-from caldist.torch import _checks, _kernel_cells
-from caldist.torch._gaussian import gaussian_sums
-
-try:
-    from caldist.torch import _triton
-except ImportError:  # no Triton on this machine: the CPU sums for the GPU
-    _triton = None  # type: ignore[assignment]
+from caldist.torch import _checks
+from caldist.torch._kernel_sums import kernel_sums
 
 # Values are checked on the host, which a CUDA graph cannot wait for.
 UNSAFE = (torch.Tag.cudagraph_unsafe,)
@@ -77,26 +70,6 @@ def sort_rows(prob: Tensor, label: Tensor, weight: Tensor | None) -> SortedRows:
     return SortedRows(prediction, mass, mass * ((key & 1) - prediction), order)
 
 
-def kernel_sums(kernel: str, v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
-    r"""Return :math:`\sum_j c_j K^{(r)}(v_i - v_j)` for r = 0, …, highest, at most 2.
-
-    ``v`` and ``c`` are float64 of the shape (problems, rows), ``v`` sorted along its rows. In the
-    Laplace kernel equal predictions have slope and curvature 0 on each other, as automatic
-    differentiation of :math:`|u - v|` gives: sign(0) = 0.
-    """
-    if v.is_cuda and kernel == "gaussian":
-        return gaussian_sums(v, c, h, highest)
-    if _triton is not None and _triton.fits(v):
-        return _triton.laplace_sums(v, c, h, highest)
-    write = _kernels.laplace.sums if kernel == "laplace" else _kernels.gaussian.sums
-    rows = [part.cpu().contiguous().numpy() for part in (v, c)]
-    sums = np.empty((highest + 1, *v.shape))
-    for k in range(v.shape[0]):
-        value, first, second = (sums[r, k] if r <= highest else np.empty(0) for r in range(3))
-        write(rows[0][k], rows[1][k], h, value, first, second)
-    return list(torch.from_numpy(sums).to(v.device))
-
-
 def _squared(
     prob: Tensor,
     label: Tensor,
@@ -104,24 +77,13 @@ def _squared(
     kernel: str,
     bandwidth: float,
     unbiased: bool,  # noqa: FBT001 -- an operator's arguments are positional
-    tol: float,
     with_gradient: bool,  # noqa: FBT001
 ) -> tuple[Tensor, Tensor]:
     """Return kCE² of each problem, or of vectors, and the gradient where it is wanted."""
-    if tol > 0 and kernel == "laplace" and _kernel_cells.pay(prob, weight):
-        found = _kernel_cells.squared_in_cells(
-            prob, label, bandwidth, tol, unbiased=unbiased, with_gradient=with_gradient
-        )
-        if found is not None:
-            return found
     if prob.dim() == 1:
-        options = kernel, bandwidth, unbiased, 0.0, with_gradient
+        options = kernel, bandwidth, unbiased, with_gradient
         value, gradient = _squared(prob[None], label[None], weight, *options)
         return value.squeeze(0), gradient.squeeze(0)
-    if kernel == "laplace" and _triton is not None and _triton.fits(prob):
-        return _triton.laplace_squared(
-            prob, label, weight, bandwidth, unbiased=unbiased, with_gradient=with_gradient
-        )
     _checks.check_binary_values(prob, label, weight)
     rows = sort_rows(prob, label, weight)
     sums = kernel_sums(kernel, rows.prediction, rows.residual, bandwidth, int(with_gradient))
@@ -176,7 +138,7 @@ squared_operator = torch.library.custom_op(
     "caldist::kernel_squared",
     _squared,
     mutates_args=(),
-    schema=f"({_INPUTS}, float tol, bool with_gradient) -> (Tensor, Tensor)",
+    schema=f"({_INPUTS}, bool with_gradient) -> (Tensor, Tensor)",
     tags=UNSAFE,
 )
 kernel_hessian = torch.library.custom_op(
@@ -200,7 +162,7 @@ def _hessian_shape(prob: Tensor, *_inputs: Any) -> Tensor:
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    prob, label, weight, *ctx.options, _, _ = inputs
+    prob, label, weight, *ctx.options, _ = inputs
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(prob, label, weight, output[1])
 
@@ -213,7 +175,7 @@ def _backward(ctx: Any, d_value: Tensor | None, d_gradient: Tensor | None) -> tu
     if d_gradient is not None:
         product = kernel_hessian(prob, label, weight, *ctx.options, d_gradient)
         result = product if result is None else result + product
-    return result, None, None, None, None, None, None, None
+    return result, None, None, None, None, None, None
 
 
 squared_operator.register_autograd(_backward, setup_context=_keep)
@@ -230,11 +192,6 @@ class _Eager(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, d_value: Tensor | None, d_gradient: Tensor | None) -> tuple[Any, ...]:
-        gradient = ctx.saved_tensors[-1]
-        # Where it is all that is wanted, and no tensor without memory, as those that are traced.
-        plain = d_gradient is None and not torch.is_grad_enabled() and type(gradient) is Tensor
-        if plain and d_value is not None and _triton is not None and _triton.fits(gradient):
-            return _triton.multiplied(gradient, d_value), *(None,) * 7
         return _backward(ctx, d_value, d_gradient)
 
 

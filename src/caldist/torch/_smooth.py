@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caldist import _validate
 from caldist._kernels import smooth
 from caldist._near_misses import answering
 from caldist._util.types import Vector
-from caldist.torch import _checks, _smooth_cells
+from caldist.torch import _checks
 from caldist.torch._operators import UNSAFE, sort_rows
 
 
@@ -22,9 +21,8 @@ def smooth_ce_loss(
     y_true: Tensor,
     *,
     sample_weight: Tensor | None = None,
-    tol: float = 0.0,
 ) -> Tensor:
-    r"""Return the smooth calibration error of a batch, to be minimised: exactly, or within ``tol``.
+    r"""Return the smooth calibration error of a batch, to be minimised.
 
     .. math:: \mathrm{smCE} = \sup_w \sum_i c_i\, w(v_i), \qquad c_i = (y_i - v_i)/n
 
@@ -43,10 +41,7 @@ def smooth_ce_loss(
     together; where several w are best, one close to 0 is taken. There are no second derivatives.
 
     **Cost.** O(n log n) time and O(n) memory. The sort runs where the tensors are; the rest is a
-    sequential pass on the CPU, so that tensors on a GPU cost a transfer there and back. With
-    ``tol`` nothing is sorted and no row is transferred: the rows are put into cells where they are,
-    some thousand for 1e-6, and the CPU sees the cells. That is for large batches: below about
-    2 E\|y - v\|/tol rows the exact way is gone.
+    sequential pass on the CPU, so that tensors on a GPU cost a transfer there and back.
 
     Parameters
     ----------
@@ -54,11 +49,6 @@ def smooth_ce_loss(
         The predicted probability of label 1, not logits: apply the sigmoid first.
     y_true : tensor of 0 and 1, of any real type
     sample_weight : tensor, optional
-    tol : float
-        By how much the value may differ from the exact one; 1e-6 is far below what a batch can
-        tell. The gradient is then that of :math:`\sum_i c_i w(v_i)` for a 1-Lipschitz function w
-        that is at most 2 tol short of the best. It is not close to the exact gradient row by row:
-        the best function bends at single rows, worth next to nothing, and this one does not.
 
     Returns
     -------
@@ -82,16 +72,13 @@ def smooth_ce_loss(
     >>> y_prob.grad
     tensor([ 0.0625,  0.1875, -0.0625,  0.0625])
     """
-    return smooth_losses(*_checks.binary(y_prob, y_true, sample_weight), tol=tol).squeeze(0)
+    return smooth_losses(*_checks.binary(y_prob, y_true, sample_weight)).squeeze(0)
 
 
-def smooth_losses(
-    prob: Tensor, label: Tensor, weight: Tensor | None, *, tol: float = 0.0
-) -> Tensor:
+def smooth_losses(prob: Tensor, label: Tensor, weight: Tensor | None) -> Tensor:
     """Return the loss of each row of a matrix of problems that share their weights."""
-    tol = _validate.check_nonnegative("tol", tol)
     with_gradient = torch.is_grad_enabled() and prob.requires_grad
-    value: Tensor = smooth_ce(prob, label, weight, tol, with_gradient)[0]
+    value: Tensor = smooth_ce(prob, label, weight, with_gradient)[0]
     return value
 
 
@@ -99,38 +86,10 @@ def _smooth_ce(
     prob: Tensor,
     label: Tensor,
     weight: Tensor | None,
-    tol: float,
     with_gradient: bool,  # noqa: FBT001 -- an operator's arguments are positional
 ) -> tuple[Tensor, Tensor]:
     """Return smCE of each problem, and the gradient where it is wanted."""
     _checks.check_binary_values(prob, label, weight)
-    found = _in_cells(prob, label, weight, tol, with_gradient=with_gradient) if tol else None
-    return _exactly(prob, label, weight, with_gradient=with_gradient) if found is None else found
-
-
-def _in_cells(
-    prob: Tensor, label: Tensor, weight: Tensor | None, tol: float, *, with_gradient: bool
-) -> tuple[Tensor, Tensor] | None:
-    """Return both within the tolerance; None if a problem has too few rows for cells to pay."""
-    n = prob.shape[1]
-    mass = prob.new_tensor(1 / n, dtype=torch.float64)
-    if weight is not None:
-        mass = weight.double() / weight.sum(dtype=torch.float64)
-    values, gradients = [], []
-    label = label.to(torch.uint8) if label.dtype == torch.bool else label
-    for v, y in zip(prob.double(), label, strict=True):
-        cells = _smooth_cells.in_cells(v, (y - v).mul_(mass), tol)
-        if cells is None:
-            return None
-        value, gradient = _smooth_cells.solve(cells, mass, with_gradient=with_gradient)
-        values.append(value)
-        gradients.append(gradient.to(prob.dtype))
-    return prob.new_tensor(values), torch.stack(gradients) if with_gradient else prob.new_empty(0)
-
-
-def _exactly(
-    prob: Tensor, label: Tensor, weight: Tensor | None, *, with_gradient: bool
-) -> tuple[Tensor, Tensor]:
     rows = sort_rows(prob, label, weight)
     on_cpu = (rows.prediction, rows.mass.expand_as(rows.prediction), rows.residual)
     problems = zip(*(part.cpu().numpy() for part in on_cpu), strict=True)
@@ -177,10 +136,7 @@ smooth_ce = torch.library.custom_op(
     "caldist::smooth_ce",
     _smooth_ce,
     mutates_args=(),
-    schema=(
-        "(Tensor prob, Tensor label, Tensor? weight, float tol, bool with_gradient)"
-        " -> (Tensor, Tensor)"
-    ),
+    schema="(Tensor prob, Tensor label, Tensor? weight, bool with_gradient) -> (Tensor, Tensor)",
     tags=UNSAFE,
 )
 
@@ -202,9 +158,9 @@ def _backward(ctx: Any, d_value: Tensor | None, d_gradient: Tensor | None) -> tu
         message = "smooth_ce_loss has no second derivatives: its gradient jumps."
         raise NotImplementedError(message)
     if d_value is None:
-        return None, None, None, None, None
+        return None, None, None, None
     (gradient,) = ctx.saved_tensors
-    return d_value[:, None] * gradient, None, None, None, None
+    return d_value[:, None] * gradient, None, None, None
 
 
 smooth_ce.register_autograd(_backward, setup_context=_keep)
