@@ -211,10 +211,10 @@ def main() -> None:
         tables.append(cpu_table([100] if options.quick else [10**4, 10**5, 10**6], effort))
         tables.append(dense_table(100 if options.quick else DENSE_ROWS, effort))
     if torch.cuda.is_available():
-        repeats = 1 if options.quick else 30
+        repeats = 1 if options.quick else 200
         tables.append(gpu_table([1000] if options.quick else _GPU_SIZES, repeats))
         if find_spec("torchvision") is not None:
-            tables.append(resnet_table(8 if options.quick else 256, repeats))
+            tables.append(resnet_table(8 if options.quick else 256, 1 if options.quick else 30))
     print(
         "\n".join(f"- {line}" for line in [*machine(), f"PyTorch {torch.__version__}"]), end="\n\n"
     )

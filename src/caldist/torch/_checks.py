@@ -120,29 +120,24 @@ def check_binary_values(prob: Tensor, label: Tensor, weight: Tensor | None) -> N
     good = good_rows(prob, label)
     if weight is not None:
         good &= good_weights(weight)
-    if not bool(good):
+    if not good:
         fail_binary(prob, label, weight)
 
 
-def good_rows(prob: Tensor, label: Tensor) -> Tensor:
-    """Return, as a tensor on the device, whether predictions and labels are such."""
-    good = _within_unit(prob)
+def good_rows(prob: Tensor, label: Tensor) -> bool:
+    """Return whether predictions and labels are such; the device is asked once."""
+    good = ((prob >= 0) & (prob <= 1)).all()  # NaN is neither
     if label.dtype in _INTEGERS:
-        good &= _within_unit(label)  # one pass over the labels
+        good &= ((label >> 1) == 0).all()
     elif label.dtype != torch.bool:
         good &= ((label == 0) | (label == 1)).all()
-    return good
+    return bool(good)
 
 
-def _within_unit(values: Tensor) -> Tensor:
-    low, high = torch.aminmax(values)  # a NaN is carried through, and fails both comparisons
-    return (low >= 0) & (high <= 1)
-
-
-def good_weights(weight: Tensor) -> Tensor:
-    """Return, as a tensor on the device, whether the weights are nonnegative with a finite sum."""
+def good_weights(weight: Tensor) -> bool:
+    """Return whether the weights are nonnegative with a finite sum."""
     total = weight.sum(dtype=torch.float64)
-    return (weight.amin() >= 0) & (total > 0) & (total < torch.inf)
+    return bool((weight.amin() >= 0) & (total > 0) & (total < torch.inf))
 
 
 def fail_binary(prob: Tensor, label: Tensor, weight: Tensor | None) -> NoReturn:

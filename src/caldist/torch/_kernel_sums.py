@@ -54,12 +54,49 @@ def _compiled_sums(kernel: str, v: Tensor, c: Tensor, h: float, highest: int) ->
 
 def laplace_sums(v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
     """Return the sums of the Laplace kernel, as ``kernel_sums``, where the tensors are."""
-    n = v.shape[-1]
     v = v.contiguous()
     first = torch.searchsorted(v, v)  # of each run of equal predictions, and the first row after it
     after = torch.searchsorted(v, v, right=True)
-    upto = decayed_sums(v, c, h)
-    onwards = decayed_sums(-v.flip(-1), c.flip(-1), h).flip(-1)
+    sums = _by_powers if h >= _NARROW else _by_doubling
+    below, upto, above = sums(v, c, h, first, after)
+    # Products with 1/h, which overflows before a quotient does, would give 0 times infinity.
+    found = [upto + above]
+    if highest > 0:
+        found.append((above - below) / h)
+    if highest > 1:
+        found.append((above + below) / h / h)
+    return found
+
+
+def _by_powers(
+    v: Tensor, c: Tensor, h: float, first: Tensor, after: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the sums over smaller predictions, with those that are equal, and over larger ones."""
+    up = ((v - 0.5) / h).exp_()
+    down = up.reciprocal()
+    before = _partial_sums(c * up)  # over the first rows
+    beyond = _partial_sums((c * down).flip(-1))  # over the last rows
+    return (
+        before.gather(-1, first).mul_(down),
+        before.gather(-1, after).mul_(down),
+        beyond.gather(-1, v.shape[-1] - after).mul_(up),
+    )
+
+
+def _partial_sums(terms: Tensor) -> Tensor:
+    """Return the sums of the first k terms, for every k from 0 on."""
+    sums = terms.new_zeros((*terms.shape[:-1], terms.shape[-1] + 1))
+    torch.cumsum(terms, -1, out=sums[..., 1:])
+    return sums
+
+
+def _by_doubling(
+    v: Tensor, c: Tensor, h: float, first: Tensor, after: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the same for any bandwidth."""
+    n = v.shape[-1]
+    upto = _decayed(v, c, h)
+    onwards = _decayed(-v.flip(-1), c.flip(-1), h).flip(-1)
     below, above = (
         torch.exp(-(v - v.gather(-1, at)).abs() / h).mul_(sums.gather(-1, at)).masked_fill_(none, 0)
         for sums, at, none in (
@@ -67,16 +104,11 @@ def laplace_sums(v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
             (onwards, after.clamp(max=n - 1), after == n),
         )
     )
-    value = upto.gather(-1, after - 1) + above
-    # Products with 1/h, which overflows before a quotient does, would give 0 times infinity.
-    return [value, (above - below) / h, (above + below) / h / h][: highest + 1]
+    return below, upto.gather(-1, after - 1), above
 
 
-def decayed_sums(v: Tensor, c: Tensor, h: float) -> Tensor:
+def _decayed(v: Tensor, c: Tensor, h: float) -> Tensor:
     """Return the sum of the c of each row and of those before it, which decay with the distance."""
-    if h >= _NARROW:
-        power = ((v - (v[..., :1] + v[..., -1:]) / 2) / h).exp()
-        return (c * power).cumsum(-1).div_(power)
     sums, k = c, 1
     while k < v.shape[-1]:
         before = torch.exp((v[..., :-k] - v[..., k:]) / h).mul_(sums[..., :-k])
@@ -87,15 +119,14 @@ def decayed_sums(v: Tensor, c: Tensor, h: float) -> Tensor:
 
 def pair_sums(v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
     """Return the sums of the Gaussian kernel, as ``kernel_sums``, from all pairs of rows."""
-    n = v.shape[-1]
     parts = []
-    for rows in torch.split(v, max(1, _PAIRS // n), dim=-1):
-        apart = (rows[..., :, None] - v[..., None, :]) / h
-        kernel = torch.exp(-apart * apart)
-        terms = [kernel]
+    for rows in torch.split(v, max(1, _PAIRS // v.shape[-1]), dim=-1):
+        apart = rows[..., :, None] / h - v[..., None, :] / h
+        kernel = (apart * apart).neg_().exp_()
+        sums = [kernel @ c[..., None]]
         if highest > 0:
-            terms.append(-2 / h * apart * kernel)
+            sums.append((apart * kernel) @ c[..., None] * (-2 / h))
         if highest > 1:
-            terms.append((4 * apart * apart - 2) / h / h * kernel)
-        parts.append([(term @ c[..., None]).squeeze(-1) for term in terms])
+            sums.append((apart * apart * kernel) @ c[..., None] * (4 / h / h) - 2 / h / h * sums[0])
+        parts.append([total.squeeze(-1) for total in sums])
     return [torch.cat(sums, dim=-1) for sums in zip(*parts, strict=True)]

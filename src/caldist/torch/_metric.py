@@ -340,7 +340,7 @@ def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
     if probability.is_floating_point():
         probability = _checks.working_precision(probability)
     # One question to the device; what is wrong is found on the CPU.
-    if not bool(_checks.good_rows(probability, label)):
+    if not _checks.good_rows(probability, label):
         _validate.named_inputs(
             label.double().cpu().numpy(),
             {"preds": probability.double().cpu().numpy()},

@@ -60,14 +60,19 @@ def sorted_labels(prob: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
 
 def sort_rows(prob: Tensor, label: Tensor, weight: Tensor | None) -> SortedRows:
     """Sort by prediction."""
-    key, order = sorted_labels(prob, label)
-    prediction = (key >> 1).view(prob.dtype).double()
+    if prob.device.type == "cpu":
+        key, order = sorted_labels(prob, label)
+        prediction, label = (key >> 1).view(prob.dtype).double(), key & 1
+    else:  # where floats sort as fast, and a launch costs more than a pass
+        prediction, order = prob.sort(dim=-1)
+        label = label.view(torch.uint8) if label.dtype == torch.bool else label  # to subtract from
+        prediction, label = prediction.double(), label.gather(-1, order)
     if weight is None:
-        mass = torch.full_like(prediction[:1, :1], 1 / prob.shape[-1])
+        mass = prediction.new_full((1, 1), 1 / prob.shape[-1])
     else:
         mass = weight.double()
         mass = (mass / mass.sum())[order]
-    return SortedRows(prediction, mass, mass * ((key & 1) - prediction), order)
+    return SortedRows(prediction, mass, mass * (label - prediction), order)
 
 
 def _squared(
@@ -88,17 +93,19 @@ def _squared(
     rows = sort_rows(prob, label, weight)
     sums = kernel_sums(kernel, rows.prediction, rows.residual, bandwidth, int(with_gradient))
     potential = sums[0] - rows.residual if unbiased else sums[0]
-    scale = _scale(prob, unbiased=unbiased)
-    value = scale * (rows.residual * potential).sum(-1).to(prob.dtype)
+    value = (rows.residual * potential).sum(-1)
+    if unbiased:
+        value *= _scale(prob)
     if not with_gradient:
-        return value, prob.new_empty(0)
-    gradient = 2 * scale * (rows.residual * sums[1] - rows.mass * potential)
-    return value, rows.restore(gradient, prob.dtype)
+        return value.to(prob.dtype), prob.new_empty(0)
+    gradient = torch.addcmul(rows.residual * sums[1], rows.mass, potential, value=-1)
+    gradient *= 2 * _scale(prob) if unbiased else 2
+    return value.to(prob.dtype), rows.restore(gradient, prob.dtype)
 
 
-def _scale(prob: Tensor, *, unbiased: bool) -> float:
+def _scale(prob: Tensor) -> float:
     n = prob.shape[-1]
-    return n / (n - 1) if unbiased else 1.0
+    return n / (n - 1)
 
 
 def _hessian(
@@ -129,7 +136,7 @@ def _hessian(
     if unbiased:
         potential_moved += m * x
     result = c * slope_moved - m * x * slope - m * potential_moved
-    result *= 2 * _scale(prob, unbiased=unbiased)
+    result *= 2 * _scale(prob) if unbiased else 2
     return rows.restore(result, prob.dtype)
 
 
