@@ -18,6 +18,7 @@ from caldist.data import rows as data_rows
 from caldist.data.categories import number_labels
 from caldist.data.rows import Rows
 from caldist.inference import _limits_of_each, _resampling, _side_by_side, confidence_interval
+from caldist.inference._null import null_values
 from caldist.inference._side_by_side import SideBySide
 from caldist.inference.groups import (
     Group,
@@ -26,6 +27,7 @@ from caldist.inference.groups import (
     _simultaneous,
     evaluate_groups,
 )
+from clustered_rows import bursts
 
 FAST = _kernels.COMPILED
 QUICK = {"measures": ["brier_score"], "n_resamples": 19, "rng": 0}
@@ -147,6 +149,44 @@ def test_the_family_wise_error_is_nominal():
     assert np.mean(any_adjusted) <= level + 4 * math.sqrt(level * (1 - level) / times)
     if FAST:
         assert np.mean(any_alone[:40]) > 0.4
+
+
+@pytest.mark.skipif(not FAST, reason="plain kernels are slow")
+def test_the_family_wise_error_holds_with_unequal_clusters_of_rare_labels():
+    """Five calibrated groups; by signs of clusters alone, half of the samples would reject."""
+    rejected = 0
+    for seed in range(40):
+        y, v, cluster = bursts(np.random.default_rng(seed), 300, 1.5, together=0.9)
+        resampler = _resampling.Resampler.of(seed, n_resamples=99)
+        _, pvalue = simultaneous(cluster % 5, y.astype(np.uint8), v, resampler, cluster)
+        rejected += pvalue.min() <= 0.05
+    assert rejected <= 7  # binomial, with 1/20 in fewer than one of a thousand
+
+
+def test_groups_with_clusters_take_the_larger_of_two_pvalues():
+    """By signs of clusters, and by labels that depend in each group as much as they do there."""
+    rng = np.random.default_rng(0)
+    y, v, cluster = bursts(rng, 120, 0.5, rate=0.2, together=0.9)
+    code = cluster % 2
+    y[code == 1] = rng.random(np.sum(code == 1)) < v[code == 1]
+    cluster = np.where(cluster < 20, cluster // 2, cluster)  # some reach across both groups
+    _, parts, units = _divided(Rows.of(y, v, clusters=cluster), code)
+    resampler = _resampling.Resampler.of(0, n_resamples=39)
+    score, pvalue = _simultaneous(parts, units, resampler)
+    side = SideBySide.of(units)
+    dependence = [part.units.dependence for part in parts]
+    assert dependence[0] > 1.5 * dependence[1]
+    of_cells = np.repeat(dependence, [part.units.prediction.size for part in parts])
+    draws = [side.units.flip, side.units.drawing_in(np.arange(of_cells.size), of_cells)]
+    scores, pvalues = [], []
+    for draw in draws:
+        values = null_values(side.units, side.statistics, resampler, draw)
+        z = (values - values.mean(axis=0)) / values.std(axis=0)
+        scores.append(z[0])
+        pvalues.append((z.max(axis=1)[:, None] >= z[0] - 1e-9).mean(axis=0))
+    assert score == pytest.approx(np.min(scores, axis=0))
+    assert pvalue == pytest.approx(np.max(pvalues, axis=0))
+    assert np.abs(pvalues[0] - pvalues[1]).max() > 0.05
 
 
 def test_cells_hardly_change_the_evidence(monkeypatch):
