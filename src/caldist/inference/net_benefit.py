@@ -243,9 +243,9 @@ def _errors(
         treated = units.place >= start
         clustered[k] = units.standard_error(treated * np.where(units.label == 1, 1.0, -price)) ** 2
         effect = clustered[k] / variance[k] if variance[k] > 0 else 1.0
+        some = units.chosen(np.flatnonzero(treated), units.cluster)
         for label in (0, 1):
-            mass = units.cluster_sums(units.share * (treated & (units.label == label)))
-            number = float(mass.sum()) ** 2 / float((mass**2).sum()) if mass.any() else 0.0
+            _, number = some.worth(label)
             part[label, k] = (number * min(effect * rows, whole) + whole) / (number + 1)
     return clustered, part[0], part[1]
 
