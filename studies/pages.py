@@ -88,6 +88,14 @@ that statistics follow in large samples; they are shown, not judged.
 
 Rejections of calibrated predictions, in percent.
 """
+_GROUPS = """\
+## Sub-groups
+
+`evaluate_groups` with {groups} sub-groups of {rows:,} rows in all, clusters kept together. At 0 all
+groups are calibrated: how often any adjusted p-value is at most the level. At {strength} that is
+added to the logits predicted for the first group: how often its p-value is. Percent of
+{plan.power_sets} data sets.
+"""
 _SIMULTANEOUS = 0.01  # how often a test of the right size would be called too large anywhere
 
 
@@ -252,6 +260,7 @@ def power_page(rows: Sequence[Row], plan: power.Plan, command: str) -> str:
     """Return the page on size and power."""
     size = [row for row in rows if row["kind"] == "size"]
     exact = [row for row in size if row["test"] in power.EXACT]
+    exact += [row for row in rows if row["kind"] == "groups" and not float(row["strength"])]
     failed = [row for row in exact if size_verdict(row, len(exact)) == FAIL]
     sets = ", ".join(
         f"{n:,} for n = {rows_of:,}" for rows_of, n in zip(power.ROWS, plan.data_sets, strict=True)
@@ -268,7 +277,13 @@ def power_page(rows: Sequence[Row], plan: power.Plan, command: str) -> str:
     ]
     for level in power.LEVELS:
         lines += [f"### At {100 * level:.0f}%", "", *_sizes(size, level, len(exact))]
-    lines += ["## Power", "", f"Rejections at 5%, in percent, n = {power.POWER_ROWS}.", ""]
+    lines += [
+        _GROUPS.format(
+            groups=power.GROUPS, rows=power.GROUP_ROWS, plan=plan, strength=power.GROUP_STRENGTHS[1]
+        ),
+        *_groups([row for row in rows if row["kind"] == "groups"], len(exact)),
+        "## Power", "", f"Rejections at 5%, in percent, n = {power.POWER_ROWS}.", "",
+    ]  # fmt: skip
     for name, family in power.FAMILIES.items():
         own = [row for row in rows if row["law"] == name and row["kind"] == "power"]
         lines += [f"### {name}: {family.text}", "", *_powers(own)]
@@ -296,6 +311,18 @@ def _sizes(rows: Sequence[Row], level: float, cells: int) -> list[str]:
             )
             lines.append((name, str(n), *(rates.get(test, "") for test in power.TESTS), verdict))
     return table(("law", "n", *power.TESTS, ""), lines)
+
+
+def _groups(rows: Sequence[Row], cells: int) -> list[str]:
+    lines = []
+    for name in power.CALIBRATED:
+        own = [row for row in rows if row["law"] == name]
+        verdicts = {size_verdict(row, cells) for row in own if not float(row["strength"])}
+        shares = [percent(int(row["rejected"]) / int(row["data_sets"])) for row in own]
+        lines.append((name, *shares, FAIL if FAIL in verdicts else "pass"))
+    strengths = dict.fromkeys((row["strength"], row["level"]) for row in rows)
+    names = [f"{float(strength):g}, at {100 * float(level):.0f}%" for strength, level in strengths]
+    return table(("law", *names, ""), lines)
 
 
 def _powers(rows: Sequence[Row]) -> list[str]:

@@ -1,4 +1,7 @@
-"""How often tests reject: calibrated predictions (the size) and miscalibrated ones (the power)."""
+"""How often tests reject: calibrated predictions (the size) and miscalibrated ones (the power).
+
+Of sub-groups the size is the family-wise error, and the power that of one group among ten.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from caldist.inference.groups import evaluate_groups
 from caldist.inference.testing import calibration_test
 from studies.laws import LAWS, Function, Law, Sample, bump, identity, shift, sine, stream, tied
 from studies.laws import temperature as tempered
@@ -17,6 +21,9 @@ __all__ = [
     "CALIBRATED",
     "EXACT",
     "FAMILIES",
+    "GROUPS",
+    "GROUP_ROWS",
+    "GROUP_TEST",
     "LEVELS",
     "ROWS",
     "TESTS",
@@ -28,6 +35,10 @@ __all__ = [
 LEVELS = (0.05, 0.1)
 ROWS = (100, 400, 2000)
 POWER_ROWS = 500
+GROUPS = 10
+GROUP_ROWS = 5000  # of all groups
+GROUP_STRENGTHS = (0.0, 0.7)  # added to the logits that are predicted for the first group
+GROUP_TEST = "evaluate_groups"
 
 EXACT = (
     "auto",
@@ -108,12 +119,19 @@ def cells() -> list[tuple[str, str, float, int]]:
         for name, family in FAMILIES.items()
         for strength in family.strengths
     ]
-    return [*size, *power]
+    groups = [
+        ("groups", name, strength, GROUP_ROWS)
+        for name in CALIBRATED
+        for strength in GROUP_STRENGTHS
+    ]
+    return [*groups, *size, *power]
 
 
 def power_cell(kind: str, name: str, strength: float, n: int, *, plan: Plan) -> list[Row]:
     """Simulate one cell and return a row for each test and level."""
-    if kind == "size":
+    if kind == "groups":
+        law, sets = CALIBRATED[name], plan.power_sets
+    elif kind == "size":
         law, sets = CALIBRATED[name], plan.data_sets[ROWS.index(n)]
     else:
         law, sets = FAMILIES[name].law(strength), plan.power_sets
@@ -121,7 +139,11 @@ def power_cell(kind: str, name: str, strength: float, n: int, *, plan: Plan) -> 
     for at in range(sets):
         sample = law.draw(n, stream(plan.seed, kind, name, str(strength), n, at))
         rng = stream(plan.seed, kind, name, str(strength), n, at, "test")
-        for test, pvalue in _pvalues(sample, plan.n_resamples, rng).items():
+        if kind == "groups":
+            pvalues = _of_groups(sample, strength, plan.n_resamples, rng)
+        else:
+            pvalues = _pvalues(sample, plan.n_resamples, rng)
+        for test, pvalue in pvalues.items():
             found.setdefault(test, []).append(pvalue)
     return [
         {
@@ -134,7 +156,7 @@ def power_cell(kind: str, name: str, strength: float, n: int, *, plan: Plan) -> 
             "data_sets": str(sets),
             "rejected": str(int(np.count_nonzero(np.array(found[test]) <= level + 1e-12))),
         }
-        for test in TESTS
+        for test in (*TESTS, GROUP_TEST)
         if test in found
         for level in LEVELS
     ]
@@ -155,3 +177,17 @@ def _pvalues(sample: Sample, n_resamples: int, rng: np.random.Generator) -> dict
             if part.measure in LIMIT_LAWS and part.asymptotic_pvalue is not None:
                 pvalues[LIMIT_LAWS[part.measure]] = part.asymptotic_pvalue
     return pvalues
+
+
+def _of_groups(
+    sample: Sample, strength: float, n_resamples: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the p-value of all groups; of the first one where its predictions are moved."""
+    unit = np.arange(sample.y_true.size) if sample.clusters is None else sample.clusters
+    by = unit % GROUPS
+    y_prob = np.where(by == 0, shift(strength)(sample.y_prob), sample.y_prob)
+    result = evaluate_groups(
+        sample.y_true, y_prob, by=by, clusters=sample.clusters, measures=[],
+        n_resamples=n_resamples, rng=rng,
+    )  # fmt: skip
+    return {GROUP_TEST: result[0].pvalue if strength else result.pvalue}

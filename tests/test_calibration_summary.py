@@ -331,6 +331,62 @@ def test_the_order_of_rows_and_the_frame_do_not_matter():
     )
 
 
+@pytest.mark.parametrize("kind", ["weights", "clusters", "both"])
+def test_the_score_test_by_hand(kind):
+    """The sum of residuals times (1, log odds), in units of its covariance if calibrated."""
+    y, p = sample(200)
+    p[:3], y[:3] = [0.0, 1.0, 0.0], [0, 1, 0]  # which came true, and say nothing
+    rng, options = np.random.default_rng(2), {}
+    if kind in ("weights", "both"):
+        options["sample_weight"] = rng.random(200) + 0.1
+    if kind in ("clusters", "both"):
+        options["clusters"] = rng.integers(0, 60, 200)
+    found = calibration_summary(y, p, **options, **QUICK).test
+    assert found.method == "score"
+    share = options.get("sample_weight", np.ones(200))
+    share = share / share.sum()
+    some = (p > 0) & (p < 1)
+    x = np.stack((np.ones(some.sum()), logit(p[some])))
+    each = x * (share * (y - p))[some]
+    if kind == "weights":
+        covariance = (x * (share**2 * p * (1 - p))[some]) @ x.T
+    else:
+        sums = np.stack([np.bincount(options["clusters"][some], row) for row in each])
+        covariance = sums @ sums.T
+    score = each.sum(axis=1)
+    statistic = score @ np.linalg.inv(covariance) @ score
+    assert found.statistic == pytest.approx(statistic, rel=1e-9)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(statistic, 2), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights"])
+@pytest.mark.parametrize("bits", [2, 5])
+def test_ends_of_the_ratio_from_cells_by_hand(kind, bits):
+    """The error of the mean prediction has that of rounding in it."""
+    y, p = sample(200)
+    p[0], y[0] = 1.0, 1  # which no cell moves
+    weight = np.random.default_rng(4).random(200) + 0.1 if kind == "weights" else np.ones(200)
+    given = weight if kind == "weights" else None
+    joint = Joint.from_arrays(y, p, sample_weight=given).coarsen(bits)
+    found = calibration_summary(joint, confidence_level=0.8, **QUICK).observed_over_expected
+    cell = np.floor(p * 2**bits).astype(int)
+    share = weight / weight.sum()
+    centre = (np.bincount(cell, share * p) / np.maximum(np.bincount(cell, share), 1e-9))[cell]
+    if kind == "rows":
+        scatter = math.sqrt(np.mean((p - centre) ** 2) / 200)
+    else:  # squares of shares times those of places are not known
+        scatter = 2.0**-bits * math.sqrt(share @ share)
+    mean, rate = share @ p, share @ y
+    assert joint.grid.scatter == pytest.approx(scatter, rel=1e-6)
+    units = Rows.of(joint).units  # rows of equal weight that stand for those of each cell
+    terms = units.label / rate - units.prediction[units.place] / mean
+    terms = terms - units.mass @ terms
+    error = math.sqrt(units.count @ (units.share * terms) ** 2)
+    factor = math.exp(stats.norm.ppf(0.9) * (error + scatter / mean))
+    assert found.lower == pytest.approx(rate / mean / factor, rel=1e-6)
+    assert found.upper == pytest.approx(rate / mean * factor, rel=1e-6)
+
+
 def test_the_score_test_keeps_its_level_with_clusters():
     times, rejected = 300, 0
     for seed in range(times):

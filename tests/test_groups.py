@@ -16,8 +16,16 @@ import caldist
 from caldist import _kernels
 from caldist.data import rows as data_rows
 from caldist.data.categories import number_labels
+from caldist.data.random_labels import RandomLabels
 from caldist.data.rows import Rows
-from caldist.inference import _limits_of_each, _resampling, _side_by_side, confidence_interval
+from caldist.inference import (
+    _limits_of_each,
+    _null,
+    _resampling,
+    _side_by_side,
+    confidence_interval,
+)
+from caldist.inference._null import null_values
 from caldist.inference._side_by_side import SideBySide
 from caldist.inference.groups import (
     Group,
@@ -26,6 +34,7 @@ from caldist.inference.groups import (
     _simultaneous,
     evaluate_groups,
 )
+from clustered_rows import bursts
 
 FAST = _kernels.COMPILED
 QUICK = {"measures": ["brier_score"], "n_resamples": 19, "rng": 0}
@@ -149,6 +158,44 @@ def test_the_family_wise_error_is_nominal():
         assert np.mean(any_alone[:40]) > 0.4
 
 
+@pytest.mark.skipif(not FAST, reason="plain kernels are slow")
+def test_the_family_wise_error_holds_with_unequal_clusters_of_rare_labels():
+    """Five calibrated groups; by signs of clusters alone, half of the samples would reject."""
+    rejected = 0
+    for seed in range(40):
+        y, v, cluster = bursts(np.random.default_rng(seed), 300, 1.5, together=0.9)
+        resampler = _resampling.Resampler.of(seed, n_resamples=99)
+        _, pvalue = simultaneous(cluster % 5, y.astype(np.uint8), v, resampler, cluster)
+        rejected += pvalue.min() <= 0.05
+    assert rejected <= 7  # binomial, with 1/20 in fewer than one of a thousand
+
+
+def test_groups_with_clusters_take_the_larger_of_two_pvalues():
+    """By signs of clusters, and by labels that depend in each group as much as they do there."""
+    rng = np.random.default_rng(0)
+    y, v, cluster = bursts(rng, 120, 0.5, rate=0.2, together=0.9)
+    code = cluster % 2
+    y[code == 1] = rng.random(np.sum(code == 1)) < v[code == 1]
+    cluster = np.where(cluster < 20, cluster // 2, cluster)  # some reach across both groups
+    _, parts, units = _divided(Rows.of(y, v, clusters=cluster), code)
+    resampler = _resampling.Resampler.of(0, n_resamples=39)
+    score, pvalue = _simultaneous(parts, units, resampler)
+    side = SideBySide.of(units)
+    dependence = [part.units.dependence for part in parts]
+    assert dependence[0] > 1.5 * dependence[1]
+    of_cells = np.repeat(dependence, [part.units.prediction.size for part in parts])
+    draws = [side.units.flip, side.units.drawing_in(np.arange(of_cells.size), of_cells)]
+    scores, pvalues = [], []
+    for draw in draws:
+        values = null_values(side.units, side.statistics, resampler, draw)
+        z = (values - values.mean(axis=0)) / values.std(axis=0)
+        scores.append(z[0])
+        pvalues.append((z.max(axis=1)[:, None] >= z[0] - 1e-9).mean(axis=0))
+    assert score == pytest.approx(np.min(scores, axis=0))
+    assert pvalue == pytest.approx(np.max(pvalues, axis=0))
+    assert np.abs(pvalues[0] - pvalues[1]).max() > 0.05
+
+
 def test_cells_hardly_change_the_evidence(monkeypatch):
     """The same rows with cells and without, of groups with a shift, a slope, and neither."""
     if not FAST:
@@ -166,18 +213,63 @@ def test_cells_hardly_change_the_evidence(monkeypatch):
         assert group.pvalue == pytest.approx(found[1][group.name].pvalue, abs=0.04)
 
 
-@pytest.mark.usefixtures("many")
-def test_rows_summaries_and_weights_of_one_have_the_same_statistics():
-    y, v, by = example(n=600 if FAST else 90)
-    v = np.round(v, 2)  # equal predictions too
-    options = {"measures": [], "n_resamples": 199 if FAST else 39, "rng": 0}
-    rows = evaluate_groups(y, v, by=by, **options)
-    weighted = evaluate_groups(y, v, by=by, sample_weight=np.ones(y.size), **options)
-    joints = {name: caldist.Joint.from_arrays(y[by == name], v[by == name]) for name in "abc"}
-    summary = evaluate_groups(joints, **options)
-    for group in rows.groups:
-        for other in (weighted, summary):  # drawn otherwise, so equal up to chance
-            assert group.score == pytest.approx(other[group.name].score, rel=0.3, abs=0.3)
+KINDS_OF_ROWS = ("rows", "weights", "summary")
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_ROWS)
+def test_scores_and_pvalues_by_hand(kind, many):
+    """Labels drawn row by row, smCE of the residual masses in cells, scores, the largest of all."""
+    y, v, code = example(n=600)
+    v, code = np.round(v, 2), np.unique(code, return_inverse=True)[1]  # equal predictions too
+    weight = np.random.default_rng(2).random(y.size) + 0.1 if kind == "weights" else None
+    _, parts, units = _divided(Rows.of(y, v, sample_weight=weight), code)
+    if kind == "summary":
+        parts = [Rows.of(caldist.Joint.from_arrays(y[code == g], v[code == g])) for g in range(3)]
+        units = [part.units for part in parts]
+    resampler = _resampling.Resampler.of(7, n_resamples=39)
+    found = _simultaneous(parts, units, resampler)
+
+    # One row after the other, in the order in which labels are drawn.
+    code = np.repeat(np.arange(3), [part.n_rows for part in units])
+    y, v, share = (
+        np.concatenate([np.repeat(column(part), part.count) for part in units])
+        for column in (lambda u: u.label, lambda u: u.prediction[u.place], lambda u: u.share)
+    )
+    assert np.bincount(code, share) == pytest.approx(1)
+    by_bytes = many and kind != "weights"  # a byte for each row, and more where it does not decide
+    if by_bytes:
+        order = np.lexsort((v, code))
+        y, v, share = y[order], v[order], share[order]
+    support = [np.unique(v[code == g]) for g in range(3)]
+    cells = [np.searchsorted(at, v[code == g]) for g, at in enumerate(support)]
+    if many:  # eight cells of about equally many predictions
+        cuts = [np.arange(8) * at.size // 8 for at in support]
+        cells = [
+            np.searchsorted(cut, cell, "right") - 1 for cut, cell in zip(cuts, cells, strict=True)
+        ]
+
+    def statistics(label):
+        values = []
+        for g, cell in enumerate(cells):
+            here = code == g
+            mass = np.bincount(cell, share[here])
+            mean = np.bincount(cell, share[here] * v[here]) / mass
+            residual = np.bincount(cell, share[here] * (label[here] - v[here]))
+            values.append(caldist.smooth_ce.norm(mean)(residual))
+        return values
+
+    def replicate(rng):
+        if by_bytes:
+            each, count = np.unique(code + 1j * v, return_counts=True)
+            return statistics(RandomLabels(each.imag.copy(), count).draw(rng))
+        return statistics(rng.random(y.size) < v)
+
+    drawn = resampler.run(replicate, family=_null._FAMILY, size=y.size)
+    values = np.vstack((statistics(y), drawn))
+    score = (values - values.mean(axis=0)) / values.std(axis=0)
+    reached = score.max(axis=1)[:, None] >= score[0] - 1e-9
+    assert found[0] == pytest.approx(score[0], rel=1e-9)
+    assert found[1] == pytest.approx(reached.mean(axis=0), abs=1e-12)
 
 
 def test_many_groups_have_intervals_without_replicates():

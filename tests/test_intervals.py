@@ -9,11 +9,14 @@ import pytest
 
 import caldist
 from caldist import _kernels
+from caldist.data import units as units_module
 from caldist.data.rows import Rows
+from caldist.data.units import FLIPS, LABELS
 from caldist.inference import (
     Interval,
     confidence_interval,
 )
+from caldist.inference._limits import Limits
 from caldist.inference._resampling import Resampler, order_statistic
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.weights import polynomials
@@ -333,6 +336,90 @@ def test_clusters_that_repeat_rows_are_no_more_rows():
             )
             single = interval(y, p, measure, method=method)
             assert found.upper - found.lower == pytest.approx(single.upper - single.lower, rel=0.35)
+
+
+@pytest.mark.filterwarnings("ignore:only .* clusters have:UserWarning")
+@pytest.mark.parametrize(
+    ("number", "level", "rate"),
+    [
+        (20, 0.8, lambda v: np.minimum(1, v + 0.3)),
+        (60, 0.95, lambda v: 0.1 + 0 * v),
+        (400, 0.9, lambda v: 1 - v),
+    ],
+    ids=["too low", "rare", "many"],
+)
+def test_ends_with_clusters_by_hand(number, level, rate):
+    """Signs of whole clusters, labels of rows that depend in them, errors of sums over them."""
+    rng = np.random.default_rng(3)
+    cluster = np.repeat(np.arange(number), rng.integers(1, 6, number))
+    shared = rng.random(cluster.size) < 0.7
+    uniform = np.where(shared, rng.random(number)[cluster], rng.random(cluster.size))
+    v = rng.random(cluster.size)
+    y = (uniform < rate(v)).astype(int)
+    options = {"clusters": cluster, "confidence_level": level, "n_resamples": 99, "rng": 0}
+    data = Rows.of(y, v, clusters=cluster)
+    limits = Limits.of(data, 1 - level, Resampler.of(0, n_resamples=99), "resampling")
+    units = limits.units
+    y, cluster, place, size = units.label, units.cluster, units.place, units.prediction.size
+    v, share, theta = units.prediction[place], 1 / units.label.size, units.dependence
+    assert units.draws_labels == (number < 400)
+    assert 0.1 < theta < 0.9
+    masses = [np.bincount(cluster) * share, np.full(v.size, share)]
+    z, log = NormalDist().inv_cdf((1 + level) / 2), math.log(2 / (1 - level))
+    extra = log / 3 * max(share, math.sqrt(theta) * masses[0].max())
+    root = math.sqrt(masses[0] @ masses[0])
+
+    def error(values):  # of a mean
+        sums = np.bincount(cluster, share * (values - values.mean()))
+        return math.sqrt(sums @ sums)
+
+    found = confidence_interval(data.label, data.prediction, measure="brier_score", **options)
+    loss = (y - v) ** 2
+    assert found.value == pytest.approx(loss.mean())
+    assert found.lower == pytest.approx(loss.mean() - extra - z * error(loss))
+    assert found.upper == pytest.approx(loss.mean() + extra + z * error(loss))
+
+    norm = caldist.smooth_ce.norm(units.prediction)
+    value = norm(units.residual)
+    found = confidence_interval(data.label, data.prediction, method="finite_sample", **options)
+    tail, noise = math.sqrt(2 * log) * root, norm.noise * root
+    assert found.lower == pytest.approx(max(0.0, value - noise - tail))
+    assert found.upper == pytest.approx(min(1.0, value + tail))
+
+    order = np.argsort(place, kind="stable")  # in which rows draw numbers of their own
+
+    def flipped(rng):
+        sign = 2.0 * np.unpackbits(units_module.random_bits(rng, number), bitorder="little") - 1
+        return norm(np.bincount(place, sign[cluster] * share * (y - v), size))
+
+    def drawn(rng):
+        common, own = rng.random(number)[cluster], np.empty(v.size)
+        own[order] = rng.random(v.size)
+        own -= math.sqrt(theta)
+        label = np.where(own < 0, common, own / (1 - math.sqrt(theta))) < v
+        return norm(np.bincount(place, share * (label - v), size))
+
+    quantiles = []
+    for family, draw, own in ((FLIPS, flipped, units.flip), (LABELS, drawn, units.draw)):
+        values = limits.resampler.run(draw, family=family, size=v.size)
+        quantiles.append(order_statistic(values, (1 + level) / 2))
+        assert limits.norm_quantile(norm, own, family) == pytest.approx(quantiles[-1])
+    if not units.draws_labels:
+        quantiles.pop()
+    split = confidence_interval(data.label, data.prediction, method="split", **options)
+    found = confidence_interval(data.label, data.prediction, **options)
+    assert found.lower == pytest.approx(max(split.lower, value - max(quantiles)))
+    rate, ends = limits.cells.rate[place], []
+    for function in norm.candidates(units.residual, quantiles[-1]):
+        w = function[place]
+        wide = error((y - v) * w)
+        if units.draws_labels:
+            deviation = share * np.sqrt(np.maximum(rate * (1 - rate), v * (1 - v))) * np.abs(w)
+            alone, sums = deviation @ deviation, np.bincount(cluster, deviation)
+            wide = max(wide, math.sqrt(alone + theta * (sums @ sums - alone)))
+        ends.append(abs(units.residual @ function) + z * wide)
+    assert found.upper == pytest.approx(extra + max(ends))
+    assert 0 < found.lower < found.value < found.upper < 1
 
 
 def test_clusters_of_one_row_are_rows():

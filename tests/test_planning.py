@@ -158,6 +158,37 @@ def test_beyond_what_is_simulated_the_width_falls_like_the_root():
     assert found.upper - found.lower <= 0.01
 
 
+@simulated
+@pytest.mark.parametrize(
+    ("measure", "width", "level", "given"),
+    [
+        ("smooth_ce", 0.01, 0.95, False),
+        ("brier_score", 0.1, 0.8, True),
+        ("kernel_ce", 0.2, 0.95, 0),
+    ],
+)
+def test_the_practical_size_by_hand(measure, width, level, given):
+    """Three times 30 samples of both laws; the ninth of ten widths; two digits, rounded up."""
+    pool = np.random.default_rng(1).beta(2, 5, 300) if given else None
+    options = {"measure": measure, "confidence_level": level}
+    found = sample_size(width=width, y_prob=pool, rng=4, **options)
+    rng, rows = np.random.default_rng(4), 1000
+    for _ in range(3):
+        widths = np.empty((2, 30))
+        for sample in range(30):
+            v = rng.choice(pool, rows) if given else rng.random(rows)
+            chance = rng.random(rows)
+            for law, truth in enumerate((v, (v + v.mean()) / 2)):
+                one = confidence_interval(chance < truth, v, method="split", rng=0, **options)
+                widths[law, sample] = one.upper - one.lower
+        # The quantile of 0.9 lies between the 27th and the 28th width, near the former.
+        first, second = np.sort(widths)[:, 26:28].T
+        needed = rows * (max(0.9 * first + 0.1 * second) / width) ** 2
+        rows = min(max(math.ceil(needed), 100), 4000)
+    digits = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+    assert found.practical == math.ceil(needed / digits) * digits
+
+
 def test_the_result_says_what_it_speaks_of():
     measure = caldist.kernel_ce.using(bandwidth=0.5)
     found = sample_size(measure=measure, width=0.3)

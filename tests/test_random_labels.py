@@ -194,17 +194,21 @@ def test_compiled_and_plain_draws_in_cells_agree():
     label, cluster = rng.integers(0, 2, 50).astype(np.uint8), rng.integers(0, 9, 50)
     place = np.sort(rng.integers(0, 6, 50))
     start = np.searchsorted(place, np.arange(7))
+    together = np.linspace(0.1, 1, 6)  # of each cell
     found = []
     for kernel in (_kernels.replicates, _kernels.plain("replicates")):
         ones, drawn, mixed, flipped = (np.empty(6) for _ in range(4))
         kernel.weigh_ones(label, share, start, ones)
-        kernel.draw_clusters_in(uniform, NONE, 1.0, share, v, cluster, start, drawn)
-        kernel.draw_clusters_in(uniform, own, 0.4, share, v, cluster, start, mixed)
+        kernel.draw_clusters_in(uniform, NONE, together, share, v, cluster, start, drawn)
+        kernel.draw_clusters_in(uniform, own, together, share, v, cluster, start, mixed)
         kernel.flip_clusters_in(np.array([0b101101, 1], np.uint8), share, cluster, start, flipped)
         found.append(tuple(values.tolist() for values in (ones, drawn, mixed, flipped)))
     assert found[0] == found[1]
     sign = np.array([1, -1, 1, 1, -1, 1, -1, -1, 1])[cluster]
-    number = np.where(own < 0.4, uniform[cluster], (own - 0.4) / 0.6)
+    common = together[place]
+    own = np.where(common < 1, (own - common) / np.maximum(1 - common, 1e-9), 0)
+    number = np.where(own < 0, uniform[cluster], own)
+    number = np.where(common == 1, uniform[cluster], number)
     drawn, mixed = (share * ((numbers < v) - v) for numbers in (uniform[cluster], number))
     wanted = (share * label, drawn, mixed, share * sign)
     for mine, values in zip(found[0], wanted, strict=True):

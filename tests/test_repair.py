@@ -19,7 +19,11 @@ import caldist
 from caldist import CalibrationMap, Joint, certify_map, repair
 from caldist._util.numbers import number
 from caldist.data.rows import Rows
+from caldist.data.units import FLIPS, LABELS
 from caldist.inference._dealing import Dealt, deal_evenly, ordered_units
+from caldist.inference._resampling import Resampler
+from caldist.measures.lower_distance import TOLERANCE
+from caldist.measures.random_interval_ce import RandomIntervalNorm
 from caldist.repairing import _statement
 from caldist.repairing._select import CANDIDATES, Selection
 from caldist.repairing.repair import _FOLDS, METHODS
@@ -550,6 +554,79 @@ def test_scores_of_all_sizes():
         assert (np.diff(found.map(np.sort(p))) >= 0).all()
         assert found.map.x.size <= 256
     assert roc_auc_score(y, repair(y, p, method="temperature", **ALONE).map(p)) > 0.5
+
+
+def quantile_by_hand(resampler, risk, noise):
+    """Return the largest order statistic of the replicates of each kind."""
+    rank = math.ceil((resampler.n_resamples + 1) * (1 - risk / 2) - 1e-9)
+    return max(
+        np.sort(resampler.run(replicate, family=family, size=1))[rank - 1]
+        for family, replicate in noise.items()
+    )
+
+
+@pytest.mark.parametrize("kind", ["many rows", "weights", "clusters", "one label is rare"])
+def test_limits_after_a_map_by_hand(kind):
+    """Each formula written out: by replicates with a remainder, and for every n."""
+    rng, risk, b, rounding = np.random.default_rng(1), 0.1, 0.004, 0.002
+    v = np.round(rng.random(900), 2)
+    y = (rng.random(900) < (0.05 * v if "rare" in kind else v**1.5)).astype(int)
+    rows = Rows.of(y, v)
+    if kind == "weights":
+        rows = Rows.of(y, v, sample_weight=rng.random(900) + 0.1)
+    elif kind == "clusters":
+        rows = Rows.of(y, v, clusters=np.arange(900) // 3)
+    elif kind == "many rows":
+        rows = Rows.of(Joint.from_arrays(np.tile(y, 100), np.tile(v, 100)))
+    units, resampler = rows.units, Resampler.of(0, n_resamples=99)
+    terms = {"remainder": b, "rounding": rounding}
+    found = _statement.bounds_after(units, risk, "resampling", resampler, **terms)
+
+    squares = units.part_shares() ** 2
+    root = math.sqrt(np.sum(squares if kind == "clusters" else units.count * squares))
+    exponents = {max(0, round(-math.log2(f * root ** (2 / 3)))) for f in (4, 2, 1, 0.5)}
+    norms = [RandomIntervalNorm(units.prediction, width=2.0**-k) for k in exponents]
+    errors = [norm(units.residual) for norm in norms]
+    smooth = caldist.smooth_ce.norm(units.prediction)
+    draws = {FLIPS: units.flip} | ({LABELS: units.draw} if units.draws_labels else {})
+
+    def ends(value, width, tolerance=0.0):
+        return pytest.approx((value, max(0, value - width), value + width + tolerance), abs=1e-12)
+
+    noise = {family: lambda rng, draw=draw: smooth(draw(rng)) for family, draw in draws.items()}
+    wide = b + quantile_by_hand(resampler, risk, noise) + rounding
+    value = smooth(units.residual)
+    assert dataclasses.astuple(found["smooth_ce"]) == ends(value, wide)
+    noise = caldist.lower_distance.noise(units, -math.inf)
+    wide = 2 * b + quantile_by_hand(resampler, risk, noise) + rounding
+    lowest = caldist.lower_distance(rows.joint)
+    assert dataclasses.astuple(found["lower_distance"]) == ends(lowest, wide, TOLERANCE)
+    noise = {
+        family: lambda rng, draw=draw: max(
+            norm(c) / norm.noise for c in [draw(rng)] for norm in norms
+        )
+        for family, draw in draws.items()
+    }
+    scaled = quantile_by_hand(resampler, risk, noise)
+    upper = rounding + min(
+        error + scaled * norm.noise + norm.width / 2 + 2 / norm.width * b
+        for error, norm in zip(errors, norms, strict=True)
+    )
+    assert found["distance"].upper == pytest.approx(upper)
+    assert found["distance"].lower == found["lower_distance"].lower
+
+    found = _statement.bounds_after(units, risk, "finite_sample", resampler, **terms)
+    logarithm = math.log(2 / risk)
+    wide = math.sqrt(2 * logarithm) * root + rounding
+    assert dataclasses.astuple(found["smooth_ce"]) == ends(value, wide)
+    assert dataclasses.astuple(found["lower_distance"]) == ends(lowest, wide, TOLERANCE)
+    kolmogorov = math.sqrt(logarithm / 2) * root
+    upper = rounding + min(
+        error + norm.width / 2 + (2 + 2 / norm.width) * kolmogorov
+        for error, norm in zip(errors, norms, strict=True)
+    )
+    assert found["distance"].upper == pytest.approx(min(1, upper))
+    assert upper < 1
 
 
 # -- what is not said ------------------------------------------------------------------------------

@@ -280,6 +280,20 @@ def test_strong_miscalibration_is_found(studies):
     assert found["auto"] == found["smooth_ce"] == SETS // 3
 
 
+@pytest.mark.skipif(not _kernels.COMPILED, reason="minutes with plain kernels")
+def test_the_family_wise_error_of_groups(studies):
+    power, pages = studies("power"), studies("pages")
+    plan = power.Plan(power_sets=20, n_resamples=59)
+    found = {}
+    for name, strength in (("rare clusters", 0.0), ("clusters", 0.0), ("uniform", 0.7)):
+        rows = power.power_cell("groups", name, strength, 2000, plan=plan)
+        found[name] = {row["level"]: int(row["rejected"]) for row in rows}
+        assert {row["test"] for row in rows} == {power.GROUP_TEST}
+    assert found["rare clusters"]["0.05"] <= pages.size_limits(20, 0.05, 2)[1]
+    assert found["clusters"]["0.05"] <= pages.size_limits(20, 0.05, 2)[1]
+    assert found["uniform"]["0.1"] >= 15
+
+
 def test_joints_of_laws_are_calibrated_in_the_mean(studies):
     joint = studies("laws").LAWS["polarised"].population(500)
     assert isinstance(joint, Joint)

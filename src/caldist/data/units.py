@@ -439,21 +439,21 @@ class Units:
             place=cell[self.place],
         )
 
-    def drawing_in(self, cell: Integers, dependence: float = 1.0) -> Draw:
+    def drawing_in(self, cell: Integers, dependence: float | Vector = 1.0) -> Draw:
         """Return what draws like :meth:`draw` and adds up in cells.
 
         Labels follow the rows' own predictions: they are exact whatever the cells. A row has label
         1 where a random number is below its prediction. Each takes that of its cluster with
         probability √dependence, so that the labels of two rows have as large a share of the
-        covariance that is possible. Flipped signs would not do in a narrow range near 0 or 1,
-        where residuals are far from symmetric.
+        covariance that is possible. The dependence is one number, or one for each cell. Flipped
+        signs would not do in a narrow range near 0 or 1, where residuals are far from symmetric.
         """
         if self.cluster is not None:
             order, start = _in_cells(cell, self.place)
             share, cluster = self.share[order], self.cluster[order]
             v = self.prediction[self.place[order]]
-            together = math.sqrt(dependence)
-            needed = share.size if together < 1 else 0
+            together = np.full(start.size - 1, np.sqrt(dependence))
+            needed = share.size if together.min() < 1 else 0
 
             def draw_clusters(rng: np.random.Generator) -> Vector:
                 out = np.empty(start.size - 1)

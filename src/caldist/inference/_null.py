@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.units import Draw, Units
+from caldist.inference._limits import few_parts
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Statistic
 
@@ -36,6 +37,14 @@ def drawing_error(joint: Joint) -> float:
     if joint.n_rows is None or not joint.counts_rows:
         return 1.0  # a mean over weights does not say how far light rows have moved
     return min(1.0, joint.n_rows * joint.radius)
+
+
+def label_dependence(units: Units) -> float:
+    """Return how much the labels that a test draws depend within a cluster.
+
+    As much as they seem to; as much as they can where very few clusters say so.
+    """
+    return 1.0 if few_parts(units) else units.dependence
 
 
 def null_values(

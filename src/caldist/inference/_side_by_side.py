@@ -17,8 +17,8 @@ from caldist._kernels import smooth
 from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.random_labels import RandomLabels
-from caldist.data.units import Units, one_after_the_other
-from caldist.inference._null import null_values
+from caldist.data.units import Draw, Units, one_after_the_other
+from caldist.inference._null import label_dependence, null_values
 from caldist.inference._resampling import Resampler
 
 _MANY = 20_000  # rows of all groups from which cells and random bytes are worth it
@@ -26,13 +26,22 @@ _CELLS = 32  # of a group
 _ROWS_PER_PLACE = 32  # up to which labels are drawn row by row
 
 
-def smooth_ce_of_groups(units: Sequence[Units], resampler: Resampler) -> Vector:
-    """Return smCE of each group in the sample, then in each replicate, a row each.
+def smooth_ce_of_groups(
+    groups: Sequence[Units], units: Sequence[Units], resampler: Resampler
+) -> list[Vector]:
+    """Return tables of smCE: a column for each group, a row for the sample and each replicate.
 
-    Labels are drawn from the predictions; clusters, which may reach across groups, get signs.
+    Labels are drawn from the predictions; clusters get signs. Where these alone say too little in
+    one of the groups, there is a second table, of labels drawn for clusters in all groups.
+    ``units`` are the groups with clusters numbered for all of them, across which these may reach.
     """
     side = SideBySide.of(units)
-    return null_values(side.on_cells, side.statistics, resampler, side.draw)
+    draws: list[Draw] = [side.draw]
+    if side.units.cluster is not None and any(group.draws_labels for group in groups):
+        dependence = [label_dependence(group) for group in groups]
+        in_cells = np.repeat(dependence, np.diff(side.start))
+        draws.append(side.units.drawing_in(side.cell_of, in_cells))
+    return [null_values(side.on_cells, side.statistics, resampler, draw) for draw in draws]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +94,14 @@ class SideBySide:
         return np.add.reduceat(values, self.cell[:-1])
 
     @cached_property
+    def cell_of(self) -> Integers:
+        """The number of the cell of each place of the support."""
+        return np.repeat(np.arange(self.cell.size - 1), np.diff(self.cell))
+
+    @cached_property
     def on_cells(self) -> Units:
         """The units with the means of cells for a support; labels are not drawn from these."""
-        return self.units.on_cells(np.repeat(np.arange(self.cell.size - 1), np.diff(self.cell)))
+        return self.units.on_cells(self.cell_of)
 
     def draw(self, rng: np.random.Generator) -> Vector:
         """Return the residual masses in the cells, of labels drawn anew."""

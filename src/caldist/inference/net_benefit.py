@@ -30,8 +30,10 @@ class NetBenefit(Result):
     ----------
     threshold
         The thresholds, in the order given.
+    treated
+        The share of the rows that are treated: those with a prediction of at least the threshold.
     model
-        The net benefit of treating the rows with a prediction of at least the threshold.
+        The net benefit of treating these rows; 0 where nobody is treated.
     treat_all
         That of treating every row. Treating none has 0.
     lower, upper
@@ -41,6 +43,7 @@ class NetBenefit(Result):
     """
 
     threshold: Vector
+    treated: Vector
     model: Vector
     treat_all: Vector
     lower: Vector
@@ -49,15 +52,22 @@ class NetBenefit(Result):
     library: str | None = field(default=None, repr=False)
 
     def _lines(self) -> list[dict[str, Any]]:
-        names = ("threshold", "model", "treat_all", "lower", "upper")
+        names = ("threshold", "treated", "model", "treat_all", "lower", "upper")
         columns = [getattr(self, name).tolist() for name in names]
         return [dict(zip(names, line, strict=True)) for line in zip(*columns, strict=True)]
 
     def __str__(self) -> str:
-        head = ["threshold", "model", f"{100 * self.confidence_level:g}% interval", "treat all"]
+        head = [
+            "threshold",
+            "treated",
+            "model",
+            f"{100 * self.confidence_level:g}% interval",
+            "treat all",
+        ]
         lines = [
             [
                 f"{line['threshold']:.4g}",
+                f"{100 * line['treated']:.3g}%" if line["treated"] > 0 else "nobody",
                 f"{line['model']:.4g}",
                 f"{line['lower']:.4g} to {line['upper']:.4g}",
                 f"{line['treat_all']:.4g}",
@@ -90,10 +100,12 @@ def net_benefit(
     model is of use at t if its net benefit is above both ``treat_all`` and 0, that of treating
     none. A row is treated when its prediction is at least t.
 
-    **What it estimates.** The population's net benefit, without bias. The intervals come from the
-    normal error of a mean, which respects weights and clusters, at each threshold by itself. Where
-    few treated rows have one of the labels they are a rough guide; where no row is treated, they
-    are empty: 0 to 0.
+    **What it estimates.** The population's net benefit, without bias. The intervals are Wilson's
+    score intervals for the mean of the benefit of a row, at each threshold by itself: they also
+    hold where few rows are treated, or none, and never leave the possible values, -t/(1 - t) to 1.
+    Weights count by their effective sample size. With clusters the standard error is that of sums
+    over clusters; where few clusters have treated rows of a label, intervals allow for a whole
+    cluster of them, and are wide.
 
     **From a joint.** If predictions were rounded to cells, it is not known which rows of the cell
     around a threshold are treated: the ends are moved outwards by the most that can be made of
@@ -129,7 +141,9 @@ def net_benefit(
     References
     ----------
     Vickers and Elkin, "Decision curve analysis: a novel method for evaluating prediction models",
-    Medical Decision Making 2006.
+    Medical Decision Making 2006. Wilson, "Probable inference, the law of succession, and
+    statistical inference", 1927. Korn and Graubard, "Confidence intervals for proportions with
+    small expected number of positive counts estimated from survey data", 1998.
 
     Examples
     --------
@@ -170,15 +184,19 @@ def benefit_of(rows: Rows, threshold: Vector, confidence_level: float) -> NetBen
     share = [units.at_predictions(units.mass * (units.label == k)) for k in (0, 1)]
     false, true = (_from(part)[first] for part in share)
     value = true - odds * false
-    error = -normal_quantile((1 - confidence_level) / 2) * _error(units, first, odds, value)
+    z = -normal_quantile((1 - confidence_level) / 2)
+    variance, part0, part1 = _errors(units, first, odds, value)
+    below = _score_distance(variance, part0, np.maximum(value + odds, 0.0), z)
+    above = _score_distance(variance, part1, np.maximum(1 - value, 0.0), z)
     down, up = _unknown(joint, threshold, odds)
     rate = float(share[1].sum())
     return NetBenefit(
         threshold=threshold,
+        treated=false + true,
         model=value,
         treat_all=rate - odds * (1 - rate),
-        lower=value - error - down,
-        upper=value + error + up,
+        lower=value - below - down,
+        upper=value + above + up,
         confidence_level=confidence_level,
         library=rows.library,
     )
@@ -189,21 +207,47 @@ def _from(values: Vector) -> Vector:
     return np.append(np.cumsum(values[::-1])[::-1], 0.0)
 
 
-def _error(units: Units, first: NDArray[np.intp], odds: Vector, value: Vector) -> Vector:
-    """Return the standard error of the mean of 1(v ≥ t)(y − (1 − y) odds)."""
-    if units.cluster is not None:
-        gain = np.where(units.label == 1, 1.0, 0.0)
-        return np.array(
-            [
-                units.standard_error((units.place >= start) * (gain - (1 - gain) * price))
-                for start, price in zip(first, odds, strict=True)
-            ]
-        )
+def _score_distance(variance: Vector, part: Vector, extreme: Vector, z: float) -> Vector:
+    """Return how far the end of a score interval lies from the mean of n parts' benefits.
+
+    ``variance`` is that of the mean, ``part`` stands for 1/n, and ``extreme`` is how far the
+    largest, or least, benefit lies from the mean. The end is the mean of the mixture of what was
+    seen with that extreme benefit, from whose own standard error the mean seen lies z times away.
+    For shares of 0 and 1 that is Wilson's interval.
+    """
+    slope = np.divide(variance, extreme, out=np.zeros_like(variance), where=extreme > 0)
+    q = z**2 * part
+    half = (q * extreme - z**2 * slope) / 2
+    return np.asarray((half + np.sqrt(half**2 + (1 + q) * z**2 * variance)) / (1 + q))
+
+
+def _errors(
+    units: Units, first: NDArray[np.intp], odds: Vector, value: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """Return the variance of the mean of 1(v ≥ t)(y − (1 − y) odds), and two effective 1/n.
+
+    These are for treated rows of label 0 and of label 1 that were not seen. Clusters of which few
+    have such rows may come whole; the more have some, the more the design effect is believed.
+    """
     square = units.count * units.share**2
+    rows = float(square.sum())
     false, true = (_from(units.at_predictions(square * (units.label == k)))[first] for k in (0, 1))
-    others = np.maximum(0.0, float(square.sum()) - false - true)
+    others = np.maximum(0.0, rows - false - true)
     variance = true * (1 - value) ** 2 + false * (odds + value) ** 2 + others * value**2
-    return np.sqrt(variance)
+    if units.cluster is None:
+        part = np.full_like(value, rows)
+        return variance, part, part
+    whole = float((units.part_shares() ** 2).sum())
+    clustered, part = np.empty_like(value), np.empty((2, value.size))
+    for k, (start, price) in enumerate(zip(first, odds, strict=True)):
+        treated = units.place >= start
+        clustered[k] = units.standard_error(treated * np.where(units.label == 1, 1.0, -price)) ** 2
+        effect = clustered[k] / variance[k] if variance[k] > 0 else 1.0
+        some = units.chosen(np.flatnonzero(treated), units.cluster)
+        for label in (0, 1):
+            _, number = some.worth(label)
+            part[label, k] = (number * min(effect * rows, whole) + whole) / (number + 1)
+    return clustered, part[0], part[1]
 
 
 def _unknown(joint: Joint, threshold: Vector, odds: Vector) -> tuple[Vector, Vector]:

@@ -23,7 +23,7 @@ from caldist.inference._classical import CLASSICAL
 from caldist.inference._dealing import ordered_units
 from caldist.inference._grid import SHARE, GridOption, cells_of_equal_mass, check_grid
 from caldist.inference._limits import Limits, few_parts, warn_if_few
-from caldist.inference._null import drawing_error, null_ranks
+from caldist.inference._null import drawing_error, label_dependence, null_ranks
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Measure, Statistic
 from caldist.measures.lower_distance import lower_distance
@@ -346,16 +346,12 @@ def _on_grid(rows: Rows, names: list[Measure[Any] | str]) -> _Cells | None:
 
 
 def _labels(units: Units, cell: Integers) -> Draw | None:
-    """Return what draws labels of clusters in cells, if signs alone say too little.
-
-    They depend as much as they seem to; as much as they can where very few clusters say so.
-    """
+    """Return what draws labels of clusters in cells, if signs alone say too little."""
     if not units.draws_labels:
         return None
-    if not (words := few_clusters_in_words(units)):
-        return units.drawing_in(cell, units.dependence)
-    warn(words)
-    return units.drawing_in(cell)
+    if words := few_clusters_in_words(units):
+        warn(words)
+    return units.drawing_in(cell, label_dependence(units))
 
 
 def few_clusters_in_words(units: Units) -> str:

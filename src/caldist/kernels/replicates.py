@@ -95,7 +95,7 @@ def flip_clusters_in(
 def draw_clusters_in(
     uniform: cython.const[cython.double][::1],
     own: cython.const[cython.double][::1],
-    together: cython.double,
+    together: cython.const[cython.double][::1],
     share: cython.const[cython.double][::1],
     v: cython.const[cython.double][::1],
     cluster: cython.const[cython.longlong][::1],
@@ -104,7 +104,8 @@ def draw_clusters_in(
 ) -> None:
     """Write residual masses of labels that are 1 where a random number is below v.
 
-    It is that of the row's cluster, or the row's own one, if there is one, from ``together`` on.
+    It is that of the row's cluster, or the row's own one, if there is one, from the ``together`` of
+    its cell on.
     """
     k: cython.Py_ssize_t
     u: cython.Py_ssize_t
@@ -117,8 +118,8 @@ def draw_clusters_in(
             even = 0.0
             for u in range(start[k], start[k + 1]):
                 number = uniform[cluster[u]]
-                if own[u] >= together:
-                    number = (own[u] - together) / (1 - together)
+                if own[u] >= together[k]:
+                    number = (own[u] - together[k]) / (1 - together[k])
                 even += share[u] * ((number < v[u]) - v[u])
             out[k] = even
         for k in range(0 if own.shape[0] else out.shape[0]):

@@ -33,8 +33,10 @@ class DecisionCurve(Brief):
         The model's name.
     threshold
         The risks from which on one would act, increasing.
+    treated
+        The share of the rows at or above each, which are treated.
     model, treat_all
-        The net benefit of treating the rows at or above it, and of treating all rows.
+        The net benefit of treating these rows, and of treating all rows.
     lower, upper
         The ends of the interval at each threshold.
     confidence_level
@@ -45,6 +47,7 @@ class DecisionCurve(Brief):
 
     name: str
     threshold: Vector
+    treated: Vector
     model: Vector
     treat_all: Vector
     lower: Vector
@@ -57,7 +60,8 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
     """Net benefit of models over thresholds, with those of treating all and none.
 
     A model is of use where its curve is above both. :func:`caldist.net_benefit` says what net
-    benefit is, and how the band is made: it holds at each threshold by itself. Models on other
+    benefit is, and how the band is made: it holds at each threshold by itself. The legend says from
+    which threshold on a model treats nobody. Models on other
     rows than the first have a curve of treating all of their own, which is not drawn.
 
     **Cost.** That of :func:`caldist.net_benefit`.
@@ -166,7 +170,7 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
                 )  # fmt: skip
             every = max(1, model.threshold.size // 10)
             self.lines_ += ax.plot(
-                model.threshold, model.model, label=_style.mark(model.name), zorder=3,
+                model.threshold, model.model, label=_style.mark(_label(model)), zorder=3,
                 markevery=every, **look,
             )  # fmt: skip
         if before == 0:
@@ -185,11 +189,18 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
     def _columns(self, model: DecisionCurve) -> Columns:
         return {
             "threshold": model.threshold,
+            "treated": model.treated,
             "model_benefit": model.model,
             "treat_all": model.treat_all,
             "lower": model.lower,
             "upper": model.upper,
         }
+
+
+def _label(model: DecisionCurve) -> str:
+    """Return the name of a model, and from which threshold on it treats nobody."""
+    nobody = model.threshold[model.treated == 0]
+    return f"{model.name} (from {nobody[0]:.3g} on: treats nobody)" if nobody.size else model.name
 
 
 def even_thresholds(models: Iterable[Rows], scale: ScaleName) -> Vector:
@@ -207,5 +218,6 @@ def decision_curve(
     """Return the decision curve of one model."""
     found = benefit_of(rows, threshold, level)
     return DecisionCurve(
-        name, found.threshold, found.model, found.treat_all, found.lower, found.upper, level, scale
-    )
+        name, found.threshold, found.treated, found.model, found.treat_all, found.lower,
+        found.upper, level, scale,
+    )  # fmt: skip
