@@ -416,6 +416,7 @@ def test_a_refused_batch_leaves_the_monitor_as_it_was(case):
     ("options", "error", "words"),
     [
         ({"tolerance": 0}, ValueError, "tolerance is 0"),
+        ({"tolerance": 5}, ValueError, r"tolerance is 5; .*For 5% pass 0\.05"),
         ({"tolerance": "a"}, TypeError, "tolerance is 'a'"),
         ({"false_alarm_rate": 1}, ValueError, "false_alarm_rate is 1"),
         ({"run_length": 0.5}, ValueError, "at least 1"),

@@ -101,7 +101,7 @@ class Monitor:
         bits: int = 14,
     ) -> None:
         if tolerance is not None:
-            tolerance = _validate.check_fraction("tolerance", tolerance)
+            tolerance = _validate.check_limit("tolerance", tolerance)
         false_alarm_rate = _validate.check_fraction("false_alarm_rate", false_alarm_rate)
         if run_length is not None:
             run_length = _validate.check_positive("run_length", run_length)
