@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -156,27 +157,51 @@ def test_killed_at_any_moment_the_state_is_whole_or_unchanged(place):
     before = (place / "s.npz").read_bytes()
     write_csv(place / "rows.csv", together(parts))
     kill = "os.kill(os.getpid(), signal.SIGKILL)"
-    moments = {  # what is done first, then the end
-        "caldist.monitoring.Monitor.update": f"lambda *a, **k: {kill}",
-        "os.fsync": f"lambda *a: {kill}",
-        "pathlib.Path.replace": f"lambda *a: {kill}",
-        "caldist.cli.monitor._show": f"lambda *a: {kill}",
+    lines = "".join(json.dumps(step.to_dict()) + "\n" for step in expected(parts).steps[3:])
+    moments = {  # where it ends, and what was printed until then
+        "caldist.monitoring.Monitor.update": "",
+        "caldist.cli.monitor._show": "",
+        "caldist.cli.monitor.keep_output": lines,
+        "os.fsync": lines,
+        "pathlib.Path.replace": lines,
     }
-    for moment, end in moments.items():
+    for moment, printed in moments.items():
         module, _, name = moment.rpartition(".")
         code = (
             "import os, signal, pathlib, sys, caldist.monitoring, caldist.cli\n"
             f"owner = sys.modules.get({module!r}) or {module}\n"
-            f"setattr(owner, {name!r}, {end})\n"
+            f"setattr(owner, {name!r}, lambda *a, **k: {kill})\n"
             f"caldist.cli.main({command!r})\n"
         )
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
         assert ended.returncode == -signal.SIGKILL, (moment, ended.stderr)
-        assert ended.stdout == b""
-        if "_show" not in moment:
-            assert (place / "s.npz").read_bytes() == before
+        assert ended.stdout.decode() == printed, moment
+        assert (place / "s.npz").read_bytes() == before
+    assert run(*command).stdout == lines
     assert caldist.Monitor.load("s.npz").steps == expected(parts).steps
     assert run(*command).stdout == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_lines_that_could_not_be_printed_are_printed_by_the_next_run(place):
+    write_csv(place / "rows.csv", together(make_days(3)))
+    command = f'"{sys.executable}" -m caldist monitor rows.csv {" ".join(COLUMNS)} --state s.npz'
+
+    def shell(streams):
+        text = f"{command} --format json {streams}"
+        return subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False)
+
+    for streams, code in ((">/dev/full", 74), (">&-", 141)):
+        assert shell(streams).returncode == code
+        assert not (place / "s.npz").exists()
+    log = place / "log.jsonl"
+    log.write_text('{"label": "2025-12-31"}\n{"label": "2026-01', encoding="utf-8")  # cut off
+    assert shell(">> log.jsonl").returncode == 0
+    first, cut, *lines = log.read_text(encoding="utf-8").splitlines()
+    assert (first, cut) == ('{"label": "2025-12-31"}', '{"label": "2026-01')
+    assert [json.loads(line)["label"] for line in lines] == [
+        "2026-01-01", "2026-01-02", "2026-01-03"
+    ]  # fmt: skip
 
 
 def test_killed_at_random_moments(place):
@@ -186,16 +211,19 @@ def test_killed_at_random_moments(place):
     command += ["--state", "s.npz", "--format", "json"]
     whole = expected(parts).steps
     rng = np.random.default_rng(1)
-    for wait in rng.uniform(0.1, 2.5, 4):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+    labels, printed = {step.label.isoformat() for step in whole}, place / "log.jsonl"
+    waits = [*rng.uniform(0.1, 2.5, 4), None]  # the last one ends by itself
+    for wait in waits:
+        with printed.open("ab") as log, subprocess.Popen(command, stdout=log) as job:
             try:
                 job.wait(wait)
             except subprocess.TimeoutExpired:
                 job.kill()
         if (place / "s.npz").exists():
             assert caldist.Monitor.load("s.npz").steps == whole
-    run(*command[3:])
-    assert caldist.Monitor.load("s.npz").steps == whole
+            lines = printed.read_text(encoding="utf-8").splitlines()
+            assert {json.loads(line)["label"] for line in lines} == labels
+    assert (place / "s.npz").exists()
 
 
 def test_two_at_once(place):

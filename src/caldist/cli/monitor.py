@@ -16,7 +16,7 @@ from caldist.cli import _options
 from caldist.cli._data import Data, are_summaries
 from caldist.cli._output import in_json, show
 from caldist.cli._source import on_disk
-from caldist.cli._streams import say
+from caldist.cli._streams import begin_line, keep_output, say
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
@@ -115,8 +115,9 @@ def monitor(
 
     Takes the dates of FILE that come after the last one in --state, prints a line for each, and
     keeps the state: run it as often as you like, each date counts once. The probability of ever a
-    false alarm is at most --false-alarm-rate, whenever you look. The state is whole or unchanged
-    if the run is stopped, and a second run at the same time is refused.
+    false alarm is at most --false-alarm-rate, whenever you look. The state is saved last, whole: if
+    the run is stopped before, the next one prints the same lines again. A second run at the same
+    time is refused.
 
     FILE is CSV, Parquet or JSON lines, a glob in quotes, or summaries (.npz) that are named by
     their dates or lie in folders NAME=date. Settings and sub-groups are those of the first run.
@@ -146,15 +147,16 @@ def monitor(
             watched = _made(given, days)
         with working("monitoring"):
             steps = list(_updated(watched, days, notes))
-        if steps:
-            watched.save(path)
-        else:
+        if not steps:
             notes.append(_nothing(watched, until))
         if html is not None and watched.steps:
             from caldist.reporting import monitor_report
 
             monitor_report(watched, name=path.stem).to_html(html)
         _show(watched, steps, style, path.stem, notes)
+        if steps:  # after they are printed: a line may come twice, and none is lost
+            keep_output()
+            watched._save(path)  # noqa: SLF001 -- the lock is held
     alarmed = bool(watched.steps) and watched.steps[-1].alarm
     if alarmed:
         say(_alarm(watched), err=True)
@@ -270,6 +272,8 @@ def _nothing(watched: Monitor, until: dt.date | None) -> str:
 
 
 def _show(watched: Monitor, steps: list[Step], style: str, name: str, notes: list[str]) -> None:
+    if steps:
+        begin_line()
     if style == "prometheus":
         from caldist.cli._prometheus import exposition
 
