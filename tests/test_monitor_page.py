@@ -155,7 +155,10 @@ def test_the_command_writes_the_page_on_every_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     p = rng.random(200)
-    write_csv(tmp_path / "rows.csv", {"day": [1, 2] * 100, "y": (p > 0.5).astype(int), "p": p})
+    write_csv(
+        tmp_path / "rows.csv",
+        {"day": ["2026-01-01", "2026-01-02"] * 100, "y": (p > 0.5).astype(int), "p": p},
+    )
     command = ("monitor", "rows.csv", "--label", "y", "--score", "p", "--date", "day")
     command += ("--state", "churn.npz", "--html", "page.html")
     for _ in range(2):
