@@ -1,9 +1,12 @@
 """``caldist monitor``: each date once, whatever happens to the run."""
 
+import bz2
 import csv
 import datetime as dt
+import gzip
 import io
 import json
+import lzma
 import os
 import signal
 import subprocess
@@ -508,6 +511,22 @@ def test_the_first_date_of_another_format_is_named(place):
     other = monitored(files, "--date-format", "%d/%m/%Y")
     assert other.exit_code == 2
     assert "line 2: column 'day' is '2026-01-02', which does not follow --date-f" in other.stderr
+
+
+@pytest.mark.parametrize("pack", [gzip, bz2, lzma], ids=lambda pack: pack.__name__)
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_files_that_are_compressed(place, kind, pack):
+    name = write_dates(place, kind, DAYS)
+    suffix = {gzip: "gz", bz2: "bz2", lzma: "xz"}[pack]
+    packed = pack.compress((place / name).read_bytes())
+    (place / f"{name}.{suffix}").write_bytes(packed)
+    found = lines_of(monitored(f"{name}.{suffix}"))
+    assert [line["label"] for line in found] == [*dict.fromkeys(DAYS)]
+    (place / f"{name}.{suffix}").write_bytes(packed[:-9])
+    damaged = monitored(f"{name}.{suffix}", state="t.npz")
+    assert (damaged.exit_code, damaged.stdout) == (2, "")
+    assert f"{name}.{suffix} cannot be unpacked, it is damaged or cut off" in damaged.stderr
+    assert not (place / "t.npz").exists()
 
 
 def test_dates_of_files_that_are_read_in_memory(place):
