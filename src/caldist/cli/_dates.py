@@ -87,16 +87,16 @@ def literal(day: dt.date | None) -> str:
     return f"DATE '{day}'"
 
 
-def day_in_sql(
-    table: Any, kind: str, paths: Sequence[str], name: str, date_format: str | None
-) -> str:
-    """Return the expression for the date of a row; raise if there are others than ISO dates."""
+def day_in_sql(kind: str, paths: Sequence[str], name: str, date_format: str | None) -> str:
+    """Return the expression for the date of a row, NULL where a text is none."""
     column, folders = quoted(name), _folders(paths, name)
     if folders:
         found = {text: date_of(text, date_format) for text in folders}
         if wrong := [text for text, day in found.items() if day is None]:
             place = f"the folder of {folders[wrong[0]]}: {name!r}"
             raise refused(place, wrong, date_format)
+        if kind == "DATE" and date_format is None:
+            return column
         # DuckDB guesses types of folders: 05-01-26 would be a day in the year 5.
         texts = ", ".join(f"CAST({text_in_sql(text)} AS {kind})" for text in found)
         return f"MAP([{texts}], [{', '.join(map(literal, found.values()))}])[{column}]"
@@ -112,16 +112,26 @@ def day_in_sql(
             "times or texts."
         )
         raise ValueError(message)
-    text = f"NULLIF(trim(CAST({column} AS VARCHAR)), '')"
-    day = date_in_sql(text, date_format)
+    return date_in_sql(_text(name), date_format)
+
+
+def refuse_others(
+    table: Any, kind: str, paths: Sequence[str], name: str, date_format: str | None
+) -> None:
+    """Raise if rows without a date have a text instead."""
+    if (kind not in _TEXTS and not kind.startswith("ENUM")) or _folders(paths, name):
+        return
+    text, day = _text(name), date_in_sql(_text(name), date_format)
     others = table.filter(f"{text} IS NOT NULL AND {day} IS NULL").project(f"{text} AS found")
     first = others.limit(1).fetchall()
     if first:
         shown = [*first, *others.distinct().limit(_SHOWN).fetchall()]
-        raise refused(
-            _place(paths, name, first[0][0]), dict.fromkeys(x for (x,) in shown), date_format
-        )
-    return day
+        texts = dict.fromkeys(found for (found,) in shown)
+        raise refused(_place(paths, name, first[0][0]), texts, date_format)
+
+
+def _text(name: str) -> str:
+    return f"NULLIF(trim(CAST({quoted(name)} AS VARCHAR)), '')"
 
 
 def _folders(paths: Sequence[str], name: str) -> dict[str, Path]:

@@ -210,7 +210,7 @@ class TableDays:
         table = self._opened(numbers, others, data.positive)
         types = dict(zip(table.columns, map(str, table.types), strict=True))
         with self._reading():
-            day = _dates.day_in_sql(table, types[date], paths, date, date_format)
+            day = _dates.day_in_sql(types[date], paths, date, date_format)
         columns = [*map(_quoted, dict.fromkeys(numbers)), f"{day} AS {_quoted(_DAY)}"]
         if data.positive is not None:
             with self._reading():
@@ -228,6 +228,8 @@ class TableDays:
             self._table = table.project(", ".join(columns))
             keys = ", ".join(map(_quoted, self._keys))
             counted = self._table.aggregate(f"{keys}, count(*)", keys).fetchall()
+            if any(key is None for key, *_ in counted):
+                _dates.refuse_others(table, types[date], paths, date, date_format)
         if not counted:
             message = f"{', '.join(data.files)}: there are no rows."
             raise ValueError(message)
