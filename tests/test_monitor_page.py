@@ -12,6 +12,7 @@ import pytest
 
 import caldist
 from caldist._util.numbers import down, number, probability
+from caldist.cli._prometheus import exposition
 from caldist.reporting import MonitorReport, Report, monitor_report
 from command_lines import HAS_DUCKDB, run, write_csv
 from test_report import PROBE, browse, browser  # noqa: F401 -- a fixture
@@ -85,6 +86,9 @@ def test_an_onset_is_that_of_its_own_alarm(one_site):
     assert curve.label[curve.onset] == str(first.onset)
     assert curve.since == str(steps[-1].onset)
     assert group.name == "site 3"
+    seconds = dt.datetime.combine(first.onset, dt.time(), dt.UTC).timestamp()
+    told = f'caldist_monitor_onset_timestamp_seconds{{monitor="m"}} {seconds:.0f}'
+    assert told in exposition(one_site, "m").splitlines()
 
 
 def test_a_verdict_has_the_numbers_of_the_table(one_site):

@@ -445,6 +445,7 @@ class Monitor:
 
         Two processes that load a file, update it and save it would lose the batches of one: a file
         that this monitor was loaded from, or saved to, is not overwritten if it has changed since.
+        The lock, an empty file ``.NAME.lock``, stays beside it.
 
         Raises
         ------
