@@ -590,7 +590,7 @@ def test_dates_that_the_state_is_past_are_counted(place, kind):
     third = monitored(files)
     assert (third.exit_code, third.stdout) == (0, "")
     assert "no new dates after 2026-01-06." in third.stderr
-    assert "4 dates up to 2026-01-06, which the state is past." in third.stderr
+    assert "4 dates, not after the last one of the state." in third.stderr
     table = monitored(files, "--format", "table", state="t.npz")
     assert "Not taken" not in table.output
 

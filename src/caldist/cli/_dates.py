@@ -219,9 +219,7 @@ class Passed:
         """Say what the state is past, which is so in each run on the same files."""
         if not self.older:
             return None
-        return (
-            f"Not taken: {_counted(self.older)} up to {max(self.older)}, which the state is past."
-        )
+        return f"Not taken: {_counted(self.older)}, not after the last one of the state."
 
     def warnings(self) -> list[str]:
         """Say what should not be so."""
