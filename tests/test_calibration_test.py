@@ -582,6 +582,8 @@ def test_results_are_frozen_and_no_test_case():
         ({"tolerance": -0.1}, ValueError, ["tolerance", "-0.1"]),
         ({"tolerance": "small"}, TypeError, ["tolerance", "'small'"]),
         ({"tolerance": float("nan")}, ValueError, ["tolerance", "nan"]),
+        ({"tolerance": 1}, ValueError, ["tolerance is 1;", "at least 0 and below 1"]),
+        ({"tolerance": 5}, ValueError, ["tolerance is 5;", "For 5% pass 0.05."]),
         ({"tolerance": 0.1, "measure": "ece"}, ValueError, ["tolerance", "'ece'", "smooth_ce"]),
         ({"clusters": [0, 0, 1], "measure": "ece"}, ValueError, ["clusters", "'ece'", "smooth_ce"]),
         ({"clusters": [0, 1]}, ValueError, ["clusters", "2", "3"]),

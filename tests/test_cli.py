@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -206,12 +207,20 @@ def test_columns_are_not_guessed_where_ambiguous(reader, file):
 
 
 @pytest.mark.parametrize("option", ["--fail-above", "--require-below"])
-@pytest.mark.parametrize("limit", ["nan", "inf", "-inf", "-0.1", "1e999"])
+@pytest.mark.parametrize("limit", ["nan", "inf", "-inf", "-0.1", "1e999", "1", "5", "100"])
 def test_a_limit_that_limits_nothing_is_refused(file, option, limit):
     result = run("measure", file, "--label", "won", "--score", "first", option, limit)
     assert result.exit_code == 2
-    assert "it must be finite and not negative" in result.stderr
+    between = {"--fail-above": "be at least 0 and below 1", "--require-below": "lie strictly bet"}
+    assert f"{option} is {float(limit)}; it must {between[option]}" in result.stderr
+    assert ("For 5% pass 0.05." in result.stderr) == (limit == "5")
     assert result.stdout == ""
+
+
+def test_nothing_can_be_required_to_be_below_zero(file):
+    result = run("measure", file, "--label", "won", "--score", "first", "--require-below", "0")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--require-below is 0.0" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -219,7 +228,7 @@ def test_a_limit_that_limits_nothing_is_refused(file, option, limit):
     [
         ("--fail-above", "0", 1),  # the second score is far from calibrated
         ("--fail-above", "0.9", 0),
-        ("--require-below", "0", 1),
+        ("--require-below", "0.0001", 1),
         ("--require-below", "0.15", 3),
         ("--require-below", "0.9", 0),
     ],
@@ -238,7 +247,7 @@ def test_gates_have_three_outcomes(file, rows, option, limit, code):
         assert (line["lower_limit"], line["upper_limit"]) == (found.lower, found.upper)
     second = lines[1]["lower_limit"]
     if code == 1:
-        words = f"smooth_ce is above 0, with 95% confidence: second (at least {second:.6f})"
+        words = f"smooth_ce is above {limit}, with 95% confidence: second (at least {second:.6f})"
         assert words in result.stderr
     assert ("undecided: not enough rows" in result.stderr) == (
         option == "--require-below" and code != 0
@@ -406,7 +415,7 @@ def test_debug_shows_where_input_was_refused_and_changes_no_exit_code(file):
     assert traced.exit_code == run(*wrong).exit_code == 2
     assert "Traceback" in traced.stderr
     right = ("measure", file, "--label", "won", "--score", "first", "--fail-above")
-    for limit, code in (("0", 0), ("1", 0)):
+    for limit, code in (("0", 0), ("0.9", 0)):
         result = run("--debug", *right, limit)
         assert result.exit_code == code
         assert "Traceback" not in result.output
@@ -586,10 +595,12 @@ def test_a_small_pvalue_fails_where_that_is_asked_for(file):
     assert found["first"] >= 0.05 > found["second"]
     assert f"failed: the p-value is below 0.05: second ({found['second']:.3g})" in failed.stderr
     assert run("test", file, *options[:4], "--fail-below", "0.05").exit_code == 0
-    for wrong in ("0", "1.5", "nan"):
-        refused = run("test", file, *options, "--fail-below", wrong)
+    for option, wrong in product(("--fail-below", "--tolerance"), ("1", "1.5", "nan", "5")):
+        refused = run("test", file, *options, option, wrong)
         assert refused.exit_code == 2
-        assert "--fail-below" in refused.stderr
+        assert f"{option} is {float(wrong)}" in refused.stderr
+        assert ("For 5% pass 0.05." in refused.stderr) == (wrong == "5")
+    assert run("test", file, *options, "--fail-below", "0").exit_code == 2
 
 
 def test_a_report_goes_to_standard_output(file, tmp_path, monkeypatch):

@@ -213,6 +213,12 @@ SAME = ("--label", "animal", "--score", "b_*")
             (*SAME, "--measures", "kernel_ce", "--fail-above", "0.1"),
             "cannot be judged by kernel_ce",
         ),
+        ("measure", (*SAME, "--fail-above", "5"), "For 5% pass 0.05."),
+        (
+            "measure",
+            (*SAME, "--require-below", "0"),
+            "--require-below is 0.0; it must lie strictly",
+        ),
         ("test", (*SAME, "--tolerance", "0.1"), "--require-below decides"),
         ("test", (*SAME, "--measure", "ece"), "measure is 'ece'"),
         ("compare", SAME, "name at least two models"),

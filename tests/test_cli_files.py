@@ -1,5 +1,6 @@
 """The command line on files as people have them: columns, encodings, names, interruptions."""
 
+import gzip
 import io
 import json
 import os
@@ -8,6 +9,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import caldist
@@ -15,6 +17,8 @@ from caldist import ToleranceError
 from caldist.cli import _columns, _source
 from caldist.cli._working import working
 from command_lines import HAS_DUCKDB, run, sample_rows, write_csv, write_json_lines
+
+COLUMNS = ("--label", "y", "--score", "p")
 
 
 @pytest.fixture(params=["duckdb", "standard library"])
@@ -42,6 +46,42 @@ def test_a_missing_value_makes_no_column_the_obvious_one(reader, tmp_path, rows)
     result = run("measure", write_csv(tmp_path / "gaps.csv", few))
     assert result.exit_code == 2
     assert "2 columns do: first, second" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "csv.gz", "parquet"])
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("measure", *COLUMNS),
+        ("report", *COLUMNS, "-o", "out.html"),
+        ("test", *COLUMNS),
+        ("compare", *COLUMNS, "--score", "day"),
+        ("repair", *COLUMNS, "-o", "out.json"),
+        ("summarize", *COLUMNS, "-o", "out.npz"),
+        ("monitor", *COLUMNS, "--date", "day", "--state", "out.npz"),
+        ("apply", "map.json", "--score", "p", "--column", "q", "-o", "out.csv"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_an_empty_file_is_refused_by_every_command(tmp_path, monkeypatch, kind, header, command):
+    pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    caldist.CalibrationMap([0.0, 1.0], [0.25, 0.75]).save("map.json")
+    content = b""
+    if kind == "parquet" and header:
+        empty = pd.DataFrame({"day": pd.Series([], dtype="datetime64[s]")})
+        content = empty.assign(y=1.0, p=0.5).to_parquet()
+    elif header:
+        content = b"\n\n" if kind == "jsonl" else b"day,y,p\n"
+    (tmp_path / f"rows.{kind}").write_bytes(
+        gzip.compress(content) if kind.endswith("gz") else content
+    )
+    at = 2 if command[0] == "apply" else 1
+    result = run(*command[:at], f"rows.{kind}", *command[at:])
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert [path.name for path in tmp_path.glob("out*")] == []
 
 
 def test_fail_above_names_what_exceeds_it(file):
@@ -124,7 +164,7 @@ def test_an_interruption_is_not_an_exceeded_limit(monkeypatch, file, error, code
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
 def test_a_reader_that_has_seen_enough_ends_the_command_quietly(file):
     command = [sys.executable, "-m", "caldist", "measure", str(file), "--label", "won"]
-    command += ["--score", "first", "--fail-above", "1"]
+    command += ["--score", "first", "--fail-above", "0.9"]
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)

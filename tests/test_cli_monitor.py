@@ -1,13 +1,18 @@
 """``caldist monitor``: each date once, whatever happens to the run."""
 
+import bz2
 import csv
 import datetime as dt
+import gzip
 import io
 import json
+import lzma
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -17,7 +22,7 @@ import caldist
 from caldist._util.locks import locked
 from caldist.cli import _days, _source
 from caldist.cli.monitor import _until
-from command_lines import run, write_csv
+from command_lines import run, write_csv, write_json_lines
 
 pytest.importorskip("duckdb")
 
@@ -56,9 +61,20 @@ def expected(parts, **settings):
     return monitor
 
 
+PASSED = ("older", "late", "epochs")  # what lines of JSON have besides the fields of a step
+
+
 def lines_of(result):
     assert result.exit_code == 0, result.output
-    return [json.loads(line) for line in result.stdout.splitlines()]
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    return [{key: line[key] for key in line if key not in PASSED} for line in lines]
+
+
+def passed_of(result):
+    """Return what the lines, all of them, say of dates that were not taken: dates and rows."""
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    [found] = {tuple(tuple(line[key].values()) for key in PASSED) for line in lines}
+    return dict(zip(PASSED, found, strict=True))
 
 
 @pytest.fixture
@@ -156,27 +172,55 @@ def test_killed_at_any_moment_the_state_is_whole_or_unchanged(place):
     before = (place / "s.npz").read_bytes()
     write_csv(place / "rows.csv", together(parts))
     kill = "os.kill(os.getpid(), signal.SIGKILL)"
-    moments = {  # what is done first, then the end
-        "caldist.monitoring.Monitor.update": f"lambda *a, **k: {kill}",
-        "os.fsync": f"lambda *a: {kill}",
-        "pathlib.Path.replace": f"lambda *a: {kill}",
-        "caldist.cli.monitor._show": f"lambda *a: {kill}",
+    passed = {name: {"dates": 0, "rows": 0} for name in PASSED}
+    passed["older"] = {"dates": 3, "rows": 360}
+    lines = "".join(
+        json.dumps(step.to_dict() | passed) + "\n" for step in expected(parts).steps[3:]
+    )
+    moments = {  # where it ends, and what was printed until then
+        "caldist.monitoring.Monitor.update": "",
+        "caldist.cli.monitor._show": "",
+        "caldist.cli.monitor.keep_output": lines,
+        "os.fsync": lines,
+        "pathlib.Path.replace": lines,
     }
-    for moment, end in moments.items():
+    for moment, printed in moments.items():
         module, _, name = moment.rpartition(".")
         code = (
             "import os, signal, pathlib, sys, caldist.monitoring, caldist.cli\n"
             f"owner = sys.modules.get({module!r}) or {module}\n"
-            f"setattr(owner, {name!r}, {end})\n"
+            f"setattr(owner, {name!r}, lambda *a, **k: {kill})\n"
             f"caldist.cli.main({command!r})\n"
         )
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
         assert ended.returncode == -signal.SIGKILL, (moment, ended.stderr)
-        assert ended.stdout == b""
-        if "_show" not in moment:
-            assert (place / "s.npz").read_bytes() == before
+        assert ended.stdout.decode() == printed, moment
+        assert (place / "s.npz").read_bytes() == before
+    assert run(*command).stdout == lines
     assert caldist.Monitor.load("s.npz").steps == expected(parts).steps
     assert run(*command).stdout == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_lines_that_could_not_be_printed_are_printed_by_the_next_run(place):
+    write_csv(place / "rows.csv", together(make_days(3)))
+    command = f'"{sys.executable}" -m caldist monitor rows.csv {" ".join(COLUMNS)} --state s.npz'
+
+    def shell(streams):
+        text = f"{command} --format json {streams}"
+        return subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False)
+
+    for streams, code in ((">/dev/full", 74), (">&-", 141)):
+        assert shell(streams).returncode == code
+        assert not (place / "s.npz").exists()
+    log = place / "log.jsonl"
+    log.write_text('{"label": "2025-12-31"}\n{"label": "2026-01', encoding="utf-8")  # cut off
+    assert shell(">> log.jsonl").returncode == 0
+    first, cut, *lines = log.read_text(encoding="utf-8").splitlines()
+    assert (first, cut) == ('{"label": "2025-12-31"}', '{"label": "2026-01')
+    assert [json.loads(line)["label"] for line in lines] == [
+        "2026-01-01", "2026-01-02", "2026-01-03"
+    ]  # fmt: skip
 
 
 def test_killed_at_random_moments(place):
@@ -186,16 +230,19 @@ def test_killed_at_random_moments(place):
     command += ["--state", "s.npz", "--format", "json"]
     whole = expected(parts).steps
     rng = np.random.default_rng(1)
-    for wait in rng.uniform(0.1, 2.5, 4):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+    labels, printed = {step.label.isoformat() for step in whole}, place / "log.jsonl"
+    waits = [*rng.uniform(0.1, 2.5, 4), None]  # the last one ends by itself
+    for wait in waits:
+        with printed.open("ab") as log, subprocess.Popen(command, stdout=log) as job:
             try:
                 job.wait(wait)
             except subprocess.TimeoutExpired:
                 job.kill()
         if (place / "s.npz").exists():
             assert caldist.Monitor.load("s.npz").steps == whole
-    run(*command[3:])
-    assert caldist.Monitor.load("s.npz").steps == whole
+            lines = printed.read_text(encoding="utf-8").splitlines()
+            assert {json.loads(line)["label"] for line in lines} == labels
+    assert (place / "s.npz").exists()
 
 
 def test_two_at_once(place):
@@ -362,26 +409,236 @@ def test_files_too_large_to_be_read_again_are_refused_by_counts(place, monkeypat
     assert refused.stderr.startswith("Error: Rows that are not valid: 1 with a bad prediction")
 
 
+ROWS = {"y": [0, 1, 0, 1], "p": [0.1, 0.5, 0.3, 0.7]}
+DAYS = ["2026-01-02", "2026-01-02", "2026-01-03", "2026-02-01"]
+WRITTEN = [dt.date.fromisoformat(day) for day in DAYS]
+
+
+def write_dates(place, kind, values, encoding="utf-8"):
+    """Write four rows with such dates; return what to pass."""
+    if kind == "folders":
+        for at, value in enumerate(values):
+            folder = place / f"day={quote(str(value), safe='')}"
+            folder.mkdir(exist_ok=True)
+            pd.DataFrame({name: [column[at]] for name, column in ROWS.items()}).to_parquet(
+                folder / f"{at}.parquet"
+            )
+        return "day=*/*.parquet"
+    if kind == "summaries":
+        for at, value in enumerate(values):
+            joint = caldist.Joint.from_arrays(ROWS["y"][at : at + 1], ROWS["p"][at : at + 1])
+            folder = place / f"day={value}"
+            folder.mkdir(exist_ok=True)
+            joint.coarsen(14).save(folder / f"{at}.npz")
+        return "day=*/*.npz"
+    rows = {"day": values, **ROWS}
+    if kind == "parquet":
+        pd.DataFrame(rows).to_parquet(place / "rows.parquet")
+    elif kind == "jsonl":
+        write_json_lines(place / "rows.jsonl", rows)
+    else:
+        write_csv(place / f"rows.{kind}", rows)
+        content = (place / f"rows.{kind}").read_text(encoding="utf-8")
+        (place / f"rows.{kind}").write_text(content, encoding=encoding)
+    return f"rows.{kind}"
+
+
+def monitored(files, *options, state="s.npz"):
+    columns = () if "npz" in files else COLUMNS[:4]
+    given = (*columns, "--date", "day", "--state", state, "--format", "json", *options)
+    return run("monitor", files, *given)
+
+
+KINDS = ("csv", "jsonl", "parquet", "folders", "summaries")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("values", "labels"),
+    ("written", "message"),
     [
-        ([1, 1, 2, 10], [1, 2, 10]),
-        (["2026-W01", "2026-W01", "2026-W02", "2026-W10"], ["2026-W01", "2026-W02", "2026-W10"]),
-        (
-            ["2026-01-01T01:00:00", "2026-01-01T23:00:00", "2026-01-02T00:00:00", "2026-01-05"],
-            ["2026-01-01", "2026-01-02", "2026-01-05"],
-        ),
-        (["it's", "it's", 'so "so"', "zé"], ["it's", 'so "so"', "zé"]),
+        ("%d/%m/%Y", "which is no ISO date such as 2026-11-15: it may be %d/%m/%Y or %m/%d/%Y"),
+        ("%d-%m-%Y", "it may be %d-%m-%Y or %m-%d-%Y: say which with --date-format."),
+        ("%d-%m-%y", "it may be %d-%m-%y or"),
+        ("%Y%m%d", "it looks like %Y%m%d: pass --date-format '%Y%m%d'."),
+        ("%d %b %Y", "it looks like %d %b %Y"),
+        ("day %j of %Y", "say with --date-format how dates are written, as %d/%m/%Y."),
     ],
 )
-def test_kinds_of_dates(place, values, labels):
-    rows = {'the "day"': values, "y": [0, 1, 0, 1], "p": [0.1, 0.5, 0.3, 0.7]}
-    for at in (3, 4):
-        part = {name: column[:at] for name, column in rows.items()}
-        write_csv(place / "rows.csv", part)
-        options = ("--label", "y", "--score", "p", "--date", 'the "day"')
-        found = run("monitor", "rows.csv", *options, "--state", "s.npz", "--format", "json")
-        assert [line["label"] for line in lines_of(found)] == (labels[:2], labels[2:])[at - 3]
+def test_dates_that_are_not_iso_are_refused_until_their_format_is_named(
+    place, kind, written, message
+):
+    """As text 01/02/2026 is before 02/01/2026, and a reader that guesses takes it for January."""
+    if kind == "summaries" and "/" in written:
+        written, message = "%d.%m.%Y", "it looks like %d.%m.%Y"
+    texts = [day.strftime(written) for day in WRITTEN]
+    files = write_dates(place, kind, texts)
+    refused = monitored(files)
+    assert (refused.exit_code, refused.stdout) == (2, ""), refused.output
+    assert message in refused.stderr
+    assert any(repr(text) in refused.stderr for text in texts)
+    where = {"csv": "rows.csv, line 2: column 'day'", "jsonl": "rows.jsonl, line 1: column 'day'"}
+    where |= {"parquet": "rows.parquet, row 1: column 'day'", "folders": "the folder of day="}
+    assert where.get(kind, "the date of day=") in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert not (place / "s.npz").exists()
+    found = monitored(files, "--date-format", written)
+    assert [line["label"] for line in lines_of(found)] == [*dict.fromkeys(DAYS)]
+    again = monitored(files, "--date-format", written)
+    assert (again.exit_code, again.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_iso_dates_of_every_kind(place, kind):
+    files = write_dates(place, kind, DAYS)
+    assert [line["label"] for line in lines_of(monitored(files))] == [*dict.fromkeys(DAYS)]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_times_of_day_are_taken_for_their_date_in_utc(place, kind):
+    times = ["2026-01-01T01:00:00", "2026-01-01 23:00", "2026-01-02T00:30:00+01:00", "2026-01-05"]
+    found = lines_of(monitored(write_dates(place, kind, times)))
+    assert [(line["label"], line["n_rows"]) for line in found] == [
+        ("2026-01-01", 3), ("2026-01-05", 1)
+    ]  # fmt: skip
+
+
+def test_the_first_date_of_another_format_is_named(place):
+    """The days tell the formats apart, wherever they stand."""
+    files = write_dates(place, "csv", ["2026-01-02", "05/01/2026", "31/01/2026", "01/02/2026"])
+    refused = monitored(files)
+    assert "rows.csv, line 3: column 'day' is '05/01/2026'" in refused.stderr
+    assert "it looks like %d/%m/%Y: pass --date-format '%d/%m/%Y'." in refused.stderr
+    other = monitored(files, "--date-format", "%d/%m/%Y")
+    assert other.exit_code == 2
+    assert "line 2: column 'day' is '2026-01-02', which does not follow --date-f" in other.stderr
+
+
+@pytest.mark.parametrize("pack", [gzip, bz2, lzma], ids=lambda pack: pack.__name__)
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_files_that_are_compressed(place, kind, pack):
+    name = write_dates(place, kind, DAYS)
+    suffix = {gzip: "gz", bz2: "bz2", lzma: "xz"}[pack]
+    packed = pack.compress((place / name).read_bytes())
+    (place / f"{name}.{suffix}").write_bytes(packed)
+    found = lines_of(monitored(f"{name}.{suffix}"))
+    assert [line["label"] for line in found] == [*dict.fromkeys(DAYS)]
+    (place / f"{name}.{suffix}").write_bytes(packed[:-9])
+    damaged = monitored(f"{name}.{suffix}", state="t.npz")
+    assert (damaged.exit_code, damaged.stdout) == (2, "")
+    assert f"{name}.{suffix} cannot be unpacked, it is damaged or cut off" in damaged.stderr
+    assert not (place / "t.npz").exists()
+
+
+def test_dates_of_files_that_are_read_in_memory(place):
+    texts = [day.strftime("%d%m%Y") for day in WRITTEN]  # 02012026 is no number
+    files = write_dates(place, "csv", texts, encoding="utf-16")
+    assert "rows.csv, line 2: column 'day' is '02012026'" in monitored(files).stderr
+    found = lines_of(monitored(files, "--date-format", "%d%m%Y"))
+    assert [line["label"] for line in found] == [*dict.fromkeys(DAYS)]
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        ([1, 1, 2, 10], (), "is '1', which is no ISO date"),
+        ([1767312000] * 4, (), "it looks like seconds since 1970: make dates of them first."),
+        ([1767312000123] * 4, (), "it looks like milliseconds since 1970"),
+        (["2026-W01"] * 4, (), "is '2026-W01', which is no ISO date"),
+        (["epoch", "infinity", "a", "b"], (), "is 'epoch', which is no ISO date"),
+        (["2026-02-30"] * 4, (), "is '2026-02-30', which is no ISO date"),
+        (["02/01/26"] * 4, ("%d/%m/%Y",), "is '02/01/26', which does not follow"),
+        (WRITTEN, ("%d/%m/%Y",), "column 'day' holds DATE, which is no text: leave --date-for"),
+        (DAYS, ("%d/%m",), "--date-format is '%d/%m', which does not say year, month and day"),
+        (DAYS, ("%Q",), "--date-format is '%Q'"),
+        ([0.5] * 4, (), "column 'day' holds DOUBLE, which names no days"),
+        (np.array([58000 - 1970] * 4, "M8[Y]").astype("M8[s]"), (), "mixed up?"),
+    ],
+    ids=str,
+)
+def test_what_is_no_date_is_refused(place, values, options, message):
+    files = write_dates(place, "parquet", values)
+    refused = monitored(files, *(("--date-format", *options) if options else ()))
+    assert refused.exit_code == 2, refused.output
+    assert message in refused.stderr
+    assert not (place / "s.npz").exists()
+
+
+def test_months_and_long_formats_are_dates_too(place):
+    files = write_dates(place, "csv", ["2026-01", "2026-01", "2026-02", "2026-03"])
+    found = lines_of(monitored(files, "--date-format", "%Y-%m"))
+    assert [line["label"] for line in found] == ["2026-01-01", "2026-02-01", "2026-03-01"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dates_that_the_state_is_past_are_counted(place, kind):
+    rows_known = kind != "summaries"
+    files = write_dates(place, kind, ["2026-01-02", "2026-01-02", "2026-01-05", "2026-01-05"])
+    first = monitored(files)
+    nothing = (0, 0)
+    assert passed_of(first) == dict.fromkeys(PASSED, nothing)
+    assert first.stderr == ""
+    for path in place.glob("day=*/*"):
+        path.unlink()
+    files = write_dates(place, kind, ["2026-01-02", "2026-01-03", "2026-01-04", "2026-01-06"])
+    second = monitored(files)
+    rows = {key: count if rows_known else None for key, count in (("older", 3), ("late", 2))}
+    assert passed_of(second) == {
+        "older": (3, rows["older"]), "late": (2, rows["late"]), "epochs": nothing
+    }  # fmt: skip
+    late = "2 dates before the last one of the state came too late, and were never taken: 2026-01-"
+    assert late in second.stderr
+    third = monitored(files)
+    assert (third.exit_code, third.stdout) == (0, "")
+    assert "no new dates after 2026-01-06." in third.stderr
+    assert "4 dates, not after the last one of the state." in third.stderr
+    table = monitored(files, "--format", "table", state="t.npz")
+    assert "Not taken" not in table.output
+
+
+def test_dates_before_a_reset_are_not_late(place):
+    assert monitored(write_dates(place, "csv", DAYS)).exit_code == 0
+    caldist.Monitor.load("s.npz").reset(dt.date(2026, 2, 5)).save("s.npz")
+    days = ["2026-01-02", "2026-01-20", "2026-02-05", "2026-02-07"]
+    again = monitored(write_dates(place, "csv", days))
+    assert [line["label"] for line in lines_of(again)] == days[2:]
+    assert passed_of(again) == {"older": (2, 2), "late": (0, 0), "epochs": (0, 0)}
+    days = ["2026-01-02", "2026-02-05", "2026-02-06", "2026-02-08"]
+    again = monitored(write_dates(place, "csv", days))
+    assert passed_of(again) == {"older": (3, 3), "late": (1, 1), "epochs": (0, 0)}
+
+
+@pytest.mark.parametrize("style", ["json", "table"])
+def test_dates_where_clocks_begin_are_counted(place, style):
+    """A date that is missing, and seconds that were read as milliseconds."""
+    files = write_dates(
+        place, "parquet", ["1970-01-01", "1970-01-21", "2026-01-02", "2026-01-02"]
+    )  # fmt: skip
+    for epochs, taken in ((True, 3), (True, 0)):
+        result = monitored(files, "--format", style)
+        said = "2 rows of 2 dates in January 1970, where clocks begin: are dates missing, or sec"
+        assert (said in result.output) == epochs
+        if style == "json" and taken:
+            assert passed_of(result)["epochs"] == (2, 2)
+            assert len(lines_of(result)) == taken
+
+
+def test_a_day_without_rows_in_a_file_of_its_own_is_no_empty_input(place):
+    for at, part in enumerate(make_days(2)):
+        pd.DataFrame(part if at else {k: v[:0] for k, v in part.items()}).astype(
+            {"day": "datetime64[s]", "y": float, "p": float, "week": float}
+        ).to_parquet(place / f"{at}.parquet")
+    assert run("monitor", "0.parquet", *COLUMNS, "--state", "s.npz").exit_code == 2
+    found = lines_of(run("monitor", "?.parquet", *COLUMNS, "--state", "s.npz", "--format", "json"))
+    assert [line["label"] for line in found] == ["2026-01-02"]
+
+
+def test_a_state_whose_last_label_is_no_date_is_refused(place):
+    monitor = caldist.Monitor()
+    monitor.update([0, 1], [0.2, 0.7], label=5)
+    monitor.save("s.npz")
+    refused = monitored(write_dates(place, "csv", DAYS))
+    assert refused.exit_code == 2
+    assert "the last date of the state is 5, which is no date: go on in Python" in refused.stderr
 
 
 def test_folders_and_times_of_day_in_parquet(place):
@@ -463,7 +720,7 @@ def test_prometheus_says_where_the_monitor_stands_without_new_dates(place):
         (["--today", "2026-01-01"], "give both, or neither"),
         (["--date", "when"], "there is no column 'when'"),
         (["--date", "p"], "column 'p' holds DOUBLE, which names no days"),
-        (["--date", "week"], "column 'week' holds numbers, but the last date of the state"),
+        (["--date", "week"], "column 'week' is '0', which is no ISO date"),
         (["--label", "p", "--score", "y"], "not valid"),
         (["--score", "y"], "--label, --score and --date"),
         (["--state", "s.json"], "--state is 's.json'; its name must end in .npz"),
@@ -501,8 +758,8 @@ def test_what_is_refused_leaves_the_state_as_it_was(place, options, message):
         (["week.npz", "--maturity", "1d"], "week.npz is named 'week', which is no date"),
         (["absent.csv", *COLUMNS], "there is no such file"),
         (["gaps.csv", *COLUMNS], "column 'day' is missing in 1 rows, the first at gaps.csv, line"),
-        (["gaps.csv", *COLUMNS[:-1], "week", "--by", "day"], "column 'day' is missing in 1 rows"),
-        (["gaps.csv", *COLUMNS[:-1], "week", "--by", "p"], "column 'p' holds DOUBLE"),
+        (["gaps.csv", *COLUMNS[:-1], "date", "--by", "day"], "column 'day' is missing in 1 rows"),
+        (["gaps.csv", *COLUMNS[:-1], "date", "--by", "p"], "column 'p' holds DOUBLE"),
         (["rows.csv", *COLUMNS, "--tolerance", "2"], "Error: --tolerance is 2"),
         (["rows.csv", *COLUMNS, "--run-length", "0.5"], "Error: --run-length is 0.5"),
     ],
@@ -510,7 +767,8 @@ def test_what_is_refused_leaves_the_state_as_it_was(place, options, message):
 def test_bad_input_makes_no_state(place, arguments, message):
     rows = together(make_days(2))
     write_csv(place / "rows.csv", rows)
-    write_csv(place / "gaps.csv", rows | {"day": ["", *rows["day"][1:]]})
+    gaps = {"day": ["", *rows["day"][1:]], "date": rows["day"]}
+    write_csv(place / "gaps.csv", rows | gaps)
     joint = caldist.Joint.from_arrays(rows["y"], rows["p"])
     for name in ("2026-01-01", "week"):
         joint.coarsen(14).save(f"{name}.npz")

@@ -86,6 +86,8 @@ def test_exit_codes_of_fail_above(table, rows, tmp_path):
         (("-o", "map.csv"), "must end in .json"),
         (("-o", "none/map.json"), "there is no folder"),
         (("-o", "map.json", "--fail-above", "nan"), "--fail-above is nan"),
+        (("-o", "map.json", "--fail-above", "0"), "--fail-above is 0.0"),
+        (("-o", "map.json", "--fail-above", "5"), "For 5% pass 0.05."),
         (
             ("-o", "map.json", "--slack", "2"),
             "Error: --slack is 2.0, which goes with method='slope'",

@@ -148,13 +148,14 @@ def test_links_to_one_state_have_one_lock(tmp_path):
 
 
 @pytest.mark.parametrize("length", [240, 243, 247, 251])
-def test_names_as_long_as_names_can_be(tmp_path, file, length):
+def test_names_as_long_as_names_can_be(tmp_path, length):
     pytest.importorskip("duckdb")
     name = "x" * length
     rows = ("--label", "won", "--score", "second")
+    file = write_csv(tmp_path / "rows.csv", sample_rows() | {"day": ["2026-01-01"] * 200})
     for command in (
         ("summarize", file, *rows, "-o", tmp_path / f"{name}.npz"),
-        ("monitor", file, *rows, "--date", "player", "--state", tmp_path / f"s{name[1:]}.npz"),
+        ("monitor", file, *rows, "--date", "day", "--state", tmp_path / f"s{name[1:]}.npz"),
     ):
         result = run(*command)
         assert result.exit_code == 0, result.output

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import caldist
 from caldist import Joint, Monitor, _kernels
+from caldist._util.locks import locked
 from strategies import fewer
 
 TINY = 12 if _kernels.COMPILED else 4
@@ -416,6 +417,7 @@ def test_a_refused_batch_leaves_the_monitor_as_it_was(case):
     ("options", "error", "words"),
     [
         ({"tolerance": 0}, ValueError, "tolerance is 0"),
+        ({"tolerance": 5}, ValueError, r"tolerance is 5; .*For 5% pass 0\.05"),
         ({"tolerance": "a"}, TypeError, "tolerance is 'a'"),
         ({"false_alarm_rate": 1}, ValueError, "false_alarm_rate is 1"),
         ({"run_length": 0.5}, ValueError, "at least 1"),
@@ -532,13 +534,13 @@ def test_a_loaded_monitor_goes_on_to_the_same_bits(options, tmp_path):
 )
 def test_any_interleaving_says_what_one_monitor_says(tmp_path_factory, actions, data):
     """Updates, files and shards, in any order: the evidence against calibration is the same."""
-    path = tmp_path_factory.mktemp("monitors") / "m.npz"
+    folder = tmp_path_factory.mktemp("monitors")
     one, parts = Monitor(), [Monitor(), Monitor()]
     for day, action in enumerate(actions):
         if action == "save":
             at = data.draw(st.integers(0, len(parts) - 1))
-            parts[at].save(path)
-            parts[at] = Monitor.load(path)
+            parts[at].save(folder / f"{at}.npz")
+            parts[at] = Monitor.load(folder / f"{at}.npz")
         elif action == "add":
             parts = [sum(parts), *[Monitor() for _ in range(0)]]
         else:
@@ -561,6 +563,29 @@ def test_any_interleaving_says_what_one_monitor_says(tmp_path_factory, actions, 
         assert (other.onset is None) == (step.onset is None)
         assert other.upper == pytest.approx(step.upper, abs=1e-6)
         assert added.joint.n_rows == one.joint.n_rows
+
+
+def test_a_file_that_changed_since_is_not_overwritten(tmp_path):
+    """Two processes load, update and save: the second would lose the batches of the first."""
+    path = tmp_path / "m.npz"
+    watched(2).save(path)
+    first, second = Monitor.load(path), Monitor.load(path)
+    first.update(*rows(50, 3), label=3)
+    second.update(*rows(70, 4), label=4)
+    first.save(path)
+    kept = path.read_bytes()
+    with pytest.raises(FileExistsError, match=r"m\.npz' has changed since .* Load it again"):
+        second.save(path)
+    assert path.read_bytes() == kept
+    second.save(tmp_path / "other.npz")
+    first.update(*rows(50, 5), label=5)
+    first.save(path)  # which nobody else has changed
+    path.unlink()
+    first.save(path)
+    first.reset(9).save(path)
+    watched(1).save(path)  # a monitor that was not loaded from it takes its place
+    with locked(path), pytest.raises(BlockingIOError, match="in use"):
+        Monitor.load(path).save(path)
 
 
 def test_every_damaged_byte_is_noticed(tmp_path):
@@ -632,7 +657,7 @@ def test_other_files_are_named(tmp_path):
         Monitor.load(tmp_path / "joint.npz")
     with pytest.raises(FileNotFoundError):
         Monitor.load(tmp_path / "nothing.npz")
-    with pytest.raises(FileNotFoundError, match="not a folder"):
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
         Monitor().save(tmp_path / "no" / "m.npz")
 
 

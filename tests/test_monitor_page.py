@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import caldist
+from caldist._util.numbers import down, number, probability
+from caldist.cli._prometheus import exposition
 from caldist.reporting import MonitorReport, Report, monitor_report
 from command_lines import HAS_DUCKDB, run, write_csv
 from test_report import PROBE, browse, browser  # noqa: F401 -- a fixture
@@ -45,14 +47,84 @@ def text_of(page):
 def test_an_alarm_is_said_with_since_when_and_where(alarmed):
     assert alarmed.alarm
     assert alarmed.verdict.startswith("ALARM on 2026-01-1")
-    assert "The distance to calibration exceeds 0.02" in alarmed.verdict
-    assert "Probably since 2026-01-11" in alarmed.verdict
-    assert "At fault: site 00, site 01, site 02, site 03, site 04 and 15 more." in alarmed.verdict
+    assert "probably since 2026-01-11. The distance to calibration exceeds 0.02" in alarmed.verdict
+    for group in alarmed.groups[:5]:
+        words = f"{group.group} (distance {number(group.value)}, at least {down(group.lower)}; "
+        assert f"{words}predictions now too low by 0.1" in alarmed.verdict
+    assert alarmed.verdict.endswith("; and 15 more.")
     assert str(alarmed) == f"churn model: {alarmed.verdict}"
     found = text_of(alarmed.to_html())
     assert alarmed.verdict in found
     assert "20 batches, 40,000 rows in all." in found
     assert "if nothing changed ." not in found  # something did
+
+
+@pytest.fixture(scope="module")
+def one_site():
+    """From the day 31 on one of eight sites is off by 0.6 logits."""
+    rng, names = np.random.default_rng(0), [f"site {at}" for at in range(8)]
+    monitor = caldist.Monitor(tolerance=0.01, by=names)
+    for day in range(45):
+        p, site = rng.beta(2, 5, 20_000), rng.integers(0, 8, 20_000)
+        logit = np.log(p / (1 - p)) + np.where((site == 3) & (day >= 31), 0.6, 0)
+        y = rng.random(20_000) < 1 / (1 + np.exp(-logit))
+        label = dt.date(2025, 4, 1) + dt.timedelta(day)
+        monitor.update(y, p, label=label, by=np.array(names)[site])
+    return monitor
+
+
+def test_an_onset_is_that_of_its_own_alarm(one_site):
+    """Later the evidence is largest since a batch after the alarm."""
+    steps = one_site.steps
+    first = next(step for step in steps if step.alarm)
+    assert first.onset <= first.label < steps[-1].onset
+    found = monitor_report(one_site)
+    assert found.verdict.startswith(f"ALARM on {first.label}, probably since {first.onset}. The di")
+    assert found.onset == str(first.onset)
+    assert str(steps[-1].onset) not in found.verdict
+    [curve, group] = found.figures[0].models
+    assert curve.label[curve.onset] == str(first.onset)
+    assert curve.since == str(steps[-1].onset)
+    assert group.name == "site 3"
+    seconds = dt.datetime.combine(first.onset, dt.time(), dt.UTC).timestamp()
+    told = f'caldist_monitor_onset_timestamp_seconds{{monitor="m"}} {seconds:.0f}'
+    assert told in exposition(one_site, "m").splitlines()
+
+
+def test_a_verdict_has_the_numbers_of_the_table(one_site):
+    found = monitor_report(one_site)
+    [group] = [group for group in found.groups if group.alarm]
+    at_fault = f"site 3 (distance {number(group.value)}, at least {down(group.lower)}; predictions"
+    assert f"At fault: {at_fault} now too low by 0.1" in found.verdict
+    assert "(p < 1e-" in found.verdict or f"(p = {found.pvalue:.2g})" in found.verdict
+    page = text_of(found.to_html())
+    row = f"site 3 yes {probability(group.pvalue)} {number(group.value)} {down(group.lower)}"
+    assert f"{row} {group.onset} {group.direction}" in page
+    assert found.value < found.tolerance < group.lower
+    assert f"of all rows since 2025-04-01: {number(found.value)}" in page
+    assert (
+        "That is within 0.01, because rows from before the change, and of sub-groups with" in page
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda logit: logit + 0.5, "too low by 0.0"),
+        (lambda logit: logit - 0.5, "too high by 0.0"),
+        (lambda logit: 0.5 * logit, "too extreme: too low where low, too high where high"),
+        (lambda logit: 2.0 * logit, "too cautious: too high where low, too low where high"),
+        (lambda logit: logit + np.sin(5 * logit), "too high in some ranges and too low in others"),
+    ],
+)
+def test_which_way_predictions_err(change, words):
+    rng, monitor = np.random.default_rng(1), caldist.Monitor()
+    p = rng.uniform(0.05, 0.95, 40_000)
+    y = rng.random(p.size) < 1 / (1 + np.exp(-change(np.log(p / (1 - p)))))
+    monitor.update(y, p, label="first")
+    verdict = monitor_report(monitor).verdict
+    assert f"Predictions are now {words}" in verdict
+    assert "(p < 1e-300)" in verdict or monitor.steps[-1].pvalue > 0
 
 
 def test_no_alarm_is_said_with_what_is_known():
@@ -155,7 +227,10 @@ def test_the_command_writes_the_page_on_every_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     p = rng.random(200)
-    write_csv(tmp_path / "rows.csv", {"day": [1, 2] * 100, "y": (p > 0.5).astype(int), "p": p})
+    write_csv(
+        tmp_path / "rows.csv",
+        {"day": ["2026-01-01", "2026-01-02"] * 100, "y": (p > 0.5).astype(int), "p": p},
+    )
     command = ("monitor", "rows.csv", "--label", "y", "--score", "p", "--date", "day")
     command += ("--state", "churn.npz", "--html", "page.html")
     for _ in range(2):

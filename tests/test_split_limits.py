@@ -419,7 +419,13 @@ def test_what_a_gate_refuses():
         gate(y, v, at_most=0.1, measure="ece")
     with pytest.raises(ValueError, match=r"error is 0\.5; it must be below 0\.5"):
         gate(y, v, at_most=0.1, error=0.5)
-    with pytest.raises(ValueError, match="at_most is -1"):
-        gate(y, v, at_most=-1)
+    for limit in (-1, 1, math.nan, math.inf):
+        with pytest.raises(ValueError, match=f"at_most is {limit}; it must be at least 0 and belo"):
+            gate(y, v, at_most=limit)
+    with pytest.raises(ValueError, match=r"at_most is 5; .*For 5% pass 0\.05\."):
+        gate(y, v, at_most=5)
+    assert gate(y, v, at_most=0).outcome in {"fail", "undecided"}
+    scaled = caldist.weighted_ce.using(functions=[lambda v: 100 * v])
+    assert gate(y, v, at_most=5, measure=scaled).outcome != "fail"  # its values have no ceiling
     with pytest.warns(UserWarning, match="1 of 3 rows have label 1"):
         assert gate([0, 1, 0], [0.1, 0.9, 0.2], at_most=0.1).outcome == "undecided"

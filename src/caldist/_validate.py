@@ -504,12 +504,27 @@ def check_nonnegative(name: str, value: object) -> float:
 
 def check_fraction(name: str, value: object) -> float:
     """Return a number strictly between 0 and 1."""
+    return check_limit(name, value)
+
+
+def check_limit(
+    name: str, value: object, *, ceiling: float = 1.0, allow_zero: bool = False
+) -> float:
+    """Return a limit for values between 0 and ``ceiling``: one that can be met and can be missed.
+
+    A limit of 0 is allowed where it asks for significant miscalibration, and nothing has to be
+    below it.
+    """
     number = _real_number(name, value)
-    if not 0 < number < 1:
-        percent = f" For {number:g}% pass {number / 100:g}." if 1 < number < 100 else ""
-        message = f"{name} is {show(value)}; it must lie strictly between 0 and 1.{percent}"
-        raise ValueError(message)
-    return number
+    if 0 < number < ceiling or (allow_zero and number == 0):
+        return number
+    end = f"{ceiling:g}" if math.isfinite(ceiling) else "infinity"
+    between = (
+        f"be at least 0 and below {end}" if allow_zero else f"lie strictly between 0 and {end}"
+    )
+    percent = f" For {number:g}% pass {number / 100:g}." if 1 < number < 100 else ""
+    message = f"{name} is {show(value)}; it must {between}.{percent}"
+    raise ValueError(message)
 
 
 def generator(rng: object) -> np.random.Generator:

@@ -117,6 +117,8 @@ def probability(pvalue: float, least: float = 0.0) -> str:
     """
     if least * (1 - _SAME) <= pvalue < min(1.0, 2 * least * (1 - _SAME)):
         return f"≤ {_up_to_two(pvalue)}"
+    if pvalue == 0:  # what is below all floats
+        return "< 1e-300"
     return f"{pvalue:.3f}" if pvalue >= 0.001 else f"{pvalue:.2g}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from caldist import _validate
+from caldist.cli import _dates
 from caldist.cli._columns import check_names, positive_value
 from caldist.cli._data import Data
 from caldist.cli._source import SomeRows, matches, may_be_read_again, open_source
@@ -22,60 +23,69 @@ from caldist.engines import open_files, summarize
 from caldist.engines._collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
 from caldist.engines._files import connect, reading
 from caldist.engines._summarize import invalid_in_words
-from caldist.monitoring.labels import DATE, NUMBER, TEXT, Label, kind_of
+from caldist.monitoring import Monitor
+from caldist.monitoring.labels import DATE, Label, kind_of
 from caldist.reading import cells
 
 BITS = 14  # of the grid of a new monitor
 _MEMORY = 2**30  # bytes that the days of one query may take
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _MISSING = ("missing label", "missing prediction")
-_TOLD = {TEXT: "texts", NUMBER: "numbers", DATE: "dates"}
 
 Groups = dict["str | None", Joint]  # the only key is None without sub-groups
 
 
 class Wanted(NamedTuple):
-    """Which days are wanted: those after a label, or from it on, that are old enough."""
+    """Which days are wanted: those after a date, or from it on, that are old enough."""
 
-    after: Label | None = None
+    after: dt.date | None = None
     inclusive: bool = False
     until: dt.date | None = None
+    since: dt.date | None = None  # the state was reset
+    taken: frozenset[Label] = frozenset()
 
-    def check(self, kind: str, found: str) -> None:
-        """Raise if days of that kind cannot be compared with what is wanted."""
-        if self.until is not None and kind != DATE:
+    @classmethod
+    def of(cls, watched: Monitor | None, until: dt.date | None) -> Wanted:
+        """Return what a monitor has not seen yet."""
+        if watched is None:
+            return cls(until=until)
+        last = watched.last_label
+        after = watched.since if last is None else last
+        if after is not None and kind_of(after) != DATE:
             message = (
-                f"--maturity counts days, but {found} {_TOLD[kind]}: name a column of dates, or "
-                "leave it out."
+                f"the last date of the state is {_validate.show(after)}, which is no date: "
+                "go on in Python, with Monitor.update, or begin a new state."
             )
             raise ValueError(message)
-        if self.after is not None and kind_of(self.after) != kind:
-            message = (
-                f"{found} {_TOLD[kind]}, but the last date of the state is "
-                f"{_validate.show(self.after)}: the dates of a state are all of one kind."
-            )
-            raise ValueError(message)
+        taken = frozenset(step.label for step in watched.steps)
+        return cls(after, last is None, until, watched.since, taken)  # type: ignore[arg-type]  # dates
 
-    def has(self, label: Any) -> bool:
-        """Whether a label is among them."""
-        if self.until is not None and label > self.until:
-            return False
+    def is_past(self, day: dt.date) -> bool:
+        """Whether the state is past a day."""
         if self.after is None:
-            return True
-        return bool(label >= self.after if self.inclusive else label > self.after)
+            return False
+        return day < self.after if self.inclusive else day <= self.after
+
+    def has(self, day: dt.date) -> bool:
+        """Whether a day is among them."""
+        return not self.is_past(day) and (self.until is None or day <= self.until)
+
+    def passed(self, sizes: Mapping[dt.date, int | None]) -> _dates.Passed:
+        """Count what is not wanted."""
+        return _dates.Passed.of(sizes, filter(self.is_past, sizes), self.taken, self.since)
 
 
 class Days(Protocol):
     """Days that can be counted and read."""
 
     bits: int
+    passed: _dates.Passed
 
     @property
     def groups(self) -> list[str]:
         """The sub-groups that occur."""
         ...
 
-    def read(self) -> Iterator[tuple[Label, Groups]]:
+    def read(self) -> Iterator[tuple[dt.date, Groups]]:
         """Give the joints of each day, in increasing order."""
         ...
 
@@ -91,6 +101,7 @@ class SummaryDays:
         data: Data,
         paths: Sequence[str],
         date: str | None,
+        date_format: str | None,
         wanted: Wanted,
         state: Path,
     ) -> None:
@@ -105,21 +116,11 @@ class SummaryDays:
         if twice:
             message = f"{twice[0]} is named twice: its rows would count twice."
             raise ValueError(message)
-        texts = [path.stem if date is None else _of_folder(path, date, "--date") for path in files]
-        dates = [_date(text) for text in texts]
-        if date is None and None in dates:
-            nameless = files[dates.index(None)]
-            message = (
-                f"{nameless} is named {nameless.stem!r}, which is no date: name summaries by their "
-                "dates, as 2026-11-15.npz, or put them in folders as day=2026-11-15 and pass "
-                "--date day."
-            )
-            raise ValueError(message)
-        labels: list[Any] = texts if None in dates else dates
-        wanted.check(TEXT if None in dates else DATE, "the names of the summaries are")
-        self._days: dict[Any, dict[str | None, Joint]] = {}
+        days = [_day_of_summary(path, date, date_format) for path in files]
+        self.passed = wanted.passed(dict.fromkeys(days))
+        self._days: dict[dt.date, dict[str | None, Joint]] = {}
         chosen = [
-            (label, path) for label, path in zip(labels, files, strict=True) if wanted.has(label)
+            (label, path) for label, path in zip(days, files, strict=True) if wanted.has(label)
         ]
         joints = [Joint.load(path) for _, path in chosen]
         self.bits = min([BITS, *(joint.grid.bits for joint in joints if joint.grid is not None)])
@@ -134,9 +135,25 @@ class SummaryDays:
         found = {group for parts in self._days.values() for group in parts}
         return sorted(group for group in found if group is not None)
 
-    def read(self) -> Iterator[tuple[Label, Groups]]:
+    def read(self) -> Iterator[tuple[dt.date, Groups]]:
         for label in sorted(self._days):
             yield label, self._days[label]
+
+
+def _day_of_summary(path: Path, date: str | None, date_format: str | None) -> dt.date:
+    text = path.stem if date is None else _of_folder(path, date, "--date")
+    day = _dates.date_of(text, date_format)
+    if day is not None:
+        return day
+    if date is not None or date_format is not None:
+        place = f"the date of {path}"
+        raise _dates.refused(place, [text], date_format)
+    message = (
+        f"{path} is named {text!r}, which is no date: name summaries by their dates, as "
+        "2026-11-15.npz, or say with --date-format how they are; or put them in folders as "
+        "day=2026-11-15 and pass --date day."
+    )
+    raise ValueError(message)
 
 
 def _of_folder(path: Path, name: str, option: str) -> str:
@@ -152,13 +169,6 @@ def _of_folder(path: Path, name: str, option: str) -> str:
     raise ValueError(message)
 
 
-def _date(text: str) -> dt.date | None:
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
 # -- tables --------------------------------------------------------------------------------------
 
 
@@ -166,8 +176,8 @@ def _date(text: str) -> dt.date | None:
 class _Part:
     """Days that are read by one query, and how much memory that takes at most."""
 
-    first: Label
-    last: Label
+    first: dt.date
+    last: dt.date
     size: int
 
 
@@ -181,6 +191,7 @@ class TableDays:
         data: Data,
         paths: Sequence[str],
         date: str | None,
+        date_format: str | None,
         wanted: Wanted,
         invalid: Literal["raise", "count"],
     ) -> None:
@@ -190,7 +201,7 @@ class TableDays:
                 "columns with --label, --score and --date."
             )
             raise ValueError(message)
-        self._data, self._date, self._wanted = data, date, wanted
+        self._data, self._date, self._format, self._wanted = data, date, date_format, wanted
         self._paths, self._label = list(paths), data.label
         self._allowed = INVALID if invalid == "count" else _MISSING if data.drop_missing else ()
         self._score, self._weight = data.scores[0], data.weight
@@ -199,8 +210,7 @@ class TableDays:
         table = self._opened(numbers, others, data.positive)
         types = dict(zip(table.columns, map(str, table.types), strict=True))
         with self._reading():
-            self.kind, day = _day(table, date, types[date])
-        wanted.check(self.kind, f"column {date!r} holds")
+            day = _dates.day_in_sql(types[date], paths, date, date_format)
         columns = [*map(_quoted, dict.fromkeys(numbers)), f"{day} AS {_quoted(_DAY)}"]
         if data.positive is not None:
             with self._reading():
@@ -215,20 +225,35 @@ class TableDays:
             message = f"a column is called {clash!r}, which is taken: rename it."
             raise ValueError(message)
         with self._reading():
-            self._table = table.project(", ".join(columns)).filter(_condition(wanted))
+            self._table = table.project(", ".join(columns))
             keys = ", ".join(map(_quoted, self._keys))
             counted = self._table.aggregate(f"{keys}, count(*)", keys).fetchall()
-        self._sizes: dict[Any, dict[str | None, int]] = {}
+            if any(key is None for key, *_ in counted):
+                _dates.refuse_others(table, types[date], paths, date, date_format)
+        if not counted:
+            message = f"{', '.join(data.files)}: there are no rows."
+            raise ValueError(message)
+        self._sizes: dict[dt.date, dict[str | None, int]] = {}
+        every: Counter[dt.date] = Counter()
         for key, *group, rows in counted:
-            name = group[0] if group else None
-            for column, value in ((date, key), *(((data.by, name),) if group else ())):
-                if value is None:
-                    message = (
-                        f"column {column!r} is missing in {rows:,} rows{self._first_gap(column)}: "
-                        "fill it, or leave those rows out."
-                    )
-                    raise ValueError(message)
-            self._sizes.setdefault(key, {})[name] = rows
+            if key is not None and not isinstance(key, dt.date):
+                message = (
+                    f"column {date!r} has the date {key} in {rows:,} rows, which no calendar has: "
+                    "were seconds and milliseconds mixed up?"
+                )
+                raise ValueError(message)
+            if key is None or (None in group and wanted.has(key)):
+                column = date if key is None else data.by
+                assert column is not None  # noqa: S101 -- only that has groups
+                message = (
+                    f"column {column!r} is missing in {rows:,} rows{self._first_gap(column)}: "
+                    "fill it, or leave those rows out."
+                )
+                raise ValueError(message)
+            every[key] += rows
+            if wanted.has(key):
+                self._sizes.setdefault(key, {})[group[0] if group else None] = rows
+        self.passed = wanted.passed(every)
 
     def _opened(self, numbers: Sequence[str], others: Sequence[str], positive: str | None) -> Any:
         """Return the files as a relation: as DuckDB reads them, or else as they are in memory."""
@@ -237,12 +262,17 @@ class TableDays:
         labels = [] if positive is None else [self._label]
         numbers = [name for name in numbers if name not in labels]
         if source.is_plain:
-            return open_files(self._paths, numbers=numbers, names=labels)
+            return open_files(self._paths, numbers=numbers, names=[*labels, self._date])
         found = source.read(numbers, [*labels, *others])
-        self._rows = found.numbers | {  # DuckDB reads them where they are
-            name: column if any(cell is None for cell in column) else cells.names(column)
-            for name, column in found.names.items()
-        }
+        self._rows: dict[str, Any] = {**found.numbers}  # DuckDB reads them where they are
+        for name, column in found.names.items():
+            if name == self._date:
+                texts = [None if cell is None else str(cell) for cell in column]
+                self._rows[name] = np.array(texts, dtype=object)
+            elif any(cell is None for cell in column):
+                self._rows[name] = column
+            else:
+                self._rows[name] = cells.names(column)
         connection = connect()
         connection.register("rows_read", self._rows)
         return connection.table("rows_read")
@@ -256,6 +286,8 @@ class TableDays:
             return ""
         source = open_source(self._paths)
         gaps = [cell is None for cell in source.read([], [column]).names[column]]
+        if True not in gaps:  # a folder that says so
+            return ""
         return f", the first at {source.cell(gaps.index(True), column).where}"
 
     def _first_refusal(self) -> str:
@@ -273,15 +305,8 @@ class TableDays:
 
     def _wants(self, cell: object) -> bool:
         """Whether a cell is a day that is wanted; one that cannot be understood may be."""
-        label: Label = str(cell)
-        try:
-            if self.kind == DATE:
-                label = dt.datetime.fromisoformat(str(cell)).date()
-            elif self.kind == NUMBER:
-                label = int(str(cell))
-        except ValueError:
-            return True
-        return self._wanted.has(label)
+        day = _dates.date_of(str(cell).strip(), self._format)
+        return day is None or self._wanted.has(day)
 
     @property
     def groups(self) -> list[str]:
@@ -301,14 +326,13 @@ class TableDays:
                 parts.append(_Part(label, label, cells * each))
         return parts
 
-    def read(self) -> Iterator[tuple[Label, Groups]]:
+    def read(self) -> Iterator[tuple[dt.date, Groups]]:
         day = _quoted(_DAY)
         for part in self._parts():
+            between = f"{_dates.literal(part.first)} AND {_dates.literal(part.last)}"
             with self._reading():
                 joints = summarize(
-                    self._table.filter(
-                        f"{day} BETWEEN {_literal(part.first)} AND {_literal(part.last)}"
-                    ),
+                    self._table.filter(f"{day} BETWEEN {between}"),
                     y_true=self._label,
                     y_prob=self._score,
                     sample_weight=self._weight,
@@ -338,45 +362,6 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _literal(label: Label) -> str:
-    if isinstance(label, dt.date):
-        return f"DATE '{label.isoformat()}'"
-    return "'" + label.replace("'", "''") + "'" if isinstance(label, str) else repr(label)
-
-
-def _condition(wanted: Wanted) -> str:
-    """Return what holds for the days that are wanted, and for rows without a day."""
-    day, parts = _quoted(_DAY), ["true"]
-    if wanted.after is not None:
-        parts.append(f"{day} {'>=' if wanted.inclusive else '>'} {_literal(wanted.after)}")
-    if wanted.until is not None:
-        parts.append(f"{day} <= {_literal(wanted.until)}")
-    return f"{day} IS NULL OR ({' AND '.join(parts)})"
-
-
-def _day(table: Any, name: str, kind: str) -> tuple[str, str]:
-    """Return what kind of labels a column of dates gives, and the expression for them."""
-    column = _quoted(name)
-    if kind == "DATE":
-        return DATE, column
-    if kind == "TIMESTAMP WITH TIME ZONE":
-        return DATE, f"CAST({column} AT TIME ZONE 'UTC' AS DATE)"
-    if kind.startswith("TIMESTAMP"):
-        return DATE, f"CAST({column} AS DATE)"
-    if kind.removeprefix("U") in _WHOLE:
-        return NUMBER, column
-    if kind == "VARCHAR" or kind.startswith("ENUM"):
-        text = f"CAST({column} AS VARCHAR)"
-        date = f"CAST(TRY_CAST({text} AS TIMESTAMP) AS DATE)"
-        others = table.filter(f"{column} IS NOT NULL AND {date} IS NULL").limit(1).fetchall()
-        return (TEXT, text) if others else (DATE, date)
-    message = (
-        f"column {name!r} holds {kind}, which names no days: --date takes a column of dates, "
-        "times, whole numbers or texts."
-    )
-    raise ValueError(message)
-
-
 def _one_of_two(table: Any, name: str, positive: str) -> str:
     """Return the expression for a column of two labels: 1 where it is the positive one, else 0."""
     text = f"trim(CAST({_quoted(name)} AS VARCHAR), ' \t')"
@@ -391,7 +376,7 @@ def _one_of_two(table: Any, name: str, positive: str) -> str:
         raise ValueError(message)
     return (
         f"CASE WHEN {text} IS NULL OR {text} = '' THEN NULL "
-        f"WHEN {text} = {_literal(str(one))} THEN 1.0 ELSE 0.0 END"
+        f"WHEN {text} = {_dates.text_in_sql(str(one))} THEN 1.0 ELSE 0.0 END"
     )
 
 

@@ -32,7 +32,7 @@ def exposition(monitor: Monitor, name: str) -> str:
         ("tolerance", "The distance to calibration that is acceptable", monitor.tolerance),
         ("batches", "Batches since the monitor was made or reset", len(monitor.steps)),
         ("last_batch_timestamp_seconds", "The date of the last batch", _seconds(last.label)),
-        ("onset_timestamp_seconds", "Since when it is worst, an estimate", _onset(last)),
+        ("onset_timestamp_seconds", "Since when the alarm is, an estimate", _onset(monitor)),
     ):
         lines += _metric(f"caldist_monitor_{metric}", meaning, [(own, value)])
     parts = {str(group): list(_of_step(step, "")) for group, step in last.by.items()}
@@ -75,8 +75,11 @@ def _number(value: float) -> str:
     return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
 
 
-def _onset(step: Step) -> int | None:
-    return _seconds(step.onset) if step.alarm and step.onset is not None else None
+def _onset(monitor: Monitor) -> int | None:
+    from caldist.monitoring.steps import begun  # a monitor is there, so it costs nothing
+
+    onset = begun(monitor.steps) if monitor.steps[-1].alarm else None
+    return None if onset is None else _seconds(onset)
 
 
 def _seconds(label: Label) -> int | None:

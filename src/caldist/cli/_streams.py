@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import stat
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TextIO
 
 import click
@@ -28,6 +32,34 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
         if not err:
             raise
         _drop(sys.stderr)
+
+
+def begin_line() -> None:
+    """End the last line of a file that is appended to, if a full disk has cut it off."""
+    handle = _output_file()
+    if handle is None:
+        return
+    with suppress(OSError), Path(f"/dev/fd/{handle}").open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read() != b"\n":
+            say("")
+
+
+def keep_output() -> None:
+    """Have the system write what was printed; raise if it cannot."""
+    sys.stdout.flush()
+    handle = _output_file()
+    if handle is not None:
+        os.fsync(handle)
+
+
+def _output_file() -> int | None:
+    """Return the handle of standard output if it is a file, not a terminal or a pipe."""
+    try:
+        handle = sys.stdout.fileno()
+    except io.UnsupportedOperation:  # replaced by an object in memory
+        return None
+    return handle if stat.S_ISREG(os.fstat(handle).st_mode) else None
 
 
 def open_missing() -> None:

@@ -173,11 +173,13 @@ def _named(ends: Sequence[float | None]) -> dict[str, float | None]:
     return dict(zip(("lower_limit", "upper_limit")[: len(ends)], ends, strict=True))
 
 
-def _limits_of(given: dict[str, float | None]) -> dict[str, float]:
+def _limits_of(given: dict[str, float | None], ceiling: float = 1.0) -> dict[str, float]:
     from caldist import _validate
 
     return {
-        option: _validate.check_nonnegative(option, limit)
+        option: _validate.check_limit(
+            option, limit, ceiling=ceiling, allow_zero=option == "--fail-above"
+        )
         for option, limit in given.items()
         if limit is not None
     }
@@ -185,7 +187,7 @@ def _limits_of(given: dict[str, float | None]) -> dict[str, float]:
 
 def _limits(measure: Measure[Any], given: dict[str, float | None]) -> dict[str, float]:
     """Return the options that were given, checked, with a measure that they can be judged by."""
-    limits = _limits_of(given)
+    limits = _limits_of(given, measure.facts.ceiling)
     if limits and not measure.has_interval:
         message = (
             f"{next(iter(limits))} cannot be judged by {measure}, which has no limits for the "

@@ -16,10 +16,11 @@ from caldist.cli import _options
 from caldist.cli._data import Data, are_summaries
 from caldist.cli._output import in_json, show
 from caldist.cli._source import on_disk
-from caldist.cli._streams import say
+from caldist.cli._streams import begin_line, keep_output, say
 from caldist.cli._working import working
 
 if TYPE_CHECKING:
+    from caldist.cli._dates import Passed
     from caldist.cli._days import Days
     from caldist.monitoring import Monitor, Step
 
@@ -38,6 +39,11 @@ _OPTIONS = {
 @_options.data("positive", "by")
 @click.option(
     "--date", metavar="COL", help="The column of dates; of summaries, the folders COL=date."
+)
+@click.option(
+    "--date-format",
+    metavar="FORMAT",
+    help="How texts that are no ISO dates are written, as %d/%m/%Y; the letters are strptime's.",
 )
 @click.option(
     "--state", required=True, metavar="FILE", help="What the monitor remembers, .npz; made if new."
@@ -99,6 +105,7 @@ def monitor(
     *,
     data: Data,
     date: str | None,
+    date_format: str | None,
     state: str,
     tolerance: float | None,
     false_alarm_rate: float | None,
@@ -115,8 +122,9 @@ def monitor(
 
     Takes the dates of FILE that come after the last one in --state, prints a line for each, and
     keeps the state: run it as often as you like, each date counts once. The probability of ever a
-    false alarm is at most --false-alarm-rate, whenever you look. The state is whole or unchanged
-    if the run is stopped, and a second run at the same time is refused.
+    false alarm is at most --false-alarm-rate, whenever you look. The state is saved last, whole: if
+    the run is stopped before, the next one prints the same lines again. A second run at the same
+    time is refused.
 
     FILE is CSV, Parquet or JSON lines, a glob in quotes, or summaries (.npz) that are named by
     their dates or lie in folders NAME=date. Settings and sub-groups are those of the first run.
@@ -141,20 +149,25 @@ def monitor(
     with locked(path), on_disk(data.files) as paths:
         watched = _loaded(path, given, data)
         with working("reading"):
-            days = _days(data, paths, date, path, watched, until, invalid)
+            days = _days(data, paths, date, date_format, path, watched, until, invalid)
         if watched is None:
             watched = _made(given, days)
         with working("monitoring"):
             steps = list(_updated(watched, days, notes))
-        if steps:
-            watched.save(path)
-        else:
+        older = days.passed.older_note()
+        if not steps:
             notes.append(_nothing(watched, until))
+        if older is not None and (style == "table" or not steps):
+            notes.append(older)
+        notes += days.passed.warnings()
         if html is not None and watched.steps:
             from caldist.reporting import monitor_report
 
             monitor_report(watched, name=path.stem).to_html(html)
-        _show(watched, steps, style, path.stem, notes)
+        _show(watched, steps, style, path.stem, days.passed, notes)
+        if steps:  # after they are printed: a line may come twice, and none is lost
+            keep_output()
+            watched._save(path)  # noqa: SLF001 -- the lock is held
     alarmed = bool(watched.steps) and watched.steps[-1].alarm
     if alarmed:
         say(_alarm(watched), err=True)
@@ -222,20 +235,19 @@ def _days(
     data: Data,
     paths: list[str],
     date: str | None,
+    date_format: str | None,
     state: Path,
     watched: Monitor | None,
     until: dt.date | None,
     invalid: Literal["raise", "count"],
 ) -> Days:
+    from caldist.cli._dates import check_format
     from caldist.cli._days import SummaryDays, TableDays, Wanted
 
-    wanted = Wanted(until=until)
-    if watched is not None:
-        last = watched.last_label
-        wanted = Wanted(watched.since if last is None else last, last is None, until)
+    written, wanted = check_format(date_format), Wanted.of(watched, until)
     if are_summaries(paths):
-        return SummaryDays(data, paths, date, wanted, state)
-    return TableDays(data, paths, date, wanted, invalid)
+        return SummaryDays(data, paths, date, written, wanted, state)
+    return TableDays(data, paths, date, written, wanted, invalid)
 
 
 def _updated(watched: Monitor, days: Days, notes: list[str]) -> Iterator[Step]:
@@ -269,14 +281,19 @@ def _nothing(watched: Monitor, until: dt.date | None) -> str:
     return f"no new dates{last}{old}."
 
 
-def _show(watched: Monitor, steps: list[Step], style: str, name: str, notes: list[str]) -> None:
+def _show(
+    watched: Monitor, steps: list[Step], style: str, name: str, passed: Passed, notes: list[str]
+) -> None:
+    if steps:
+        begin_line()
     if style == "prometheus":
         from caldist.cli._prometheus import exposition
 
         say(exposition(watched, name), nl=False)
     elif style == "json":
         for step in steps:
-            say(json.dumps(in_json(step.to_dict()), allow_nan=False))
+            line = step.to_dict() | passed.to_dict()
+            say(json.dumps(in_json(line), allow_nan=False))
     elif steps:
         lines = [_line(watched, step, every=style == "csv") for step in steps]
         show(lines, style, head={}, notes=notes)

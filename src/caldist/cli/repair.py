@@ -69,7 +69,7 @@ def repair(
 
     _options.check_out(out, [".json"])
     if fail_above is not None:
-        fail_above = _validate.check_nonnegative("--fail-above", fail_above)
+        fail_above = _validate.check_limit("--fail-above", fail_above)
     models = data.models()
     if len(models.rows) != 1:
         message = f"one model is repaired at a time, not {len(models.rows)}: name one."

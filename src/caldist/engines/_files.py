@@ -60,7 +60,7 @@ def open_files(
         Columns of CSV files that hold numbers, as doubles: a cell means the same to every reader
         of caldist, as ``yes`` means 1 and ``NA`` nothing. What is no number becomes -inf.
     names : list of str
-        Columns of CSV files that stay text, whatever it looks like.
+        Columns of CSV files and of JSON lines that stay text, whatever it looks like.
     remote : bool
         Whether files may be elsewhere, as in ``"https://…"`` or ``"s3://…"``. DuckDB then opens
         connections, and installs and loads the extensions that it needs for them. Otherwise
@@ -114,6 +114,11 @@ def opened(
         read = getattr(connection, f"read_{kind}")
         paths_found = [glob.escape(name) for name in found]
         relation = read(paths_found, **options)
+        if kind == "json" and names:  # DuckDB guesses dates, 02-01-2026 for one
+            types = zip(relation.columns, map(str, relation.types), strict=True)
+            kinds = {name: "VARCHAR" if name in names else found for name, found in types}
+            options["columns"] = kinds
+            relation = read(paths_found, **options)
         if all("=" in Path(name).parent.name for name in found):
             refuse_columns_twice(relation.columns, found)
             options["hive_partitioning"] = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -87,11 +88,16 @@ def write_with_column(
     with reading(files), whole_file(out) as path:
         try:
             relation.create_view("rows_read")
-            connection.execute(f"{copied} TO {_text(str(path))} ({how})", lists)
+            copy = f"{copied} TO {_text(str(path))} ({how})"
+            [(count,)] = connection.execute(copy, lists).fetchall()
         except duckdb.InvalidInputException as error:
             if _REFUSED not in str(error):
                 raise
             raise NoProbabilityError(str(error).partition("Error: ")[2]) from error
+        if count == 0:
+            named = [files] if isinstance(files, str | os.PathLike) else files
+            message = f"{', '.join(map(str, named))}: there are no rows."
+            raise ValueError(message)
 
 
 def _text(value: str) -> str:

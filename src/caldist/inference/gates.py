@@ -113,7 +113,8 @@ def gate(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     at_most : float
-        The largest value that may pass.
+        The largest value that may pass: at least 0 and below 1, 0.05 for 5%. Nothing passes 0;
+        what fails it is significantly miscalibrated.
     measure : measure or its name, optional
         By default the distance to calibration; otherwise a measure that has a confidence interval.
     error : float
@@ -150,7 +151,6 @@ def gate(
     >>> caldist.gate(y_true, demo.y_prob["naive_Bayes"], at_most=0.05).outcome
     'fail'
     """
-    at_most = _validate.check_nonnegative("at_most", at_most)
     error = _validate.check_fraction("error", error)
     if error >= 0.5:
         message = f"error is {error!r}; it must be below 0.5, or limits would lie on wrong sides."
@@ -159,6 +159,8 @@ def gate(
     if measure is not None:
         chosen = find(measure, among=[m.name for m in all_measures().values() if m.has_interval])
         refuse_without_interval(chosen)
+    ceiling = 1.0 if chosen is None else chosen.facts.ceiling
+    at_most = _validate.check_limit("at_most", at_most, ceiling=ceiling, allow_zero=True)
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )

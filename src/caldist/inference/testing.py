@@ -229,14 +229,15 @@ def calibration_test(
     )
     check_grid(grid)
     _check(names, tolerance=tolerance, clustered=rows.cluster is not None)
-    if tolerance is not None:
-        tolerance = _validate.check_nonnegative("tolerance", tolerance)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     units = rows.units
     if tolerance is not None:
-        warn_if_few(units)
         chosen = names[0] if isinstance(measure, Measure) or measure != "auto" else lower_distance
         assert isinstance(chosen, Measure)  # noqa: S101 -- others have no tolerance
+        tolerance = _validate.check_limit(
+            "tolerance", tolerance, ceiling=chosen.facts.ceiling, allow_zero=True
+        )
+        warn_if_few(units)
         return _tolerance_test(rows, chosen, tolerance, resampler)
     statistics = _statistics(names, units)
     draws = resampler.n_resamples + 1

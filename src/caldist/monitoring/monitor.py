@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.brief import listed, shown_value
 from caldist._util.frames import library_of
+from caldist._util.locks import locked
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.monitoring import state_files
@@ -89,6 +91,8 @@ class Monitor:
     (21, 17, 'slope')
     """
 
+    _file: state_files.Version | None = None
+
     @answering
     def __init__(
         self,
@@ -101,7 +105,7 @@ class Monitor:
         bits: int = 14,
     ) -> None:
         if tolerance is not None:
-            tolerance = _validate.check_fraction("tolerance", tolerance)
+            tolerance = _validate.check_limit("tolerance", tolerance)
         false_alarm_rate = _validate.check_fraction("false_alarm_rate", false_alarm_rate)
         if run_length is not None:
             run_length = _validate.check_positive("run_length", run_length)
@@ -437,8 +441,25 @@ class Monitor:
     # -- keeping it ----------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a ``.npz`` file, whole or not at all."""
-        state_files.save(path, self._settings, self._state)
+        """Write to a ``.npz`` file, whole or not at all.
+
+        Two processes that load a file, update it and save it would lose the batches of one: a file
+        that this monitor was loaded from, or saved to, is not overwritten if it has changed since.
+        The lock, an empty file ``.NAME.lock``, stays beside it.
+
+        Raises
+        ------
+        FileExistsError
+            If the file has changed since: load it again, and update that.
+        BlockingIOError
+            If another process is saving to it, or ``caldist monitor`` is running.
+        """
+        with locked(Path(path)):
+            self._save(path)
+
+    def _save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file whose lock is held."""
+        self._file = state_files.save(path, self._settings, self._state, self._file)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Monitor:
@@ -446,12 +467,10 @@ class Monitor:
 
         A damaged or foreign file is a ``ValueError``.
         """
-        return cls._of(*state_files.load(path))
-
-    @classmethod
-    def _of(cls, settings: Settings, state: State) -> Monitor:
         result = cls.__new__(cls)
-        result._settings, result._state = settings, state  # noqa: SLF001 -- its own
+        # Before the content is read: if that is changed in between, saving is refused.
+        result._file = state_files.Version.of(path)  # noqa: SLF001 -- its own
+        result._settings, result._state = state_files.load(path)  # noqa: SLF001
         return result
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
-from caldist.data.files import JOINT, JOINT_FORMATS, read, write
+from caldist.data.files import JOINT, JOINT_FORMATS, open_to_read, read, write
 from caldist.data.joint import Joint
 from caldist.monitoring import starts
 from caldist.monitoring.experts import FAMILIES
@@ -23,7 +25,7 @@ from caldist.monitoring.state import Settings, State
 from caldist.monitoring.steps import Step, shares_by_name
 from caldist.monitoring.streams import N_SUMS, POOLED_BITS, RECENT_BITS, Stream
 
-_FORMAT = "caldist-monitor-1"
+_FORMAT, _WHAT = "caldist-monitor-1", "a saved monitor"
 _SINGLE = ("settings", "labels", "start", "peaks", "scales")
 _STREAM = ("total", "starts", "recent")
 _NUMBERS = ("pvalue", "log_e_value", "log_e_calibrated", "value", "lower", "upper")
@@ -51,8 +53,37 @@ class _Names(Collection[str]):
         return len(_SINGLE)
 
 
-def save(path: str | os.PathLike[str], settings: Settings, state: State) -> None:
-    """Write a monitor to a ``.npz`` file, whole or not at all."""
+class Version(NamedTuple):
+    """A file as it was when a monitor was loaded from it or saved to it."""
+
+    path: str
+    digest: bytes
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Version:
+        """Return the version that is there now."""
+        with open_to_read(path, _WHAT) as file:
+            return cls(os.path.realpath(path), hashlib.sha256(file.read()).digest())
+
+
+def save(
+    path: str | os.PathLike[str], settings: Settings, state: State, known: Version | None
+) -> Version:
+    """Write a monitor to a ``.npz`` file, whole or not at all; the caller holds the file's lock.
+
+    Raises
+    ------
+    FileExistsError
+        If the file is the ``known`` one, and has been changed by somebody else since.
+    """
+    is_known = known is not None and known.path == os.path.realpath(path)
+    if is_known and Path(path).exists() and Version.of(path) != known:
+        message = (
+            f"{os.fspath(path)!r} has changed since this monitor was loaded or saved there: what "
+            "another process added would be lost, so nothing was written. Load it again, "
+            "update it with the batches after its last one, and save that."
+        )
+        raise FileExistsError(message)
     place = {label: at for at, label in enumerate(state.labels)}
     content: dict[str, Any] = {
         "settings": _text(vars(settings)),
@@ -70,6 +101,7 @@ def save(path: str | os.PathLike[str], settings: Settings, state: State) -> None
         steps = [step if number == 0 else step.by[settings.by[number - 1]] for step in state.steps]
         content |= {f"{number}.step.{name}": part for name, part in _columns(steps, place).items()}
     write(path, content, format_name=_FORMAT)
+    return Version.of(path)
 
 
 def _text(value: Any) -> NDArray[np.uint8]:
@@ -104,7 +136,7 @@ def _columns(steps: Sequence[Step], place: Mapping[Label, int]) -> dict[str, NDA
 
 def load(path: str | os.PathLike[str]) -> tuple[Settings, State]:
     """Read what :func:`save` wrote; a damaged or foreign file is a ``ValueError``."""
-    content = read(path, formats={_FORMAT: _Names()}, what="a saved monitor")
+    content = read(path, formats={_FORMAT: _Names()}, what=_WHAT)
     try:
         return _state(content)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError) as error:

@@ -104,6 +104,16 @@ class Step(Result):
         )
 
 
+def begun(steps: Sequence[Step]) -> Label | None:
+    """Return since when there is an alarm, as it was estimated when the alarm began.
+
+    Later estimates may come after the alarm: the evidence is then largest since a later batch.
+    Without an alarm it is what the last step says.
+    """
+    alarmed = [step for step in steps if step.alarm] if steps[-1].alarm else []
+    return (alarmed or steps[-1:])[0].onset
+
+
 def _columns() -> list[str]:
     return [item.name for item in fields(Step) if item.name not in {"by", "library"}]
 

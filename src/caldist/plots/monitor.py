@@ -14,6 +14,7 @@ from caldist._near_misses import answering
 from caldist._util.brief import Brief
 from caldist._util.types import Vector
 from caldist.monitoring import Monitor, Step
+from caldist.monitoring.steps import begun
 from caldist.plots import _style
 from caldist.plots._data import thin
 from caldist.plots._display import Columns, Display
@@ -48,11 +49,15 @@ class MonitorCurve(Brief):
     tolerance
         The distance that is acceptable; None where none was given.
     onset
-        The number of the batch since which it is worst, counted from 0; None without rows, or where
-        the batch is not among those that are shown.
+        The number of the batch since which there is an alarm, as it was estimated when the alarm
+        began, or else since which it is worst; counted from 0. None without rows, or where the
+        batch is not among those that are shown.
     prediction, error, share
         The frequency of label 1 less the prediction, as :meth:`caldist.Monitor.curve` has it since
-        the onset, where there are predictions; and which share of all rows is there.
+        the onset of the last step, where there are predictions; and which share of all rows is
+        there.
+    since
+        That batch.
     """
 
     name: str
@@ -68,6 +73,7 @@ class MonitorCurve(Brief):
     prediction: Vector
     error: Vector
     share: Vector
+    since: str = ""
 
 
 class MonitorDisplay(Display[MonitorCurve]):
@@ -332,7 +338,7 @@ def monitor_curves(
 def _curve(
     monitor: Monitor, steps: Sequence[Step], name: str, group: str | int | None
 ) -> MonitorCurve:
-    last, labels = steps[-1], [step.label for step in steps]
+    last, labels, onset = steps[-1], [step.label for step in steps], begun(steps)
     prediction: Vector = np.zeros(0)
     error, share = prediction, prediction
     if last.onset is not None:
@@ -355,10 +361,11 @@ def _curve(
         log_threshold=monitor.log_threshold if group is None else np.nan,
         alarm=np.array([step.alarm for step in steps]),
         tolerance=monitor.tolerance,
-        onset=labels.index(last.onset) if last.onset in labels else None,
+        onset=labels.index(onset) if onset in labels else None,
         prediction=prediction,
         error=error,
         share=share,
+        since="" if last.onset is None else str(last.onset),
     )
 
 
@@ -419,4 +426,4 @@ def _filled(ax: Axes, model: MonitorCurve, x: Vector, y: Vector) -> dict[str, An
 def _since(model: MonitorCurve) -> str:
     if model.prediction.size == 0:
         return f"{model.name}: no rows"
-    return model.name + ("" if model.onset is None else f" since {model.label[model.onset]}")
+    return model.name + (f" since {model.since}" if model.since else "")

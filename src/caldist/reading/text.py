@@ -96,7 +96,7 @@ class TextFile:
         if kind == "json":
             self.columns = self._keys()
             self.twice: set[str] = set()
-            self.is_plain = self.is_utf8
+            self.is_plain = self.is_utf8 and self._is_unpacked_by_all
             return
         lines = io.StringIO(head.decode(self._head_encoding, "replace"), newline="")
         self.delimiter, self._before = self._dialect(lines)
@@ -113,8 +113,14 @@ class TextFile:
             and self.header == header
             and not self.twice
             and max(folded.values(), default=0) == 1
-            and self._packing in {path.suffix.lower(), *(() if self._is_packed_by_name else ("",))}
+            and self._is_unpacked_by_all
         )
+
+    @property
+    def _is_unpacked_by_all(self) -> bool:
+        """Whether every reader unpacks the file: its name says how it is packed, if it is."""
+        named = self.path.suffix.lower() if self._is_packed_by_name else ""
+        return self._packing == named and named in {"", ".gz", ".zst"}
 
     @property
     def is_utf8(self) -> bool:

@@ -287,6 +287,7 @@ class MonitorGroupReport(Result):
     lower: float
     onset: str | None
     kind: str | None
+    direction: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from caldist._util.numbers import down, percent, probability
+from collections.abc import Sequence
+
+import numpy as np
+
+from caldist._util.numbers import down, number, percent, probability, short
+from caldist._util.types import Vector
 from caldist.monitoring import Monitor, Step
-from caldist.plots.monitor import MonitorDisplay, monitor_curves
+from caldist.monitoring.steps import begun
+from caldist.plots.monitor import MonitorCurve, MonitorDisplay, monitor_curves
 from caldist.reporting.figures import Figure
 from caldist.reporting.model import MonitorGroupReport, MonitorReport, MonitorStepReport
 
 _NAMED = 5  # sub-groups that are named in a sentence
-_KINDS = {
-    "level": "predictions are too high, or too low, everywhere",
-    "slope": "predictions are too extreme, or too cautious",
-    "wave": "predictions are too high in some ranges and too low in others",
-    "local": "predictions are off in some range",
-}
+_ONE_SIDED = 0.8  # of the errors, from which on predictions are too high, or too low
 
 
 def monitor_report(monitor: Monitor, *, name: str = "monitor") -> MonitorReport:
@@ -44,13 +45,14 @@ def monitor_report(monitor: Monitor, *, name: str = "monitor") -> MonitorReport:
     """
     curves = tuple(monitor_curves(monitor))  # which checks it
     steps = monitor.steps
-    last = steps[-1]
+    last, onset = steps[-1], begun(steps)
     caption = (
         "The e-value with the threshold of its alarm; the distance to calibration of all rows so "
         "far, with its confidence sequence; and by how much labels are more frequent than "
-        "predicted since the onset, over where predictions are."
+        "predicted, since the batch where that is plainest now, over where predictions are."
     )
-    words = _verdict(monitor)
+    groups = _groups(monitor)
+    words = _verdict(monitor, groups, _direction(curves[0]))
     height = 6.6 + 0.34 * (len(curves) - 1)
     return MonitorReport(
         name=name,
@@ -62,7 +64,7 @@ def monitor_report(monitor: Monitor, *, name: str = "monitor") -> MonitorReport:
         value=last.value,
         lower=last.lower,
         upper=last.upper,
-        onset=None if last.onset is None else str(last.onset),
+        onset=None if onset is None else str(onset),
         kind=next(iter(last.kind), None),
         tolerance=monitor.tolerance,
         false_alarm_rate=monitor.false_alarm_rate,
@@ -70,7 +72,7 @@ def monitor_report(monitor: Monitor, *, name: str = "monitor") -> MonitorReport:
         dependence=monitor.dependence,
         n_rows=monitor.joint.n_rows or 0,
         steps=tuple(_step(step) for step in steps),
-        groups=tuple(_group(str(group), step) for group, step in last.by.items()),
+        groups=groups,
         figures=(Figure(caption, f"{words} {caption}", MonitorDisplay, curves, height),),
     )
 
@@ -88,19 +90,56 @@ def _step(step: Step) -> MonitorStepReport:
     )
 
 
-def _group(name: str, step: Step) -> MonitorGroupReport:
-    return MonitorGroupReport(
-        group=name,
-        alarm=step.alarm,
-        pvalue=step.pvalue,
-        value=step.value,
-        lower=step.lower,
-        onset=None if step.onset is None else str(step.onset),
-        kind=next(iter(step.kind), None),
+def _groups(monitor: Monitor) -> tuple[MonitorGroupReport, ...]:
+    """Return the sub-groups after the last batch; which way they err if they are at fault."""
+    last = monitor.steps[-1]
+    found = [group for group, step in last.by.items() if step.alarm]
+    curves = monitor_curves(monitor, groups=found)[1:]
+    direction = {group: _direction(curve) for group, curve in zip(found, curves, strict=True)}
+    return tuple(
+        _group(str(group), [step.by[group] for step in monitor.steps], direction.get(group))
+        for group in last.by
     )
 
 
-def _verdict(monitor: Monitor) -> str:
+def _group(name: str, steps: Sequence[Step], direction: str | None) -> MonitorGroupReport:
+    last, onset = steps[-1], begun(steps)
+    return MonitorGroupReport(
+        group=name,
+        alarm=last.alarm,
+        pvalue=last.pvalue,
+        value=last.value,
+        lower=last.lower,
+        onset=None if onset is None else str(onset),
+        kind=next(iter(last.kind), None),
+        direction=direction,
+    )
+
+
+def _direction(curve: MonitorCurve) -> str | None:
+    """Say which way predictions err, by the errors that the figure shows."""
+    if curve.prediction.size == 0:
+        return None
+    share = curve.share / curve.share.sum()
+    is_high = curve.prediction > share @ curve.prediction
+    if side := _side(share * curve.error):
+        mean = abs(float(share @ curve.error))
+        return f"too {'low' if side > 0 else 'high'} by {short(mean)} on average"
+    ends = tuple(_side((share * curve.error)[half]) for half in (~is_high, is_high))
+    if ends == (1, -1):
+        return "too extreme: too low where low, too high where high"
+    if ends == (-1, 1):
+        return "too cautious: too high where low, too low where high"
+    return "too high in some ranges and too low in others"
+
+
+def _side(errors: Vector) -> int:
+    """Return 1 or -1 if nearly all errors are on one side, and else 0."""
+    net, gross = float(errors.sum()), float(np.abs(errors).sum())
+    return int(np.sign(net)) if abs(net) >= _ONE_SIDED * gross > 0 else 0
+
+
+def _verdict(monitor: Monitor, groups: Sequence[MonitorGroupReport], direction: str | None) -> str:
     """Say whether there is an alarm, of what, since when and where, and how sure that is."""
     steps = monitor.steps
     last = steps[-1]
@@ -109,6 +148,8 @@ def _verdict(monitor: Monitor) -> str:
         if monitor.run_length is None
         else f"one in {monitor.run_length:g} batches or more, on average"
     )
+    pvalue = probability(last.pvalue)
+    certain = f"p {pvalue}" if pvalue.startswith("<") else f"p = {pvalue}"
     if not last.alarm:
         known = f" The distance is at least {down(last.lower)}." if last.lower > 1e-9 else ""
         within = (
@@ -116,25 +157,29 @@ def _verdict(monitor: Monitor) -> str:
             if monitor.tolerance is None
             else f"a distance to calibration within {monitor.tolerance:g}"
         )
-        number = len(steps)
+        number_of = len(steps)
         return (
-            f"No alarm after {number:,} batch{'' if number == 1 else 'es'}: the data are "
-            f"compatible with {within} (p = {probability(last.pvalue)}).{known}"
+            f"No alarm after {number_of:,} batch{'' if number_of == 1 else 'es'}: the data are "
+            f"compatible with {within} ({certain}).{known}"
         )
-    first = next(step for step in steps if step.alarm)
+    first, onset = next(step for step in steps if step.alarm), begun(steps)
+    since = "" if onset is None else f", probably since {onset}"
+    found = [group for group in groups if group.alarm]
     what = (
         "The predictions are not calibrated"
         if monitor.tolerance is None
-        else f"The distance to calibration exceeds {monitor.tolerance:g}"
+        else f"The distance to calibration exceeds {monitor.tolerance:g} from some batch on"
     )
-    since = ""
-    if last.onset is not None:
-        kind = _KINDS[next(iter(last.kind))]
-        since = f" Probably since {last.onset}; it looks as if {kind}."
-    found = [str(group) for group, step in last.by.items() if step.alarm]
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    where = f" At fault: {', '.join(found[:_NAMED])}{more}." if found else ""
+    where = ", in all rows or in a sub-group" if groups else ""
+    how = "" if direction is None else f" Predictions are now {direction}."
+    if found:
+        named = "; ".join(
+            f"{group.group} (distance {number(group.value)}, at least {down(group.lower)}; "
+            f"predictions now {group.direction})"
+            for group in found[:_NAMED]
+        )
+        more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        how = f" At fault: {named}{more}."
     return (
-        f"ALARM on {first.label}. {what} (p = {probability(last.pvalue)}); false alarms are {sure}."
-        f"{since}{where}"
+        f"ALARM on {first.label}{since}. {what}{where} ({certain}); false alarms are {sure}.{how}"
     )

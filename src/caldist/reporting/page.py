@@ -151,8 +151,9 @@ _MONITOR_TERMS = {
         "and nothing changed since the start."
     ),
     "onset": (
-        "The batch since which the evidence is largest, and the shape that explains it best. Both "
-        "are estimates, to be read after an alarm, and have no guarantee."
+        "The batch since which the evidence was largest when the alarm began, and which way "
+        "predictions err now, as the last part of the figure has it. Both are estimates, to be "
+        "read after an alarm, and have no guarantee."
     ),
     "groups": (
         "At fault are those that e-BH finds: in the mean at most the false alarm rate of the found "
