@@ -423,3 +423,24 @@ def test_numbers_show_without_scripts_in_a_browser(page, tmp_path):
 });</script>"""
     done = browse(page.replace("</body>", probe + "</body>"), tmp_path, 800, "--dump-dom")
     assert "<title>none block true</title>" in done.stdout
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+@pytest.mark.parametrize("width", [820, 1000, 1280, 1920])
+def test_numbers_of_a_figure_stay_below_it_in_a_browser(page, tmp_path, width):
+    """Where the table is wider than the figure it scrolls, and its head may wrap before that."""
+    probe = """<script>addEventListener("load", () => {
+  const beyond = [...document.querySelectorAll("figure .numbers")].map(folded => {
+    folded.open = true;
+    folded.querySelectorAll("td.text").forEach(cell => { cell.textContent = "gradient boosting"; });
+    const room = folded.parentElement.getBoundingClientRect().right;
+    const table = folded.querySelector("table").getBoundingClientRect().right;
+    const seen = getComputedStyle(folded).overflowX === "auto" ? 0 : table - room;
+    return Math.max(seen, folded.scrollWidth - folded.clientWidth);
+  });
+  document.title = `${beyond.length} ${Math.max(...beyond)}`;
+});</script>"""
+    done = browse(page.replace("</body>", probe + "</body>"), tmp_path, width, "--dump-dom")
+    [(number, beyond)] = re.findall(r"<title>(\d+) (\S+)</title>", done.stdout)
+    assert int(number) > 3
+    assert float(beyond) <= 1
