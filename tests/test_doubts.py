@@ -1,5 +1,6 @@
 """Scores that no check refuses and nobody can have meant: a warning, from one pass."""
 
+import re
 import warnings
 
 import numpy as np
@@ -49,12 +50,17 @@ def test_the_command_line_warns_on_stderr_and_goes_on(tmp_path, kind, command):
     assert said == f"warning: p: {doubts_of(Rows.of(Y, score))[0]}"
 
 
-def test_a_report_has_a_note():
+def test_a_report_says_it_first_in_every_format():
     score, words = DOUBTS["decisions"]
     found = caldist.report(Y, {"a": P, "b": score}, n_resamples=99)
-    [note] = [note for note in found.data.notes if words in note]
-    assert note.startswith("b: ")
-    assert note in str(found)
+    [doubt] = found.data.doubts
+    assert doubt.startswith(f"b: {words}")
+    assert caldist.Report.from_json(found.to_json()).data.doubts == (doubt,)
+    assert str(found).startswith(f"Warning: {doubt}\n")
+    head, _, _ = found.to_markdown().partition("|")
+    assert f"Warning: b: {words}" in head
+    [(alert, _)] = re.findall(r'role="alert">(.*?)</p>(.*?)<h2', found.to_html(), re.DOTALL)
+    assert words in alert
 
 
 def test_chance_and_ordinary_scores_are_not_doubted():

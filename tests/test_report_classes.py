@@ -596,6 +596,12 @@ def test_hostile_names_run_nothing_in_a_browser(browser, hostile_report, tmp_pat
     assert "<script" not in done.stdout
 
 
+def test_every_format_says_that_rows_are_taken_as_independent(report):
+    words = "Rows are taken as independent: reports of several classes take no clusters."
+    for text in (str(report), report.to_html(), report.to_markdown(), report.to_json()):
+        assert words in text.replace("\\", "")
+
+
 def test_binary_reports_do_not_speak_of_classes(rows):
     found = caldist.report(
         rows["y_true"] == "cat",

@@ -50,6 +50,11 @@ _LEAST_DRAWS = 99
 _MOST_RESAMPLES = 20_000  # for the comparison of many models
 _LISTED = 5  # classes that a note names
 
+_INDEPENDENCE = (
+    "Rows are taken as independent: reports of several classes take no clusters. Where rows belong "
+    "together, as those of a patient or a game, keep one of each, or report on one class with "
+    "clusters."
+)
 _SYMBOLS = {"classwise_distance": "CW", "classwise_smooth_ce": "CWs", "top_label": "smCE top-label"}
 _MEANINGS = {
     "classwise_distance": (
@@ -525,7 +530,7 @@ def _data(
         share_of_ones=None,
         weighted=weighted,
         n_clusters=None,
-        notes=tuple(dict.fromkeys((*notes, *observed))),
+        notes=(*dict.fromkeys((*notes, *observed)), _INDEPENDENCE),
         left_out=left_out,
         n_classes=first.n_classes,
     )

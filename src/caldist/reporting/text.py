@@ -69,7 +69,8 @@ def plain(report: Report) -> str:
     if report.class_models:
         return _plain_classes(report)
     level = percent(report.confidence_level)
-    blocks = [*_source(report.data), "\n".join(_aligned(_summary(report)))]
+    blocks = [*_doubts(report.data), *_source(report.data)]
+    blocks.append("\n".join(_aligned(_summary(report))))
     blocks += [f"{for_line(model.name)}: {model.verdict}" for model in report.models]
     if repairs := _repairs(report.models, level):
         blocks.append(f"{REPAIRS}, if these rows trained no model")
@@ -98,7 +99,9 @@ def markdown(report: Report) -> str:
     if report.class_models:
         return _markdown_classes(report)
     level = percent(report.confidence_level)
-    lines = ["# Calibration report", "", rows_in_words(report.data), ""]
+    lines = ["# Calibration report", ""]
+    lines += [f"**{escaped(doubt)}**\n" for doubt in _doubts(report.data)]
+    lines += [rows_in_words(report.data), ""]
     lines += [f"- {escaped(line)}" for line in source_in_words(report.data)]
     lines += [f"- {escaped(note)}" for note in report.data.notes]
     lines += ["", *_markdown(_summary(report)), ""]
@@ -299,7 +302,8 @@ def rows_in_words(data: DataReport) -> str:
     if data.n_rows is None:
         return "A summary that does not say how many rows it stands for."
     ones = "" if data.positives is None else f", {data.positives:,} of them with label 1"
-    return f"{data.n_rows:,} rows{ones}."
+    clusters = "" if data.n_clusters is None else f", in {data.n_clusters:,} clusters"
+    return f"{data.n_rows:,} rows{ones}{clusters}."
 
 
 def _summary(report: Report) -> Table:
@@ -332,6 +336,10 @@ def class_probability(model: ClassModelReport) -> str:
 def source_in_words(data: DataReport) -> list[str]:
     """Say where the rows come from, a line for each thing that was said."""
     return [f"{title(line.name)}: {for_line(line.value)}" for line in data.source]
+
+
+def _doubts(data: DataReport) -> list[str]:
+    return [f"Warning: {for_line(doubt)}" for doubt in data.doubts]
 
 
 def _source(data: DataReport) -> list[str]:
