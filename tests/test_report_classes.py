@@ -27,8 +27,9 @@ from caldist.plots import (
     TopLabelDisplay,
 )
 from caldist.reporting import build, classes
-from caldist.reporting.class_verdict import CONFIDENCE, class_verdict, readable
+from caldist.reporting.class_verdict import CONFIDENCE, class_verdict
 from caldist.reporting.model import ClassReport, ClassTestReport
+from caldist.reporting.verdict import readable
 from test_report import PROBE, Page, browse, browser  # noqa: F401 -- a fixture
 
 NAMES = ["cat", "dog", "owl"]

@@ -45,6 +45,7 @@ from caldist.reporting.figures import figures
 from caldist.reporting.medical import medical_report
 from caldist.reporting.model import (
     DataReport,
+    GroupReport,
     MeasureReport,
     ModelReport,
     PairReport,
@@ -196,17 +197,26 @@ def report(
     with warnings.catch_warnings():
         for words in notes:  # said already
             warnings.filterwarnings("ignore", re.escape(words), UserWarning)
+        of_groups = options | {"confidence_level": level, "progress": resampler.progress}
+        groups = tuple(groups_of_models(models, columns, group_order, of_groups))
         repairs: dict[str, Repair] = {}
         count = _PHASES * len(models)
         with phases("report", count, show=resampler.progress) as begin:
             found = tuple(
-                _model(name, rows, level, resampler, options, repairs, begin)
+                _model(
+                    name,
+                    rows,
+                    level,
+                    resampler,
+                    options,
+                    repairs,
+                    [group for group in groups if group.model == name],
+                    begin,
+                )
                 for name, rows in models.items()
             )
         pairs = _pairs(models, level, resampler, notes)
         notes += _like_classes(models)
-        options |= {"confidence_level": level, "progress": resampler.progress}
-        groups = tuple(groups_of_models(models, columns, group_order, options))
     doubts = tuple(  # now, as they are sorted
         (f"{name}: " if len(models) > 1 else "") + doubt
         for name, rows in models.items()
@@ -235,6 +245,7 @@ def _model(
     resampler: Resampler,
     options: dict[str, Any],
     repairs: dict[str, Repair],
+    groups: Sequence[GroupReport],
     begin: Callable[[str], None],
 ) -> ModelReport:
     """Say what there is to say of one model, and put what would repair it among the repairs.
@@ -273,6 +284,7 @@ def _model(
             rates=rates,
             least_pvalue=least_of(tested.n_resamples),
             both_sides=_on_both_sides(joint),
+            groups=groups,
         ),
         lower=sample.lower,
         upper=sample.upper,

@@ -31,7 +31,7 @@ from caldist.multiclass.testing import calibration_test
 from caldist.plots.class_reliability import top_label_rows
 from caldist.plots.classwise import ClassShares, class_shares
 from caldist.reporting.class_figures import class_figures
-from caldist.reporting.class_verdict import class_verdict, readable
+from caldist.reporting.class_verdict import class_verdict
 from caldist.reporting.model import (
     ClassModelReport,
     ClassReport,
@@ -41,6 +41,7 @@ from caldist.reporting.model import (
     PairReport,
     Report,
 )
+from caldist.reporting.verdict import readable
 
 Source = ClassRows | ClassJoints
 

@@ -9,6 +9,7 @@ from caldist._util.escaping import for_line, for_terminal
 from caldist._util.escaping import for_markdown as escaped
 from caldist._util.numbers import (
     down,
+    ends,
     least_of,
     number,
     percent,
@@ -24,7 +25,7 @@ from caldist.inference._rates import factors
 from caldist.inference.calibration_summary import NAMES
 from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
-from caldist.reporting.class_verdict import BLIND, CONFIDENCE, DIGITS, readable
+from caldist.reporting.class_verdict import BLIND, CONFIDENCE, DIGITS
 from caldist.reporting.model import (
     ClassModelReport,
     ClassReport,
@@ -38,6 +39,7 @@ from caldist.reporting.model import (
     PairReport,
     Report,
 )
+from caldist.reporting.verdict import readable
 
 Table = list[list[str]]
 Tested = TypeVar("Tested", PairReport, GroupReport)
@@ -106,7 +108,7 @@ def markdown(report: Report) -> str:
     lines += [f"- {escaped(note)}" for note in report.data.notes]
     lines += ["", *_markdown(_summary(report)), ""]
     for model in report.models:
-        lines += [f"## {escaped(model.name)}", "", model.verdict, ""]
+        lines += [f"## {escaped(model.name)}", "", escaped(model.verdict), ""]
         lines += _markdown(
             [["measure", "symbol", "on these rows", f"population, {level}"]]
             + [
@@ -376,7 +378,7 @@ def estimate(found: EstimateReport) -> list[str]:
     if found.name == "observed_over_expected":
         value, low, high = factors(found.value, found.lower, found.upper)
         return [value, f"{low} to {high}"]
-    return [short(found.value), f"{short(found.lower)} to {short(found.upper)}"]
+    return [short(found.value), ends(found.lower, found.upper, 3)]
 
 
 def _medical(report: Report) -> list[str]:
@@ -430,8 +432,8 @@ def _pairs(pairs: Sequence[PairReport]) -> Table:
             pair.model_a,
             pair.model_b,
             signed(pair.difference),
-            signed(pair.lower),
-            signed(pair.upper),
+            down(pair.lower, 4, plus=True),
+            up(pair.upper, 4, plus=True),
             probability(pair.pvalue, pair.least_pvalue),
         ]
         for pair in pairs
