@@ -121,5 +121,7 @@ def test_every_format_says_what_is_taken_as_independent(rows):
         found = caldist.report(y_true, y_prob, clusters=given, n_resamples=99)
         for text in (str(found), found.to_html(), found.to_markdown(), found.to_json()):
             assert words in text.replace("\\", "")
-    assert f"{y_true.size:,} rows" in found.to_markdown()
-    assert f", in {clusters.max() + 1:,} clusters." in found.to_markdown()
+        where = "" if given is None else f", in {clusters.max() + 1:,} clusters"
+        head = f"{y_true.size:,} rows, {y_true.sum():,} of them with label 1{where}, taken as indep"
+        assert head in found.to_markdown()
+        assert head in found.to_html()

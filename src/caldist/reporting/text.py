@@ -51,6 +51,7 @@ MEDICINE = "In the words of medicine"
 CLASS_TWIN = "CWs, half the sum of smCE over classes"
 CLASS_LIMITS = "lower limits hold with {} confidence for all of them"
 _CLASSES_PRINTED = 10
+_INDEPENDENT = "taken as independent"
 _LEFT = {
     "class",
     "statistic",
@@ -295,17 +296,17 @@ def interval(measure: MeasureReport) -> str:
 
 
 def rows_in_words(data: DataReport) -> str:
-    """Say how many rows there are, as far as that is known."""
+    """Say how many rows there are, as far as that is known, and what is taken as independent."""
     if data.n_classes is not None:
         rows = "Rows of each model" if data.n_rows is None else f"{data.n_rows:,} rows"
-        return f"{rows}, {data.n_classes:,} classes."
+        return f"{rows}, {data.n_classes:,} classes, {_INDEPENDENT}."
     if data.share_of_ones is None:
-        return "Each model has rows of its own."
+        return f"Each model has rows of its own, {_INDEPENDENT}."
     if data.n_rows is None:
-        return "A summary that does not say how many rows it stands for."
+        return f"A summary that does not say how many rows it stands for, {_INDEPENDENT}."
     ones = "" if data.positives is None else f", {data.positives:,} of them with label 1"
-    clusters = "" if data.n_clusters is None else f", in {data.n_clusters:,} clusters"
-    return f"{data.n_rows:,} rows{ones}{clusters}."
+    clusters = "" if data.n_clusters is None else f"in {data.n_clusters:,} clusters, "
+    return f"{data.n_rows:,} rows{ones}, {clusters}{_INDEPENDENT}."
 
 
 def _summary(report: Report) -> Table:
