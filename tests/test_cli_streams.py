@@ -154,7 +154,7 @@ def test_names_as_long_as_names_can_be(tmp_path, file, length):
     rows = ("--label", "won", "--score", "second")
     for command in (
         ("summarize", file, *rows, "-o", tmp_path / f"{name}.npz"),
-        ("monitor", file, *rows, "--date", "player", "--state", tmp_path / f"s{name[1:]}.npz"),
+        ("monitor", file, *rows, "--date", "team", "--state", tmp_path / f"s{name[1:]}.npz"),
     ):
         result = run(*command)
         assert result.exit_code == 0, result.output
