@@ -14,6 +14,7 @@ import pytest
 
 import caldist
 from caldist import _validate
+from caldist._util.numbers import down
 from caldist.cli import _source, main
 from caldist.cli._refusals import is_refusal
 from caldist.data import joint as data_joint
@@ -238,7 +239,7 @@ def test_gates_have_three_outcomes(file, rows, option, limit, code):
         assert (line["lower_limit"], line["upper_limit"]) == (found.lower, found.upper)
     second = lines[1]["lower_limit"]
     if code == 1:
-        words = f"smooth_ce is above 0, with 95% confidence: second (at least {second:.6f})"
+        words = f"smooth_ce is above 0, with 95% confidence: second (at least {down(second, 6)})"
         assert words in result.stderr
     assert ("undecided: not enough rows" in result.stderr) == (
         option == "--require-below" and code != 0

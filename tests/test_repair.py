@@ -18,7 +18,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import caldist
 from caldist import CalibrationMap, Joint, certify_map, repair
-from caldist._util.numbers import number
+from caldist._util.numbers import down, number, up
 from caldist.data.rows import Rows
 from caldist.inference._dealing import Dealt, deal_evenly, ordered_units
 from caldist.repairing import _statement
@@ -706,8 +706,8 @@ def test_the_words():
     text = " ".join(str(found).split())
     for part in (
         f"Repaired by a temperature, as a table of {found.map.x.size} points.",
-        f"With 95% confidence the smooth calibration error was at least {before:.4f} before",
-        f"and is at most {after:.4f} after, for rows drawn like these 5,000",
+        f"With 95% confidence the smooth calibration error was at least {down(before, 4)} before",
+        f"and is at most {up(after, 4)} after, for rows drawn like these 5,000",
         "Brier score ",
         "cross-validated).",
         f"The ranking is unchanged (AUC {found.auc_before:.3f}).",
