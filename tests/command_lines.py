@@ -25,7 +25,7 @@ def sample_rows():
         "second": first**2,
         "weight": rng.integers(1, 4, 200),
         "site": rng.choice(["north", "south, east"], 200),
-        "player": rng.integers(0, 40, 200),
+        "team": rng.integers(0, 40, 200),
     }
 
 

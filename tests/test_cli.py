@@ -15,6 +15,7 @@ import pytest
 
 import caldist
 from caldist import _validate
+from caldist._util.numbers import down
 from caldist.cli import _source, main
 from caldist.cli._refusals import is_refusal
 from caldist.data import joint as data_joint
@@ -247,7 +248,9 @@ def test_gates_have_three_outcomes(file, rows, option, limit, code):
         assert (line["lower_limit"], line["upper_limit"]) == (found.lower, found.upper)
     second = lines[1]["lower_limit"]
     if code == 1:
-        words = f"smooth_ce is above {limit}, with 95% confidence: second (at least {second:.6f})"
+        words = (
+            f"smooth_ce is above {limit}, with 95% confidence: second (at least {down(second, 6)})"
+        )
         assert words in result.stderr
     assert ("undecided: not enough rows" in result.stderr) == (
         option == "--require-below" and code != 0
@@ -263,12 +266,12 @@ def test_a_calibrated_model_does_not_fail_though_its_value_exceeds_the_limit(fil
 
 
 def test_both_limits_and_clusters(file, rows):
-    options = ("--label", "won", "--score", "second", "--clusters", "player")
+    options = ("--label", "won", "--score", "second", "--clusters", "team")
     both = ("--fail-above", "0.9", "--require-below", "0.01", "--format", "json")
     result = run("measure", file, *options, *both)
     [line] = json.loads(result.stdout)["results"]
     found = caldist.gate(
-        rows["won"], rows["second"], at_most=0.01, measure="smooth_ce", clusters=rows["player"]
+        rows["won"], rows["second"], at_most=0.01, measure="smooth_ce", clusters=rows["team"]
     )
     assert line["lower_limit"] == found.lower
     assert result.exit_code == {"fail": 1, "undecided": 3}[found.outcome]
@@ -386,7 +389,7 @@ def test_mistakes_of_the_package_are_not_blamed_on_the_input(
     monkeypatch, file, name, wrong, message
 ):
     monkeypatch.setattr(name, wrong)
-    result = run("measure", file, "--label", "won", "--score", "first", "--clusters", "player")
+    result = run("measure", file, "--label", "won", "--score", "first", "--clusters", "team")
     assert result.exit_code == 70, result.output
     assert result.stderr.startswith(f"Error: {message}")
     assert "This is a bug in caldist" in result.stderr
@@ -437,7 +440,7 @@ def test_an_empty_file_is_an_error(reader, tmp_path):
     assert run("measure", "-", stdin=b"").exit_code == 2
 
 
-@pytest.mark.parametrize("options", [(), ("--weight", "weight"), ("--clusters", "player")])
+@pytest.mark.parametrize("options", [(), ("--weight", "weight"), ("--clusters", "team")])
 def test_test_and_compare_agree_with_the_library(reader, file, rows, options):
     names = {"--weight": "sample_weight", "--clusters": "clusters"}
     given = {names[options[0]]: rows[options[1]]} if options else {}
@@ -455,7 +458,7 @@ def test_test_and_compare_agree_with_the_library(reader, file, rows, options):
         "rounding": 0.0,
     }
     assert (found["seed"], found["notes"]) == (3, [])
-    assert found["clusters"] == ("player" if options[:1] == ("--clusters",) else None)
+    assert found["clusters"] == ("team" if options[:1] == ("--clusters",) else None)
     scores = ("--score", "first", "--score", "second")
     [compared] = json.loads(run("compare", file, *scores, *shared).stdout)["results"]
     pair = caldist.compare_all(
@@ -500,11 +503,11 @@ def test_a_warning_about_the_data_is_a_note(tmp_path, rows):
         ("measure", ("--by", "site")),
         ("measure", ("--weight", "weight", "--by", "site")),
         ("test", ()),
-        ("test", ("--weight", "weight", "--clusters", "player")),
+        ("test", ("--weight", "weight", "--clusters", "team")),
         ("compare", ()),
-        ("compare", ("--weight", "weight", "--clusters", "player")),
+        ("compare", ("--weight", "weight", "--clusters", "team")),
         pytest.param("report", ("--by", "site")),
-        pytest.param("report", ("--weight", "weight", "--clusters", "player")),
+        pytest.param("report", ("--weight", "weight", "--clusters", "team")),
     ],
 )
 def test_rows_are_checked_once_and_sorted_once(monkeypatch, tmp_path, file, command, more):
@@ -547,7 +550,7 @@ def test_nothing_is_written_when_the_input_is_bad(tmp_path, rows):
 @pytest.mark.parametrize("ending", ["html", "json", "md"])
 def test_a_report_is_written_in_the_format_of_its_name(file, tmp_path, ending):
     path = tmp_path / f"report.{ending}"
-    options = ("--label", "won", "--score", "first", "--by", "site", "--clusters", "player")
+    options = ("--label", "won", "--score", "first", "--by", "site", "--clusters", "team")
     options += ("--weight", "weight", "--resamples", "99")
     result = run("report", file, *options, "-o", path)
     assert result.exit_code == 0, result.stderr

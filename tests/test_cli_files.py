@@ -14,6 +14,7 @@ import pytest
 
 import caldist
 from caldist import ToleranceError
+from caldist._util.numbers import down
 from caldist.cli import _columns, _source
 from caldist.cli._working import working
 from command_lines import HAS_DUCKDB, run, sample_rows, write_csv, write_json_lines
@@ -89,7 +90,7 @@ def test_fail_above_names_what_exceeds_it(file):
     result = run("measure", file, *options, "--fail-above", "0", "--format", "json")
     line = json.loads(result.stdout)["results"][1]
     assert line["lower_limit"] > 0
-    assert f"second / south, east (at least {line['lower_limit']:.6f})" in result.stderr
+    assert f"second / south, east (at least {down(line['lower_limit'], 6)})" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def table(n=600):
             "weight": rng.integers(1, 4, n),
             "site": rng.choice(["north", "south, east"], n),
             "age": rng.integers(20, 90, n),
-            "player": rng.integers(0, 90, n),
+            "team": rng.integers(0, 90, n),
         }
     )
 
@@ -93,7 +93,7 @@ def test_rows_are_read_where_they_are_asked_for_or_few(file, rows, monkeypatch):
 @pytest.mark.parametrize(
     "options",
     [
-        ("--clusters", "player"),
+        ("--clusters", "team"),
         ("--score", "q"),
         ("--positive", 1),
         ("--weight", "weight", "--by", "site"),
@@ -137,9 +137,9 @@ def test_sub_groups_are_kept(file, rows):
 
 def test_too_many_sub_groups_need_rows(file, rows, monkeypatch):
     monkeypatch.setattr(_many, "_CELLS", 11)
-    found, said = reported(file, *COLUMNS, "--by", "player")
+    found, said = reported(file, *COLUMNS, "--by", "team")
     assert SAID not in said
-    assert found == reported(file, *COLUMNS, "--by", "player", "--rows")[0]
+    assert found == reported(file, *COLUMNS, "--by", "team", "--rows")[0]
 
 
 def test_a_sub_group_that_is_missing_is_said_as_ever(file, rows):
@@ -242,7 +242,7 @@ def test_sub_groups_of_a_summary_are_those_of_the_rows(file, rows, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "options", [("--clusters", "player"), ("--tol", 1e-6), ("--measures", "smooth_ce,binned_ece")]
+    "options", [("--clusters", "team"), ("--tol", 1e-6), ("--measures", "smooth_ce,binned_ece")]
 )
 def test_measures_that_need_rows_get_them(file, options):
     assert not measured(file, *options)[1]

@@ -45,11 +45,11 @@ def test_repair_prints_the_statement_and_writes_the_map(table, rows, tmp_path):
 
 def test_repair_with_options(table, rows, tmp_path):
     out = tmp_path / "map.json"
-    more = ("--method", "slope", "--slack", 3, "--clusters", "player", "--weight", "weight")
+    more = ("--method", "slope", "--slack", 3, "--clusters", "team", "--weight", "weight")
     done = run("repair", table, *COLUMNS, *more, "--resamples", 99, "--seed", 4, "-o", out)
     assert done.exit_code == 0, done.output
     found = caldist.repair(
-        rows["won"], rows["second"], method="slope", slack=3, clusters=rows["player"],
+        rows["won"], rows["second"], method="slope", slack=3, clusters=rows["team"],
         sample_weight=rows["weight"], n_resamples=99, rng=4,
     )  # fmt: skip
     assert CalibrationMap.load(out) == found.map
@@ -139,7 +139,7 @@ def test_apply_copies_any_kind_to_any_kind(rows, halved, tmp_path, given, suffix
         found['it\'s "new"'], CalibrationMap.load(halved)(rows["first"]), rtol=0, atol=1e-12
     )
     assert found["site"].tolist() == rows["site"].tolist()
-    assert np.asarray(found["player"]).astype(int).tolist() == rows["player"].tolist()
+    assert np.asarray(found["team"]).astype(int).tolist() == rows["team"].tolist()
 
 
 @needs_duckdb

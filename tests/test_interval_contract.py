@@ -8,6 +8,7 @@ import pytest
 
 import caldist
 from caldist import _kernels
+from caldist._util.numbers import least, most
 from caldist.inference import (
     PopulationBracket,
     _resampling,
@@ -293,7 +294,7 @@ def test_the_bracket_with_a_level_speaks_of_the_population():
     assert caldist.upper_distance(y, p) < found.upper < 0.9 * _coarse_upper(y, p)
     words = str(found)
     assert "With 90% confidence" in words
-    assert f"at least {found.lower:.4g} and at most {found.upper:.4g}" in words
+    assert f"at least {least(found.lower)} and at most {most(found.upper)}" in words
     assert found == distance_bracket(y, p, confidence_level=0.9, n_resamples=199, rng=0)
     wider = distance_bracket(
         y, p, confidence_level=0.9, n_resamples=199, rng=0, clusters=np.arange(300) // 4

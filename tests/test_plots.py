@@ -32,6 +32,7 @@ from caldist._demo import load_demo
 from caldist._kernels import COMPILED
 from caldist._util import frames as _frames
 from caldist._util import optional as _optional
+from caldist._util.numbers import least, most
 from caldist.data.rows import Rows
 from caldist.inference._resampling import Resampler
 from caldist.inference.regions import Region, miscalibrated_regions
@@ -1141,7 +1142,7 @@ def test_a_map_with_its_rows():
     np.testing.assert_allclose(line.get_ydata(), found.map(line.get_xdata()), atol=1e-12)
     texts = [text.get_text() for text in drawn.ax_.get_legend().get_texts()]
     low, high = found.before["smooth_ce"].lower, found.after["smooth_ce"].upper
-    assert texts[0] == f"m: smCE ≥ {low:.2g}, then ≤ {high:.2g}"
+    assert texts[0] == f"m: smCE ≥ {least(low, 2)}, then ≤ {most(high, 2)}"
     assert len(texts) == 3
     same = MapDisplay.from_predictions(y, p, confidence_level=0.95, n_resamples=99).models[0]
     assert (same.lower_before, same.upper_after) == (low, high)

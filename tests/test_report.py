@@ -481,6 +481,22 @@ def test_the_page_is_one_small_file_with_every_figure_described(report):
     assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.images)
 
 
+def test_the_bars_are_named_by_their_width_which_dark_mode_leaves_as_it_is(report):
+    text = Page(report.to_html()).text
+    assert text.count("(wide bar)") == text.count("(narrow bar)") == len(report.models)
+    assert "light bar" not in text
+    assert "dark bar" not in text
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_in_any_script_draw_without_a_warning(rows):
+    names = ("模型 🚀", "نموذج", "नमूना")
+    y_prob = dict(zip(names, rows["y_prob"].values(), strict=False))
+    found = caldist.report(rows["y_true"], y_prob, n_resamples=99)
+    assert all(name in Page(found.to_html()).text for name in y_prob)
+    assert any("模型" in figure.svg() for figure in found.figures)  # real text
+
+
 def test_a_notebook_shows_the_page_in_a_frame(report):
     shown = report._repr_html_()
     assert shown.startswith("<iframe srcdoc=")

@@ -27,8 +27,9 @@ from caldist.plots import (
     TopLabelDisplay,
 )
 from caldist.reporting import build, classes
-from caldist.reporting.class_verdict import CONFIDENCE, class_verdict, readable
+from caldist.reporting.class_verdict import CONFIDENCE, class_verdict
 from caldist.reporting.model import ClassReport, ClassTestReport
+from caldist.reporting.verdict import readable
 from test_report import PROBE, Page, browse, browser  # noqa: F401 -- a fixture
 
 NAMES = ["cat", "dog", "owl"]
@@ -594,6 +595,12 @@ def test_hostile_names_run_nothing_in_a_browser(browser, hostile_report, tmp_pat
     assert "CONSOLE" not in done.stderr
     assert "alert('x')" in done.stdout
     assert "<script" not in done.stdout
+
+
+def test_every_format_says_that_rows_are_taken_as_independent(report):
+    words = "Rows are taken as independent: reports of several classes take no clusters."
+    for text in (str(report), report.to_html(), report.to_markdown(), report.to_json()):
+        assert words in text.replace("\\", "")
 
 
 def test_binary_reports_do_not_speak_of_classes(rows):

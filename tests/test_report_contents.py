@@ -15,10 +15,15 @@ import caldist
 from caldist.cli import main
 from caldist.data.categories import bin_numbers
 from caldist.data.rows import Rows
-from caldist.plots import DecisionCurveDisplay
+from caldist.inference.regions import Region
+from caldist.plots import DecisionCurveDisplay, TransportDisplay
+from caldist.plots.map import _stated, repair_curve
+from caldist.plots.transport import map_plan
 from caldist.reporting import Report
 from caldist.reporting.figures import drawn
+from caldist.reporting.model import GroupReport
 from caldist.reporting.subgroups import columns_of, groups_of_models
+from caldist.reporting.verdict import verdict
 from test_report import BROWSER, Page, browse
 
 QUICK = {"n_resamples": 59, "rng": 0}
@@ -237,6 +242,48 @@ def test_tables_say_how_they_are_adjusted(report, page):
         assert said in text
 
 
+def test_the_verdict_names_the_sub_groups_that_are_not_calibrated():
+    """5 of 200 sites are shifted by one logit, which the model as a whole does not show."""
+    rng = np.random.default_rng(1)
+    logit = rng.normal(0, 1.5, 40_000)
+    site = rng.integers(0, 200, logit.size)
+    truth = 1 / (1 + np.exp(-logit - (site < 5)))
+    y_true, y_prob = rng.random(logit.size) < truth, 1 / (1 + np.exp(-logit))
+    found = caldist.report(y_true, y_prob, by={"site": site.astype(str)}, n_resamples=999)
+    [model] = found.models
+    assert model.pvalue > 0.05
+    off = sorted((one for one in found.groups if one.pvalue < 0.05), key=lambda one: one.pvalue)
+    assert {one.group for one in off} <= {"0", "1", "2", "3", "4"}
+    words = (
+        f"As a whole the data are compatible with perfect calibration (p = {model.pvalue:.3f}), "
+        f"but {len(off)} of 200 sub-groups are not calibrated: site {off[0].group} "
+        "(adjusted p ≤ 0.001), "
+    )
+    assert words in model.verdict
+    [card] = re.findall(r'<p class="verdict">(.*?)</p>', found.to_html())
+    for text in (card, str(found), found.to_markdown().replace("\\", "")):
+        assert words in text
+
+
+def verdict_of(groups, pvalue=0.2, regions=()):
+    made = [GroupReport("m", name, 100, 50, 0.1, 0.0, 0.2, p, "", by="site") for name, p in groups]
+    return verdict(0.0, 0.1, pvalue, regions, 0.95, least_pvalue=0.001, groups=made)
+
+
+def test_sub_groups_in_words():
+    assert "sub-group" not in verdict_of([("a", 0.05), ("b", 1.0)])
+    text = verdict_of([("a", 0.01), ("b", 1.0)])
+    assert text.endswith("but 1 of 2 sub-groups is not calibrated: site a (adjusted p = 0.010).")
+    many = [(f"{at}\nb", 0.04 - at / 1000) for at in range(9)]
+    text = verdict_of([*many, ("x" * 99, 0.002)], pvalue=0.001)
+    assert "range of predictions it errs. By themselves 10 of 10 sub-groups are not" in text
+    assert f"site {'x' * 34}… (adjusted p = 0.002), site 8 b (adjusted p = 0.032), " in text
+    assert text.endswith("(adjusted p = 0.033) and 7 more.")
+    region = Region(0.1, 0.2, 0.1, 0.5)
+    assert "but it is over-confident" in verdict_of(many, regions=[region])
+    assert "By themselves 9 of 9" in verdict_of(many, regions=[region])
+
+
 def test_dates_are_sorted_by_time_and_bins_by_size(report, rows):
     of_one = [group for group in report.groups if group.model == "one"]
     assert [group.group for group in of_one if group.by == "month"] == [
@@ -423,3 +470,36 @@ def test_numbers_show_without_scripts_in_a_browser(page, tmp_path):
 });</script>"""
     done = browse(page.replace("</body>", probe + "</body>"), tmp_path, 800, "--dump-dom")
     assert "<title>none block true</title>" in done.stdout
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+@pytest.mark.parametrize("width", [820, 1000, 1280, 1920])
+def test_numbers_of_a_figure_stay_below_it_in_a_browser(page, tmp_path, width):
+    """Where the table is wider than the figure it scrolls, and its head may wrap before that."""
+    probe = """<script>addEventListener("load", () => {
+  const beyond = [...document.querySelectorAll("figure .numbers")].map(folded => {
+    folded.open = true;
+    folded.querySelectorAll("td.text").forEach(cell => { cell.textContent = "gradient boosting"; });
+    const room = folded.parentElement.getBoundingClientRect().right;
+    const table = folded.querySelector("table").getBoundingClientRect().right;
+    const seen = getComputedStyle(folded).overflowX === "auto" ? 0 : table - room;
+    return Math.max(seen, folded.scrollWidth - folded.clientWidth);
+  });
+  document.title = `${beyond.length} ${Math.max(...beyond)}`;
+});</script>"""
+    done = browse(page.replace("</body>", probe + "</body>"), tmp_path, width, "--dump-dom")
+    [(number, beyond)] = re.findall(r"<title>(\d+) (\S+)</title>", done.stdout)
+    assert int(number) > 3
+    assert float(beyond) <= 1
+
+
+def test_limits_in_figures_are_rounded_outwards():
+    rng = np.random.default_rng(3)
+    plan = map_plan("a", Rows.of(rng.random(50) < 0.4, rng.random(50)))
+    for distance in (0.012341, 0.23449):
+        changed = replace(plan, distance=distance, exact=False)
+        label = TransportDisplay((changed,)).plot().ax_.get_legend().get_texts()[0].get_text()
+        assert distance <= float(label.rpartition("≤ ")[2]) < 1.01 * distance
+    curve = repair_curve("a", caldist.repair(rng.random(200) < 0.4, rng.random(200), rng=0), None)
+    words = _stated(replace(curve, lower_before=0.0129, upper_after=0.0121))
+    assert words == ": smCE ≥ 0.012, then ≤ 0.013"

@@ -109,3 +109,19 @@ def test_few_clusters_are_noted_and_not_warned_of():
     assert "the p-value is the larger of two" in second
     assert first in str(found)
     assert second in str(found)
+
+
+def test_every_format_says_what_is_taken_as_independent(rows):
+    y_true, y_prob = rows["y_true"], next(iter(rows["y_prob"].values()))
+    clusters = np.arange(y_true.size) // 4
+    for given, words in (
+        (None, "Rows are taken as independent. If some belong together"),
+        (clusters, f"Clusters are taken as independent, {clusters.max() + 1:,} of them"),
+    ):
+        found = caldist.report(y_true, y_prob, clusters=given, n_resamples=99)
+        for text in (str(found), found.to_html(), found.to_markdown(), found.to_json()):
+            assert words in text.replace("\\", "")
+        where = "" if given is None else f", in {clusters.max() + 1:,} clusters"
+        head = f"{y_true.size:,} rows, {y_true.sum():,} of them with label 1{where}, taken as indep"
+        assert head in found.to_markdown()
+        assert head in found.to_html()

@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -20,6 +21,9 @@ from caldist._util import results
 from caldist._util.escaping import for_latex
 from caldist._util.results import Result
 from caldist._util.text_tables import booktabs
+from caldist.certificates import Certificate
+from caldist.cli._output import show
+from caldist.inference.regions import Region
 
 # What LaTeX, HTML and a terminal obey; the second begins with what ends a line's options.
 NAMES = [r"50% of $a_b & {c}^2 ~ \d #1 <b>x</b>", "*[1ex] \"q\" -- '|' \x1b[2J\u202e", "plain"]
@@ -152,6 +156,48 @@ def test_all_have_a_text_of_their_own(samples):
         assert OBEYED.search(text) is None, kind
 
 
+LOWER, UPPER = 0.01234549, 0.23456749
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def test_limits_are_rounded_outwards_in_every_format(samples):
+    """Whatever is printed for an end has to hold as well: no number is just inside of one."""
+    limits = {"lower": LOWER, "upper": UPPER}
+    bounded = [one for one in samples.values() if all(hasattr(one, name) for name in limits)]
+    seen = []
+    for one in bounded:
+        if not is_dataclass(one) or not isinstance(one.lower, float):
+            continue
+        if isinstance(one, Certificate | Region):  # exact numbers; places of predictions
+            continue
+        given = {name: end for name, end in limits.items() if getattr(one, name) is not None}
+        changed = replace(one, **given)
+        for text in (str(changed), changed._repr_html_(), changed.to_latex(digits=3)):
+            for number in map(float, NUMBER.findall(text)):
+                assert not LOWER < number < 1.01 * LOWER, (type(one), text)
+                assert not 0.99 * UPPER < number < UPPER, (type(one), text)
+        near = [abs(float(number) / LOWER - 1) < 0.01 for number in NUMBER.findall(str(changed))]
+        seen += [type(one).__name__] if any(near) else []
+    assert {"Interval", "PopulationBracket", "DistanceBracket", "Comparison", "Gate"} <= set(seen)
+    assert {"Evaluation", "RepairBounds", "LossChange", "Step", "MeasureReport"} <= set(seen)
+
+
+def test_a_repair_says_limits_that_hold(samples):
+    found = samples[caldist.Repair]
+    before, after = (
+        {name: replace(one, lower=0.030767, upper=0.010439) for name, one in part.items()}
+        for part in (found.before, found.after)
+    )
+    text = str(replace(found, before=before, after=after))
+    assert "was at least 0.0307 before and is at most 0.0105 after" in text
+
+
+def test_tables_of_the_command_line_round_limits_outwards(capsys):
+    line = {"value": 0.01234567, "lower": 0.01234567, "upper_limit": 0.01234561}
+    show([line], "table", head={}, notes=[])
+    assert capsys.readouterr().out.split() == [*line, "0.012346", "0.012345", "0.012346"]
+
+
 def test_all_have_a_dict_that_json_takes(samples):
     for kind, result in samples.items():
         content = result.to_dict()
@@ -182,6 +228,8 @@ def test_a_prompt_shows_no_more_than_a_few_lines(samples, report_of_many):
         report_of_many.to_html(),
         report_of_many.to_json(),
         report_of_many.to_markdown(),
+        report_of_many.to_latex(),
+        caldist.repair(rng.random(3_000) < p, p, method="isotonic", **QUICK).map.to_sql("p"),
         *report_of_many.figures,
         *(curve for figure in report_of_many.figures for curve in figure.models),
         *(figure.display(figure.models * 50) for figure in report_of_many.figures),

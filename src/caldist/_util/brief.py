@@ -34,11 +34,14 @@ class Brief:
 
 
 class LongText(str):
-    """A text as long as a page: a prompt shows how it begins."""
+    """A text that may be as long as a page: a prompt shows how it begins."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
+        whole = str.__repr__(self)
+        if len(whole) <= _LONGEST:
+            return whole
         return f"<text of {len(self):,} characters: {shown_value(str(self))}>"
 
 

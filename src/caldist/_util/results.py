@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from caldist import _validate
-from caldist._util.brief import Brief
+from caldist._util.brief import Brief, LongText
 from caldist._util.escaping import for_html
 from caldist._util.frames import frame
+from caldist._util.numbers import outwards_to, side
 from caldist._util.text_tables import aligned, booktabs, is_numeric
 
+_DIGITS = 6  # of the numbers in tables
 _MOST_SHOWN = 200  # lines in a notebook, where nobody reads more
 
 
@@ -27,7 +29,7 @@ class Result(Brief):
     __slots__ = ()
 
     def __str__(self) -> str:
-        head, body = self._table()
+        head, body = self._table(_DIGITS)
         rows = [[_cell(value) for value in line] for line in body]
         left = {at for at, column in enumerate(zip(*body, strict=True)) if not is_numeric(column)}
         return "\n".join(aligned(rows if self._is_upright() else [head, *rows], left))
@@ -64,12 +66,15 @@ class Result(Brief):
             How many significant digits numbers have.
         """
         digits = _validate.check_count("digits", digits, 1, 17)
-        head, body = self._table()
-        return booktabs(head, body, digits)
+        head, body = self._table(digits)
+        return LongText(booktabs(head, body, digits))
 
-    def _table(self) -> tuple[list[str], list[list[Any]]]:
-        """Return the head and the lines of a table that is not wider than a page, if possible."""
-        lines = self._lines()
+    def _table(self, digits: int) -> tuple[list[str], list[list[Any]]]:
+        """Return the head and the lines of a table that is not wider than a page, if possible.
+
+        Ends of intervals are rounded outwards to the digits that will be shown.
+        """
+        lines = [_rounded_outwards(line, digits) for line in self._lines()]
         if self._is_upright():
             known = [[name, value] for name, value in lines[0].items() if value not in (None, "")]
             return ["", "value"], known
@@ -87,7 +92,7 @@ class Result(Brief):
 
     def _repr_html_(self) -> str:
         """Show the lines as a table in a notebook; of very many the first ones."""
-        lines = self._lines()
+        lines = [_rounded_outwards(line, _DIGITS) for line in self._lines()]
         left = len(lines) - _MOST_SHOWN
         head = "".join(f"<th>{for_html(str(name))}</th>" for name in (lines[0] if lines else ()))
         body = "".join(
@@ -98,8 +103,17 @@ class Result(Brief):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
+def _rounded_outwards(line: Mapping[str, Any], digits: int) -> dict[str, Any]:
+    return {
+        name: outwards_to(value, digits, side(str(name))) if isinstance(value, float) else value
+        for name, value in line.items()
+    }
+
+
 def _cell(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+    return (
+        f"{value:.{_DIGITS}g}" if isinstance(value, float) else "" if value is None else str(value)
+    )
 
 
 def plain(value: Any) -> Any:

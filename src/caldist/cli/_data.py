@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,8 @@ class Models:
         What was left out of each summary when it was made.
     parts
         The rows of each sub-group, where they are summaries.
+    doubts
+        What looks wrong about the columns that were not read.
     """
 
     rows: dict[str, Rows]
@@ -74,6 +76,7 @@ class Models:
     dropped: Dropped | None = None
     left_out: Mapping[str, Dropped] = field(default_factory=dict)
     parts: Mapping[str, Rows] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -151,19 +154,22 @@ class Data:
     def read(self, *, several: bool = True, whole: bool = False) -> Models | ClassModels:
         """Read columns, of one model or of several classes, or summaries; once, and check them.
 
-        What looks wrong about the scores is said on stderr. Unless the ``whole`` table is asked
+        What looks wrong about them is said on stderr. Unless the ``whole`` table is asked
         for, many rows are summarised, which is said too.
         """
         found = self._read(several=several, whole=whole)
         if isinstance(found, Models):
             from caldist.data.doubts import doubts_of
 
+            for doubt in found.doubts:
+                say(f"warning: {doubt}", err=True)
             for name, rows in found.rows.items():
                 for doubt in doubts_of(rows):
                     say(f"warning: {name}: {doubt}", err=True)
         return found
 
     def _read(self, *, several: bool, whole: bool) -> Models | ClassModels:
+        from caldist.cli._identifiers import doubts_of_columns
         from caldist.cli._source import open_source
         from caldist.data.rows import Rows
 
@@ -171,9 +177,12 @@ class Data:
             if isinstance(found, list):
                 source = open_source(found)
                 with _saying_notes(source):
-                    return (None if whole else self._summary(source, found)) or self._table(
+                    models = (None if whole else self._summary(source, found)) or self._table(
                         source, several=several
                     )
+                    if not isinstance(models, Models):
+                        return models
+                    return replace(models, doubts=tuple(doubts_of_columns(self, source)))
             empty = next((name for name, joint in found.items() if joint.total == 0), None)
             if empty is not None:
                 message = f"{empty} is a summary of no rows: leave it out."

@@ -14,7 +14,7 @@ from typing import Any, Self
 import click
 
 from caldist._util.escaping import for_csv
-from caldist._util.numbers import number, probability
+from caldist._util.numbers import down, number, probability, side, up
 from caldist._util.text_tables import aligned, markdown
 from caldist.cli._streams import say
 
@@ -74,7 +74,7 @@ def show(rows: Sequence[Row], style: str, *, head: Mapping[str, Any], notes: Seq
         writer.writerows([_exact(row[name]) for name in columns] for row in rows)
         say(text_file.getvalue(), nl=False)
     else:
-        cells = [columns, *([_rounded(row[name]) for name in columns] for row in rows)]
+        cells = [columns, *([_rounded(row[name], name) for name in columns] for row in rows)]
         left = {
             at
             for at, name in enumerate(columns)
@@ -108,11 +108,12 @@ def _exact(value: object) -> object:
     return repr(value) if isinstance(value, float) else "" if value is None else value
 
 
-def _rounded(value: object) -> str:
+def _rounded(value: object, name: str) -> str:
     if value is None:
         return NOTHING
     if isinstance(value, PValue):
         return probability(value, value.least)
     if isinstance(value, float):
-        return number(value, 6)
+        end = side(name)
+        return down(value, 6) if end < 0 else up(value, 6) if end else number(value, 6)
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from caldist._util.numbers import number
+from caldist._util.numbers import down, up
 from caldist.cli import _medical, _options
 from caldist.cli._data import Data, Models
 from caldist.cli._output import COUNTS, NOTHING, format_option, noting, show
@@ -221,12 +221,12 @@ def _judged(
     for option, limit in limits.items():
         above = [(line, gate) for line, gate in described if gate.lower > limit]
         if above:
-            what = ", ".join(f"{line} (at least {number(gate.lower, 6)})" for line, gate in above)
+            what = ", ".join(f"{line} (at least {down(gate.lower, 6)})" for line, gate in above)
             say(f"failed: {name} is above {limit:g}, with 95% confidence: {what}", err=True)
             code = _FAILED
         unsure = [(line, gate) for line, gate in described if gate.lower <= limit <= gate.upper]
         if unsure and option == "--require-below":
-            what = ", ".join(f"{line} (at most {number(gate.upper, 6)})" for line, gate in unsure)
+            what = ", ".join(f"{line} (at most {up(gate.upper, 6)})" for line, gate in unsure)
             say(
                 f"undecided: not enough rows to tell that {name} is below {limit:g}: {what}",
                 err=True,

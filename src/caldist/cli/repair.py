@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from caldist._util.numbers import number
+from caldist._util.numbers import up
 from caldist.cli import _options
 from caldist.cli._data import Data
 from caldist.cli._output import noting
@@ -104,7 +104,7 @@ def _judged(found: Repair, limit: float | None) -> int:
     if upper > limit:
         say(
             "failed: the smooth calibration error after is only shown to be at most "
-            f"{number(upper, 6)}, not {limit:g}",
+            f"{up(upper, 6)}, not {limit:g}",
             err=True,
         )
         return _FAILED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -89,6 +90,9 @@ def report(
         source=_source(models, data, date, version),
         progress=sys.stderr.isatty(),
     )
+    if isinstance(models, Models):
+        doubts = (*found.data.doubts, *models.doubts)
+        found = replace(found, data=replace(found.data, doubts=doubts))
     said = "\n\n".join([str(found), *models.notes])
     if to_stdout:
         click.echo(found.to_html().encode(), nl=False)

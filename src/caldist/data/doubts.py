@@ -1,4 +1,4 @@
-"""Scores that are probabilities by their values and hardly by their meaning."""
+"""What is valid and hardly meant: scores that are no probabilities, rows that repeat."""
 
 from __future__ import annotations
 
@@ -29,12 +29,27 @@ _BACKWARDS = (
 )
 
 
+_IN_RUNS = (
+    "neighbouring rows have equal scores and labels in runs, as rows {:,} to {:,}, counted from 0: "
+    "far more than independent rows. Intervals and tests take rows as independent: pass clusters "
+    "to them if rows belong together, as those of a patient or a game, or keep one row of each."
+)
+_HEAD = 2**17  # rows, at most, in which runs are looked for
+_SPLIT = 2 / 3  # of independent rows it is 1/3; orders that tell something of labels have room
+_CHANCE = 1e-6
+
+
 class DoubtfulScoresWarning(UserWarning):
     """What is measured may be right, and is hardly what was meant."""
 
 
 def doubts_of(rows: Rows) -> list[str]:
-    r"""Return what looks wrong about scores, in words.
+    """Return what looks wrong about scores, and about the independence of rows, in words."""
+    return [*_of_scores(rows), *_of_runs(rows)]
+
+
+def _of_scores(rows: Rows) -> list[str]:
+    r"""Return what looks wrong about scores.
 
     Three mistakes leave every value between 0 and 1, so that no check sees them: labels in place of
     scores, decisions 0 and 1, and the probability of the other label. The last one shows in the
@@ -56,6 +71,57 @@ def doubts_of(rows: Rows) -> list[str]:
     if area is None:
         return []
     return [_BACKWARDS.format(area)]
+
+
+def _of_runs(rows: Rows) -> list[str]:
+    r"""Return whether runs of equal scores have equal labels, in more cases than chance explains.
+
+    A run is a stretch of neighbouring rows with one score. Take two runs of nearly the same score,
+    and of each the first and the last label. If two of these four are 1 and rows are independent,
+    the two are of the same run with probability 1/3, however rare label 1 and whatever the scores:
+    all arrangements of four labels are equally likely. Runs that are copies of one row have it
+    always. The Chernoff bound says how likely so many cases would be at twice that probability.
+
+    Orders of a file must not look like copies. Sorted scores make runs, so that a run counts only
+    where both neighbours have smaller, or both larger scores. Sorted labels make equal labels, so
+    that only runs are compared whose neighbours have the same label, both times the same one: in a
+    block of one label nothing is left to compare. First and last label of a run whose labels are
+    sorted differ.
+
+    Not seen: runs within longer stretches of one label.
+
+    Cost: one pass over the first rows, and a sort of their runs.
+    """
+    if rows.is_summary or rows.cluster is not None or (rows.n_rows or 0) < _LEAST:
+        return []
+    prediction, label = rows.prediction[:_HEAD], rows.label[:_HEAD]
+    first = np.flatnonzero(np.append(True, prediction[1:] != prediction[:-1]))
+    last = np.append(first[1:], prediction.size) - 1
+    inside = (last > first) & (first > 0) & (last < prediction.size - 1)
+    first, last = first[inside], last[inside]
+    before, after = prediction[first - 1], prediction[last + 1]
+    middle, context = prediction[first], label[first - 1]
+    alike = ((before < middle) == (after < middle)) & (context == label[last + 1])
+    order = np.lexsort((middle[alike], context[alike]))[: alike.sum() // 2 * 2]
+    first, last, context = (
+        values[alike][order].reshape(-1, 2) for values in (first, last, context)
+    )
+    ones = label[first].astype(np.int64) + label[last]
+    told = (context[:, 0] == context[:, 1]) & (ones.sum(axis=1) == 2)
+    number, split = int(told.sum()), int((told & (ones[:, 0] != 1)).sum())
+    if not _is_surely_above(split, number, _SPLIT):
+        return []
+    at = int(np.flatnonzero(told & (ones[:, 0] != 1))[0])
+    return [_IN_RUNS.format(int(first[at, 0]), int(last[at, 0]))]
+
+
+def _is_surely_above(count: int, number: int, share: float) -> bool:
+    """Return whether so many of a number are out of reach of a binomial share (Chernoff bound)."""
+    found = count / number if number else 0.0
+    if found <= share:
+        return False
+    rest = (1 - found) * math.log((1 - found) / (1 - share)) if found < 1 else 0.0
+    return number * (found * math.log(found / share) + rest) > -math.log(_CHANCE)
 
 
 def _on_grid(rows: Rows) -> Joint:

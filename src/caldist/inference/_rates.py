@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from caldist._util.numbers import outwards
 from caldist._util.numbers import rate as percentage
 from caldist._util.products import dot
 from caldist._util.results import Result
@@ -83,7 +84,9 @@ def factors(value: float, *ends: float) -> list[str]:
     apart = max([abs(value - 1), *(abs(end - value) for end in ends)])
     places = 4 if apart < 1e-4 else 1 - math.floor(math.log10(apart))
     places = max(places, 1 if value < 10 else 0)
-    return [f"{x:,.{places}f}" for x in (value, *ends)]
+    sides = (0, -1, 1)[: 1 + len(ends)]
+    rounded = map(outwards, (value, *ends), [places] * 3, sides)
+    return [f"{x:,.{places}f}" for x in rounded]
 
 
 def rates_of(rows: Rows, confidence_level: float) -> Rates:

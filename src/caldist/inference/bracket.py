@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.numbers import least, most
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.inference._grid import SHARE, GridOption, check_grid, on_grid
@@ -28,8 +29,8 @@ class PopulationBracket(DistanceBracket):
     def __str__(self) -> str:
         return (
             f"With {100 * self.confidence_level:g}% confidence, the distance to calibration of the "
-            f"population is at least {self.lower:.4g} and at most {self.upper:.4g}, whatever is "
-            f"behind the predictions.{self._rounded}"
+            f"population is at least {least(self.lower)} and at most {most(self.upper)}, whatever "
+            f"is behind the predictions.{self._rounded}"
         )
 
 

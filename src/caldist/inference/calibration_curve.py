@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.numbers import ends
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.types import Integers, Vector
@@ -73,7 +74,7 @@ class CalibrationCurve(Result):
                 f"{line['count']:,}",
                 f"{line['prob_pred']:.3g}",
                 f"{line['prob_true']:.3g}",
-                f"{line['lower']:.3g} to {line['upper']:.3g}",
+                f"{ends(line['lower'], line['upper'], 3)}",
             ]
             for line in self._lines()
         ]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.numbers import ends
 from caldist._util.products import dot, gram
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
@@ -76,8 +77,8 @@ class Estimate(Result):
 
     def __str__(self) -> str:
         if self.lower is None or self.upper is None:
-            return f"{_digits(self.value)} (no interval: {self.note})"
-        return f"{_digits(self.value)} ({_digits(self.lower)} to {_digits(self.upper)})"
+            return f"{self.value:.3g} (no interval: {self.note})"
+        return f"{self.value:.3g} ({ends(self.lower, self.upper, 3)})"
 
 
 @dataclass(frozen=True)
@@ -157,11 +158,13 @@ class CalibrationSummary(Result):
         rows = [["", "value", level]]
         without: dict[str, list[str]] = {}
         for name, part in self.estimates.items():
-            numbers = [_digits(x) for x in (part.value, part.lower, part.upper)]
-            if name == "observed_over_expected" and part.lower is not None:
-                numbers = factors(part.value, part.lower, part.upper or 0.0)
-            value, low, high = numbers
-            rows.append([NAMES[name], value, "–" if part.note else f"{low} to {high}"])
+            value, limits = f"{part.value:.3g}", "–"
+            if part.lower is not None and part.upper is not None:
+                limits = ends(part.lower, part.upper, 3)
+                if name == "observed_over_expected":
+                    value, low, high = factors(part.value, part.lower, part.upper)
+                    limits = f"{low} to {high}"
+            rows.append([NAMES[name], value, limits])
             if part.note:
                 without.setdefault(part.note, []).append(NAMES[name])
         size = "" if self.n_rows is None else f"; {self.n_rows:,} rows"
@@ -170,10 +173,6 @@ class CalibrationSummary(Result):
         head = f"{self.rates}{size}"
         notes = [f"No interval of {', '.join(names)}: {why}." for why, names in without.items()]
         return "\n".join([head, *aligned(rows, left={0}), str(self.test), *notes])
-
-
-def _digits(number: float | None) -> str:
-    return "–" if number is None else f"{number:.3g}"
 
 
 @answering

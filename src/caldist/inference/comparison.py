@@ -12,7 +12,16 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering, refuse_one_of_a_pair, refuse_unnamed
-from caldist._util.numbers import chance, least_of, number, probability, signed
+from caldist._util.numbers import (
+    chance,
+    down,
+    ends,
+    least_of,
+    number,
+    probability,
+    signed,
+    up,
+)
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist.data.joint import Joint
@@ -77,7 +86,8 @@ class Comparison(Result):
         text = (
             f"{self.measure} differs by {self.difference:+.4g} ({self.value_a:.4g} less "
             f"{self.value_b:.4g}), {100 * self.confidence_level:g}% confidence interval "
-            f"{self.lower:+.4g} to {self.upper:+.4g}, {chance(self.pvalue, self.least_pvalue)}"
+            f"{ends(self.lower, self.upper, plus=True)}, "
+            f"{chance(self.pvalue, self.least_pvalue)}"
         )
         if self.rounding == 0:
             return text
@@ -124,9 +134,9 @@ class Comparisons(Result):
         lines: list[tuple[str, ...]] = [("", "", self.measure, "difference", "lower", "upper", "p")]
         lines += [(name, "", number(value), "", "", "", "") for name, value in self.values.items()]
         for (a, b), pair in self.pairs.items():
-            numbers = map(signed, (pair.difference, pair.lower, pair.upper))
+            limits = down(pair.lower, 4, plus=True), up(pair.upper, 4, plus=True)
             p = probability(pair.pvalue, pair.least_pvalue)
-            lines.append((a, f"- {b}", "", *numbers, p))
+            lines.append((a, f"- {b}", "", signed(pair.difference), *limits, p))
         return "\n".join(
             [*aligned(lines, left={0, 1}), f"All intervals hold together with {level} confidence."]
         )
@@ -321,9 +331,9 @@ def compare_all(
     forest                     0.0352
     boosting                   0.0334
     tree                       0.1018
-    forest    - boosting                 +0.00187  -0.00228  +0.00602    0.828
-    forest    - tree                      -0.0666   -0.0835   -0.0498  3.5e-18
-    boosting  - tree                      -0.0685   -0.0855   -0.0515  7.7e-19
+    forest    - boosting                 +0.00187  -0.00229  +0.00602    0.828
+    forest    - tree                      -0.0666   -0.0835   -0.0497  3.5e-18
+    boosting  - tree                      -0.0685   -0.0855   -0.0514  7.7e-19
     All intervals hold together with 95% confidence.
     """
     inside = [

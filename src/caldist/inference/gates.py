@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.numbers import least, most
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -58,18 +59,18 @@ class Gate(Result):
         level = f"with {100 * (1 - self.error):g}% confidence"
         if self.outcome == "pass":
             return (
-                f"pass: {level} the {self.measure} of the population is at most {self.upper:.4g}, "
-                f"below {self.at_most:g}"
+                f"pass: {level} the {self.measure} of the population is at most "
+                f"{most(self.upper)}, below {self.at_most:g}"
             )
         if self.outcome == "fail":
             return (
-                f"fail: {level} the {self.measure} of the population is at least {self.lower:.4g}, "
-                f"above {self.at_most:g}"
+                f"fail: {level} the {self.measure} of the population is at least "
+                f"{least(self.lower)}, above {self.at_most:g}"
             )
         return (
             f"undecided: not enough rows to tell whether the {self.measure} of the population is "
-            f"below {self.at_most:g}; {level} each, it is at least {self.lower:.4g} and at most "
-            f"{self.upper:.4g}"
+            f"below {self.at_most:g}; {level} each, it is at least {least(self.lower)} and at most "
+            f"{most(self.upper)}"
         )
 
 

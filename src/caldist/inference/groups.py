@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.escaping import for_line
-from caldist._util.numbers import least_of, number, probability
+from caldist._util.numbers import down, least_of, number, probability, up
 from caldist._util.progress import counted
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
@@ -133,7 +133,7 @@ def _line(name: Any, group: Group) -> dict[str, Any]:
 
 
 def _short(interval: Interval) -> str:
-    return f"{number(interval.value)} [{number(interval.lower)}, {number(interval.upper)}]"
+    return f"{number(interval.value)} [{down(interval.lower, 4)}, {up(interval.upper, 4)}]"
 
 
 @answering

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.numbers import ends
 from caldist._util.results import Result
 from caldist.data.grid import MAX_BITS
 from caldist.data.joint import Joint
@@ -69,7 +70,7 @@ class Interval(Result):
     def __str__(self) -> str:
         text = (
             f"{self.value:.4g}, {100 * self.confidence_level:g}% confidence interval "
-            f"{self.lower:.4g} to {self.upper:.4g}"
+            f"{ends(self.lower, self.upper)}"
         )
         if self.rounding == 0:
             return text

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.numbers import ends
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.types import Vector
@@ -69,7 +70,7 @@ class NetBenefit(Result):
                 f"{line['threshold']:.4g}",
                 f"{100 * line['treated']:.3g}%" if line["treated"] > 0 else "nobody",
                 f"{line['model']:.4g}",
-                f"{line['lower']:.4g} to {line['upper']:.4g}",
+                f"{ends(line['lower'], line['upper'])}",
                 f"{line['treat_all']:.4g}",
             ]
             for line in self._lines()

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.numbers import least, most
 from caldist._util.results import Result
 from caldist.certificates import JointCertificate
 from caldist.data.joint import Joint
@@ -94,8 +95,8 @@ class DistanceBracket(Result):
 
     def __str__(self) -> str:
         return (
-            f"The distance to calibration of these rows is at least {self.lower:.4g} and at most "
-            f"{self.upper:.4g}, whatever is behind the predictions.{self._rounded}"
+            f"The distance to calibration of these rows is at least {least(self.lower)} and at "
+            f"most {most(self.upper)}, whatever is behind the predictions.{self._rounded}"
         )
 
     @property

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.brief import brief
+from caldist._util.numbers import least, most
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist.data.doubts import warn_about
@@ -39,7 +40,9 @@ class Evaluation(Result):
             return f"{self.value:.6g}, what rounding did to it is not bounded"
         if self.lower == self.upper:
             return f"{self.value:.6g}"
-        return f"{self.value:.6g}, certainly between {self.lower:.6g} and {self.upper:.6g}"
+        return (
+            f"{self.value:.6g}, certainly between {least(self.lower, 6)} and {most(self.upper, 6)}"
+        )
 
 
 class Evaluations(Result, dict[str, Evaluation]):

@@ -12,6 +12,7 @@ from caldist import _validate
 from caldist._kernels import partition
 from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
+from caldist._util.numbers import least, most
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -40,8 +41,8 @@ class DistanceBounds(Result):
         if self.exact:
             return f"The true distance to calibration is {self.lower:.4g}."
         return (
-            f"The true distance to calibration is at least {self.lower:.4g} and at most "
-            f"{self.upper:.4g}."
+            f"The true distance to calibration is at least {least(self.lower)} and at most "
+            f"{most(self.upper)}."
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from caldist._util.escaping import for_line
 from caldist._util.frames import frame
+from caldist._util.numbers import least, most
 from caldist._util.results import Result
 from caldist.monitoring.experts import FAMILIES
 from caldist.monitoring.labels import Label
@@ -91,7 +92,7 @@ class Step(Result):
 
     def __str__(self) -> str:
         state = "ALARM" if self.alarm else "no alarm"
-        upper = "" if self.upper is None else f" to {self.upper:.4g}"
+        upper = "" if self.upper is None else f" to {most(self.upper)}"
         value = "" if self.value is None else f", distance {self.value:.4g}"
         since = ""
         if self.alarm and self.onset is not None:
@@ -99,7 +100,7 @@ class Step(Result):
         found = [str(name) for name, part in self.by.items() if part.alarm]
         groups = f"; in {', '.join(found)}" if found else ""
         return for_line(
-            f"{self.label}: {state}, p = {self.pvalue:.3g}{value} ({self.lower:.4g}{upper}), "
+            f"{self.label}: {state}, p = {self.pvalue:.3g}{value} ({least(self.lower)}{upper}), "
             f"{self.n_rows} rows{since}{groups}"
         )
 

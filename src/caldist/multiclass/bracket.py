@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
+from caldist._util.numbers import least, most
 from caldist.certificates import ClassCertificate
 from caldist.data.class_rows import Classes, ClassRows
 from caldist.inference._resampling import Resampler
@@ -30,7 +31,7 @@ class DistanceBracket(certification.DistanceBracket):
     def __str__(self) -> str:
         return (
             "The least distance to calibration that these rows allow is at least "
-            f"{self.lower:.4g} and at most {self.upper:.4g}, in total variation."
+            f"{least(self.lower)} and at most {most(self.upper)}, in total variation."
         )
 
 

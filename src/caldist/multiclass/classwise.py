@@ -14,7 +14,7 @@ from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
 from caldist._util.escaping import for_line
-from caldist._util.numbers import number, signed
+from caldist._util.numbers import down, least, number, signed
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.threads import thread_count
@@ -243,7 +243,7 @@ class ClassLine(Result):
 
     def __str__(self) -> str:
         beside = "" if self.noise is None else f", {self.noise:.4g} if calibrated"
-        limit = "" if self.lower is None else f", at least {self.lower:.4g} in the population"
+        limit = "" if self.lower is None else f", at least {least(self.lower)} in the population"
         return for_line(
             f"{self.name}: share {self.share:.4g}{beside}{limit}; true for {self.frequency:.4g} of "
             f"the rows, mean probability {self.mean_prediction:.4g}"
@@ -283,8 +283,9 @@ class ClassTable(Result):
         head = ("class", "share", "lower", "noise", "smCE", "E[y - v]", "frequency")
         rows: list[tuple[str, ...]] = [head]
         for line in self.lines:
-            numbers = (line.share, line.lower, line.noise, line.smooth_ce)
-            cells = ["" if x is None else number(x) for x in numbers]
+            lower = "" if line.lower is None else down(line.lower, 4)
+            noise = "" if line.noise is None else number(line.noise)
+            cells = (number(line.share), lower, noise, number(line.smooth_ce))
             rows.append(
                 (str(line.name), *cells, signed(line.mean_residual), number(line.frequency))
             )

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.brief import Brief
+from caldist._util.numbers import least, most
 from caldist._util.types import Vector
 from caldist._validate import Rng
 from caldist.data.joint import Joint
@@ -336,7 +337,7 @@ def _one(
 def _stated(model: MapCurve) -> str:
     if model.lower_before is None or model.upper_after is None:
         return ""
-    return f": smCE ≥ {model.lower_before:.2g}, then ≤ {model.upper_after:.2g}"
+    return f": smCE ≥ {least(model.lower_before, 2)}, then ≤ {most(model.upper_after, 2)}"
 
 
 def _draw_reliability(ax: Axes, model: MapCurve) -> dict[str, Any]:

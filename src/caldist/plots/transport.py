@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.brief import Brief
+from caldist._util.numbers import most, short
 from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -171,8 +172,9 @@ class TransportDisplay(PredictionDisplay[TransportPlan]):
         self, ax: Axes, at: int, model: TransportPlan, axis: Scale, *, alone: bool
     ) -> dict[str, Any]:
         """Draw one model; return what the legend says beside its name."""
+        distance = short(model.distance) if model.exact else most(model.distance, 3)
         symbol = ("udCE" if model.kind == "map" else "ldCE") + (" =" if model.exact else " ≤")
-        label = _style.mark(model.name) + f": {symbol} {model.distance:.3g}"
+        label = _style.mark(model.name) + f": {symbol} {distance}"
         others: dict[str, Any] = {}
         for part in np.unique(model.label).tolist()[::-1]:  # label 1 first, which has the name
             rows = model.label == part

@@ -25,7 +25,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from caldist._util.numbers import number, signed
+from caldist._util.numbers import least, most, number, signed, signed_ends
 from caldist._util.products import dot
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
@@ -66,7 +66,7 @@ class RepairBounds(Result):
     upper: float
 
     def __str__(self) -> str:
-        return f"{self.value:.4g}, between {self.lower:.4g} and {self.upper:.4g}"
+        return f"{self.value:.4g}, between {least(self.lower)} and {most(self.upper)}"
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class LossChange(Result):
     def __str__(self) -> str:
         return (
             f"{number(self.before)} -> {number(self.after)} (change {signed(self.change)}, "
-            f"interval {signed(self.lower)} to {signed(self.upper)})"
+            f"interval {signed_ends(self.lower, self.upper)})"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from caldist._util.numbers import number, signed
+from caldist._util.numbers import down, number, signed, signed_ends, up
 from caldist.measures.registry import find
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def sentences(found: Repair) -> str:
     parts += _losses(found)
     if found.after and found.after["smooth_ce"].lower > 0:
         parts.append(
-            f"At least {number(found.after['smooth_ce'].lower)} is left: another method may follow "
-            "these labels, or no monotone map can."
+            f"At least {down(found.after['smooth_ce'].lower, 4)} is left: another method may "
+            "follow these labels, or no monotone map can."
         )
     if found.map is not None:
         parts.append(_rest(found))
@@ -62,7 +62,7 @@ def _proved(found: Repair) -> str:
     )
     return (
         f"With {100 * found.confidence_level:g}% confidence{whole} the smooth calibration error "
-        f"was at least {number(before.lower)} before and is at most {number(after.upper)} after, "
+        f"was at least {down(before.lower, 4)} before and is at most {up(after.upper, 4)} after, "
         f"for rows drawn like these{rows}, which the model must not have seen.{rounded}"
     )
 
@@ -80,8 +80,7 @@ def _losses(found: Repair) -> list[str]:
             continue
         lines.append(
             f"{called} {number(change.before)} -> {number(change.after)} (change "
-            f"{signed(change.change)}, {level} {signed(change.lower)} to {signed(change.upper)}, "
-            f"{how})."
+            f"{signed(change.change)}, {level} {signed_ends(change.lower, change.upper)}, {how})."
         )
     changes = found.loss.values() if found.method != "identity" else ()
     if changes and all(change.lower <= 0 <= change.upper for change in changes):

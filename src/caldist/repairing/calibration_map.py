@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._util.atomic_files import write_atomically
+from caldist._util.brief import LongText
 from caldist._util.frames import frame
 from caldist._util.results import Result, plain
 from caldist._util.types import Vector
@@ -212,7 +213,7 @@ class CalibrationMap(Result):
         dialect : "ansi", "bigquery", "mysql", "spark" or "sqlserver"
             How names are quoted. "ansi" runs in DuckDB, SQLite, PostgreSQL, Snowflake and others.
         """
-        return _sql.expression(self.x, self.y, column, dialect)
+        return LongText(_sql.expression(self.x, self.y, column, dialect))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the JSON file holds."""

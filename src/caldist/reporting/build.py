@@ -45,6 +45,7 @@ from caldist.reporting.figures import figures
 from caldist.reporting.medical import medical_report
 from caldist.reporting.model import (
     DataReport,
+    GroupReport,
     MeasureReport,
     ModelReport,
     PairReport,
@@ -196,26 +197,37 @@ def report(
     with warnings.catch_warnings():
         for words in notes:  # said already
             warnings.filterwarnings("ignore", re.escape(words), UserWarning)
+        of_groups = options | {"confidence_level": level, "progress": resampler.progress}
+        groups = tuple(groups_of_models(models, columns, group_order, of_groups))
         repairs: dict[str, Repair] = {}
         count = _PHASES * len(models)
         with phases("report", count, show=resampler.progress) as begin:
             found = tuple(
-                _model(name, rows, level, resampler, options, repairs, begin)
+                _model(
+                    name,
+                    rows,
+                    level,
+                    resampler,
+                    options,
+                    repairs,
+                    [group for group in groups if group.model == name],
+                    begin,
+                )
                 for name, rows in models.items()
             )
         pairs = _pairs(models, level, resampler, notes)
         notes += _like_classes(models)
-        options |= {"confidence_level": level, "progress": resampler.progress}
-        groups = tuple(groups_of_models(models, columns, group_order, options))
-    for name, rows in models.items():  # now, as they are sorted
-        called = f"{name}: " if len(models) > 1 else ""
-        notes += [called + doubt for doubt in doubts_of(rows)]
+    doubts = tuple(  # now, as they are sorted
+        (f"{name}: " if len(models) > 1 else "") + doubt
+        for name, rows in models.items()
+        for doubt in doubts_of(rows)
+    )
     shown = {name: on_grid(rows) or rows for name, rows in models.items()}  # no eye sees a cell
     return Report(
         models=found,
         pairs=pairs,
         groups=groups,
-        data=with_source(_data(models, notes), origin),
+        data=with_source(_data(models, notes, doubts), origin),
         confidence_level=level,
         n_resamples=resampler.n_resamples,
         seed=seed,
@@ -233,6 +245,7 @@ def _model(
     resampler: Resampler,
     options: dict[str, Any],
     repairs: dict[str, Repair],
+    groups: Sequence[GroupReport],
     begin: Callable[[str], None],
 ) -> ModelReport:
     """Say what there is to say of one model, and put what would repair it among the repairs.
@@ -271,6 +284,7 @@ def _model(
             rates=rates,
             least_pvalue=least_of(tested.n_resamples),
             both_sides=_on_both_sides(joint),
+            groups=groups,
         ),
         lower=sample.lower,
         upper=sample.upper,
@@ -387,7 +401,7 @@ def _like_classes(models: dict[str, Rows]) -> Iterator[str]:
             )
 
 
-def _data(models: dict[str, Rows], notes: list[str]) -> DataReport:
+def _data(models: dict[str, Rows], notes: list[str], doubts: tuple[str, ...]) -> DataReport:
     first = next(iter(models.values()))
     apart = first.is_summary and len(models) > 1
     observed = [words for name, rows in models.items() for words in _observed(name, rows)]
@@ -403,7 +417,21 @@ def _data(models: dict[str, Rows], notes: list[str]) -> DataReport:
         weighted=any(rows.weighted for rows in models.values()),
         n_clusters=None if first.cluster is None else first.n_clusters,
         left_out=sum(sum(rows.joint.invalid.values()) for rows in models.values()),
-        notes=(*notes, *observed),
+        notes=(*notes, *observed, _independence(first)),
+        doubts=doubts,
+    )
+
+
+def _independence(rows: Rows) -> str:
+    """Say what intervals and tests take as independent."""
+    if rows.cluster is not None:
+        return (
+            f"Clusters are taken as independent, {rows.n_clusters:,} of them; the rows of one may "
+            "depend on each other."
+        )
+    return (
+        "Rows are taken as independent. If some belong together, as those of a patient or a game, "
+        "pass the rows with clusters."
     )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from caldist._util.escaping import for_line
 from caldist._util.numbers import chance as in_words
 from caldist._util.numbers import down, number, percent, up
 from caldist.reporting.model import ClassReport, ClassTestReport
-from caldist.reporting.verdict import LEVEL
+from caldist.reporting.verdict import LEVEL, readable
 
 CONFIDENCE = (
     "Confidences are a question of their own: whether the probability of the most probable class "
@@ -22,20 +21,6 @@ BLIND = (
 _NOTHING = 1e-9  # lower limits below are called none
 DIGITS = 4  # of the shares of classes, which may be many and small
 _NAMED = 3  # classes that are named in the verdict
-_LONGEST = 40  # letters of such a name
-
-
-def readable(name: object) -> str:
-    """Return a name from the data as it can stand in a sentence: one line, and not too long.
-
-    Examples
-    --------
-    >>> from caldist.reporting.class_verdict import readable
-    >>> readable("x" * 99)
-    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'
-    """
-    line = for_line(str(name))
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def class_verdict(

@@ -31,7 +31,7 @@ from caldist.multiclass.testing import calibration_test
 from caldist.plots.class_reliability import top_label_rows
 from caldist.plots.classwise import ClassShares, class_shares
 from caldist.reporting.class_figures import class_figures
-from caldist.reporting.class_verdict import class_verdict, readable
+from caldist.reporting.class_verdict import class_verdict
 from caldist.reporting.model import (
     ClassModelReport,
     ClassReport,
@@ -41,6 +41,7 @@ from caldist.reporting.model import (
     PairReport,
     Report,
 )
+from caldist.reporting.verdict import readable
 
 Source = ClassRows | ClassJoints
 
@@ -50,6 +51,11 @@ _LEAST_DRAWS = 99
 _MOST_RESAMPLES = 20_000  # for the comparison of many models
 _LISTED = 5  # classes that a note names
 
+_INDEPENDENCE = (
+    "Rows are taken as independent: reports of several classes take no clusters. Where rows belong "
+    "together, as those of a patient or a game, keep one of each, or report on one class with "
+    "clusters."
+)
 _SYMBOLS = {"classwise_distance": "CW", "classwise_smooth_ce": "CWs", "top_label": "smCE top-label"}
 _MEANINGS = {
     "classwise_distance": (
@@ -525,7 +531,7 @@ def _data(
         share_of_ones=None,
         weighted=weighted,
         n_clusters=None,
-        notes=tuple(dict.fromkeys((*notes, *observed))),
+        notes=(*dict.fromkeys((*notes, *observed)), _INDEPENDENCE),
         left_out=left_out,
         n_classes=first.n_classes,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -95,9 +96,12 @@ def drawn(figure: Figure) -> Drawing:
     matplotlib = require("matplotlib", extra="report")
     figure_module = require("matplotlib.figure", extra="report")
     page = figure_module.Figure(figsize=(_WIDTH, figure.height), layout="constrained")
-    display = figure.display(figure.models).plot(ax=page.add_subplot())
     text = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "caldist"}):
+    real_text = {"svg.fonttype": "none", "svg.hashsalt": "caldist"}
+    with warnings.catch_warnings(), matplotlib.rc_context(real_text):
+        # The browser has fonts for letters that Matplotlib's own font lacks, which only measures.
+        warnings.filterwarnings("ignore", "Glyph .* missing|.* does not support", UserWarning)
+        display = figure.display(figure.models).plot(ax=page.add_subplot())
         page.savefig(text, format="svg", metadata={"Date": None})
     return Drawing(text.getvalue(), *_numbers(display))
 

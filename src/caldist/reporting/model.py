@@ -248,7 +248,8 @@ class DataReport(Result):
     ``n_rows``, ``positives`` and ``share_of_ones`` are None where a summary does not say, or where
     each model has rows of its own; ``left_out`` rows were not valid, or dropped by who read them.
     ``n_classes`` is None for labels 0 and 1 with one column of predictions. ``source`` says where
-    the rows came from.
+    the rows came from. ``doubts`` say why the numbers may not be what was meant; every format has
+    them first.
     """
 
     n_rows: int | None
@@ -260,6 +261,7 @@ class DataReport(Result):
     left_out: int = 0
     n_classes: int | None = None
     source: tuple[SourceReport, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -464,7 +466,8 @@ def _report(content: dict[str, Any]) -> Report:
 
 def _data(content: dict[str, Any]) -> DataReport:
     source = tuple(SourceReport(**item) for item in content.get("source", ()))
-    return DataReport(**content | {"notes": tuple(content["notes"]), "source": source})
+    words = {name: tuple(content.get(name, ())) for name in ("notes", "doubts")}
+    return DataReport(**content | words | {"source": source})
 
 
 def _medical(content: dict[str, Any] | None) -> MedicalReport | None:

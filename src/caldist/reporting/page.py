@@ -17,6 +17,7 @@ from caldist._util.numbers import (
     rate,
     short,
     signed,
+    signed_ends,
     up,
 )
 from caldist._util.optional import require
@@ -336,6 +337,7 @@ def _template(name: str) -> Any:
         "down": down, "up": up, "percent": percent, "probability": probability,
         "confidence_in_words": confidence_in_words, "interval": interval, "number": number,
         "change": change, "estimate": estimate, "rate": rate, "short": short, "signed": signed,
+        "signed_ends": signed_ends,
         "class_probability": class_probability, "ratio": _ratio, "least_of": least_of,
         "title": _title, "population": _population,
     }  # fmt: skip

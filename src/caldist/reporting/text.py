@@ -9,6 +9,7 @@ from caldist._util.escaping import for_line, for_terminal
 from caldist._util.escaping import for_markdown as escaped
 from caldist._util.numbers import (
     down,
+    ends,
     least_of,
     number,
     percent,
@@ -24,7 +25,7 @@ from caldist.inference._rates import factors
 from caldist.inference.calibration_summary import NAMES
 from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
-from caldist.reporting.class_verdict import BLIND, CONFIDENCE, DIGITS, readable
+from caldist.reporting.class_verdict import BLIND, CONFIDENCE, DIGITS
 from caldist.reporting.model import (
     ClassModelReport,
     ClassReport,
@@ -38,6 +39,7 @@ from caldist.reporting.model import (
     PairReport,
     Report,
 )
+from caldist.reporting.verdict import readable
 
 Table = list[list[str]]
 Tested = TypeVar("Tested", PairReport, GroupReport)
@@ -49,6 +51,7 @@ MEDICINE = "In the words of medicine"
 CLASS_TWIN = "CWs, half the sum of smCE over classes"
 CLASS_LIMITS = "lower limits hold with {} confidence for all of them"
 _CLASSES_PRINTED = 10
+_INDEPENDENT = "taken as independent"
 _LEFT = {
     "class",
     "statistic",
@@ -69,7 +72,8 @@ def plain(report: Report) -> str:
     if report.class_models:
         return _plain_classes(report)
     level = percent(report.confidence_level)
-    blocks = [*_source(report.data), "\n".join(_aligned(_summary(report)))]
+    blocks = [*_doubts(report.data), *_source(report.data)]
+    blocks.append("\n".join(_aligned(_summary(report))))
     blocks += [f"{for_line(model.name)}: {model.verdict}" for model in report.models]
     if repairs := _repairs(report.models, level):
         blocks.append(f"{REPAIRS}, if these rows trained no model")
@@ -98,12 +102,14 @@ def markdown(report: Report) -> str:
     if report.class_models:
         return _markdown_classes(report)
     level = percent(report.confidence_level)
-    lines = ["# Calibration report", "", rows_in_words(report.data), ""]
+    lines = ["# Calibration report", ""]
+    lines += [f"**{escaped(doubt)}**\n" for doubt in _doubts(report.data)]
+    lines += [rows_in_words(report.data), ""]
     lines += [f"- {escaped(line)}" for line in source_in_words(report.data)]
     lines += [f"- {escaped(note)}" for note in report.data.notes]
     lines += ["", *_markdown(_summary(report)), ""]
     for model in report.models:
-        lines += [f"## {escaped(model.name)}", "", model.verdict, ""]
+        lines += [f"## {escaped(model.name)}", "", escaped(model.verdict), ""]
         lines += _markdown(
             [["measure", "symbol", "on these rows", f"population, {level}"]]
             + [
@@ -290,16 +296,17 @@ def interval(measure: MeasureReport) -> str:
 
 
 def rows_in_words(data: DataReport) -> str:
-    """Say how many rows there are, as far as that is known."""
+    """Say how many rows there are, as far as that is known, and what is taken as independent."""
     if data.n_classes is not None:
         rows = "Rows of each model" if data.n_rows is None else f"{data.n_rows:,} rows"
-        return f"{rows}, {data.n_classes:,} classes."
+        return f"{rows}, {data.n_classes:,} classes, {_INDEPENDENT}."
     if data.share_of_ones is None:
-        return "Each model has rows of its own."
+        return f"Each model has rows of its own, {_INDEPENDENT}."
     if data.n_rows is None:
-        return "A summary that does not say how many rows it stands for."
+        return f"A summary that does not say how many rows it stands for, {_INDEPENDENT}."
     ones = "" if data.positives is None else f", {data.positives:,} of them with label 1"
-    return f"{data.n_rows:,} rows{ones}."
+    clusters = "" if data.n_clusters is None else f"in {data.n_clusters:,} clusters, "
+    return f"{data.n_rows:,} rows{ones}, {clusters}{_INDEPENDENT}."
 
 
 def _summary(report: Report) -> Table:
@@ -332,6 +339,10 @@ def class_probability(model: ClassModelReport) -> str:
 def source_in_words(data: DataReport) -> list[str]:
     """Say where the rows come from, a line for each thing that was said."""
     return [f"{title(line.name)}: {for_line(line.value)}" for line in data.source]
+
+
+def _doubts(data: DataReport) -> list[str]:
+    return [f"Warning: {for_line(doubt)}" for doubt in data.doubts]
 
 
 def _source(data: DataReport) -> list[str]:
@@ -368,7 +379,7 @@ def estimate(found: EstimateReport) -> list[str]:
     if found.name == "observed_over_expected":
         value, low, high = factors(found.value, found.lower, found.upper)
         return [value, f"{low} to {high}"]
-    return [short(found.value), f"{short(found.lower)} to {short(found.upper)}"]
+    return [short(found.value), ends(found.lower, found.upper, 3)]
 
 
 def _medical(report: Report) -> list[str]:
@@ -422,8 +433,8 @@ def _pairs(pairs: Sequence[PairReport]) -> Table:
             pair.model_a,
             pair.model_b,
             signed(pair.difference),
-            signed(pair.lower),
-            signed(pair.upper),
+            down(pair.lower, 4, plus=True),
+            up(pair.upper, 4, plus=True),
             probability(pair.pvalue, pair.least_pvalue),
         ]
         for pair in pairs

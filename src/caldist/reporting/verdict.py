@@ -5,15 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from caldist._util.escaping import for_line
 from caldist._util.numbers import chance as in_words
 from caldist._util.numbers import down, percent, short, up
 from caldist.inference._rates import Rates
 from caldist.inference.regions import Region
+from caldist.reporting.model import GroupReport
 
 LEVEL = 0.05  # p-values below are called evidence
 _NEARLY = 0.05  # a region reaching this far beyond one half lies on its other side all the same
 _END = 1e-9  # predictions this near to 0 or 1 are called so
 _NOTHING = 1e-3  # of the upper bound; a lower one below says nothing
+_NAMED = 3  # sub-groups that are named
+_LONGEST = 40  # letters of a name
+
+
+def readable(name: object) -> str:
+    """Return a name from the data as it can stand in a sentence: one line, and not too long.
+
+    Examples
+    --------
+    >>> from caldist.reporting.verdict import readable
+    >>> readable("x" * 99)
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'
+    """
+    line = for_line(str(name))
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def verdict(
@@ -26,11 +43,13 @@ def verdict(
     rates: Rates | None = None,
     least_pvalue: float = 0.0,
     both_sides: bool = True,
+    groups: Sequence[GroupReport] = (),
 ) -> str:
     """Say how far from calibrated a model is, whether that is beyond chance, and where it errs.
 
     ``both_sides`` says that predictions lie on both sides of one half: only there is an error a
-    matter of confidence. ``least_pvalue`` is the smallest one that the draws can give.
+    matter of confidence. ``least_pvalue`` is the smallest one that the draws can give; p-values
+    of ``groups`` are adjusted for all of them.
     """
     proved = lower > _NOTHING * upper
     least = f"at least {down(lower)} and " if proved else ""
@@ -48,16 +67,37 @@ def verdict(
     )
     level = _one_way(regions) or _is_level(regions, rates)
     places = _listed(regions, confident=both_sides and not level)
+    found = [group for group in groups if group.pvalue < LEVEL]
+    least_group_pvalue = len({group.by for group in groups}) * least_pvalue
+    where = _groups(found, len(groups), least_group_pvalue) if found else ""
     if pvalue >= LEVEL and not regions:
+        if found:
+            return f"{distance} As a whole {compatible}, but {where}."
         return f"{distance} T{compatible[1:]}."
+    parts = f" By themselves {where}." if found else ""
     if pvalue >= LEVEL:
-        return f"{distance} As a whole {compatible}, but it {places}."
+        return f"{distance} As a whole {compatible}, but it {places}.{parts}"
     if regions:
-        return f"{distance} It is not perfectly calibrated {chance}: it {places}."
+        return f"{distance} It is not perfectly calibrated {chance}: it {places}.{parts}"
     return (
         f"{distance} It is not perfectly calibrated {chance}; the data do not show in which "
-        "range of predictions it errs."
+        f"range of predictions it errs.{parts}"
     )
+
+
+def _groups(found: Sequence[GroupReport], number: int, least_pvalue: float) -> str:
+    """Say which sub-groups are not calibrated, the strongest evidence first."""
+    first = sorted(found, key=lambda group: group.pvalue)[:_NAMED]
+    names = [
+        readable(f"{group.by} {group.group}".strip())
+        + f" (adjusted {in_words(group.pvalue, least_pvalue)})"
+        for group in first
+    ]
+    more = len(found) - len(first)
+    *most, last = [*names, f"{more:,} more"] if more else names
+    listed = f"{', '.join(most)} and {last}" if most else last
+    are = "is" if len(found) == 1 else "are"
+    return f"{len(found):,} of {number:,} sub-groups {are} not calibrated: {listed}"
 
 
 def _one_way(regions: Sequence[Region]) -> bool:
