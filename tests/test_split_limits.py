@@ -149,14 +149,16 @@ def test_the_error_of_a_cost_of_clusters_by_hand(monkeypatch, case, few):
     """The errors of cells go together: slopes may all be those above, or below, or the steeper."""
     monkeypatch.setattr(data_units, "_FEW_CLUSTERS", 1e9 if few else 0)
     rng, z, n = np.random.default_rng(case), 1.645, 120
-    v = np.sort(rng.choice([0.1, 0.12, 0.3, 0.34, 0.5, 0.53], n))
-    cell = np.searchsorted([0.3, 0.5], v, side="right")
+    support = np.array([0.1, 0.12, 0.3, 0.34, 0.5, 0.53])
+    support = 1 - support[::-1] if case % 2 else support
+    v, edges = np.sort(rng.choice(support, n)), support[::2]
+    cell = np.searchsorted(edges, v, side="right") - 1
     cluster = rng.permutation(n) // 4
     y = (np.where(rng.random(n) < 0.7, rng.random(n)[cluster], rng.random(n)) < v).astype(float)
     share = np.full(n, 1 / n)
     units = ordered_units(Rows.of(y, v, clusters=cluster))
     assert units.draws_labels == few
-    _, error = _cells._cost(units, np.searchsorted(units.prediction, [0.1, 0.3, 0.5]), z)
+    _, error = _cells._cost(units, np.searchsorted(units.prediction, edges), z)
 
     def together(x):
         return (np.bincount(cluster, x) ** 2).sum()
@@ -469,6 +471,22 @@ def test_duals_are_feasible(measure):
     zero, one = measure.dual(v, *made)
     joint = caldist.Joint.from_masses(v, *made)
     assert made[0] @ zero + made[1] @ one == pytest.approx(measure(joint), abs=2e-4)
+
+
+@pytest.mark.parametrize("risk", [0.02, 0.1])
+@pytest.mark.parametrize("measure", SPLIT, ids=str)
+def test_the_lower_limit_by_splitting_by_hand(measure, risk):
+    """The mean of duals less its error and what rare labels add, the logarithm over 3 n."""
+    y, v = sample(150, 2, 3.0)
+    limits = limits_of(Rows.of(y, v), risk)
+    mean, error = split_mean(measure, limits.dealt, limits.cells.rate)
+    z = NormalDist().inv_cdf(1 - risk / 2)
+    expected = mean - z * error - math.log(2 / risk) / (3 * 150)
+    assert expected > 0.01
+    assert limits.split_lower(measure) == pytest.approx(expected, rel=1e-12)
+    level, settings = 1 - risk, {"method": "split", "rng": 0}
+    found = confidence_interval(y, v, measure=measure, confidence_level=level, **settings)
+    assert found.lower == pytest.approx(expected, rel=1e-9)
 
 
 @few_rows
