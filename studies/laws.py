@@ -176,6 +176,16 @@ def constant(value: float) -> Function:
     return lambda u: np.full_like(u, value)
 
 
+def between(low: float, high: float) -> Function:
+    """Return predictions spread evenly from ``low`` to ``high``."""
+    return lambda u: low + (high - low) * u
+
+
+def either(low: float, high: float) -> Function:
+    """Return one of two predictions, each for half of the rows."""
+    return lambda u: np.where(u < 0.5, low, high)
+
+
 def tied(u: Vector) -> Vector:
     """Return 0.1, 0.3, 0.5, 0.7 or 0.9."""
     return np.floor(5 * u) / 5 + 0.1
@@ -238,6 +248,19 @@ LAWS: dict[str, Law] = {
         Law(
             "rare clusters", "calibrated, v ~ Beta(0.5, 9.5), unequal clusters, about 20 rows each",
             few, few, calibrated=True, clustered=True, unequal=True,
+        ),
+        Law(
+            "unequal clusters", "logits too small by 0.4, unequal clusters, about 20 rows each",
+            identity, shift(0.4), clustered=True, unequal=True,
+        ),
+        # Near one mean label: all rows are in one cell, and its edge is nearer than the noise.
+        Law(
+            "narrow", "v uniform on 0.465 to 0.535, all labels with frequency 0.535",
+            between(0.465, 0.535), constant(0.535),
+        ),
+        Law(
+            "few atoms", "two predictions, 0.27 and 0.33, all labels with frequency 0.255",
+            either(0.27, 0.33), constant(0.255),
         ),
     )
 }  # fmt: skip

@@ -16,6 +16,7 @@ from caldist.inference import (
     Interval,
     confidence_interval,
 )
+from caldist.inference._dealing import ordered_units
 from caldist.inference._limits import Limits
 from caldist.inference._resampling import Resampler, order_statistic
 from caldist.measures.lower_distance import TOLERANCE
@@ -420,6 +421,53 @@ def test_ends_with_clusters_by_hand(number, level, rate):
         ends.append(abs(units.residual @ function) + z * wide)
     assert found.upper == pytest.approx(extra + max(ends))
     assert 0 < found.lower < found.value < found.upper < 1
+
+
+@pytest.mark.filterwarnings("ignore:only:UserWarning")
+@pytest.mark.parametrize("larger", ["signs", "labels"])
+def test_the_upper_end_of_clusters_is_the_larger_of_two_errors(larger):
+    """That by signs of whole clusters and that by labels drawn from the predictions."""
+    rng, n = np.random.default_rng(3), 400
+    clusters = np.arange(n) // 10
+    if larger == "signs":  # labels differ from sure predictions more often than those say
+        v = rng.choice([0.05, 0.95], n)
+        y = (rng.random(n) < 0.5).astype(int)
+    else:  # calibrated, and labels of a cluster may depend more than they seem to
+        v = rng.uniform(0.1, 0.9, n)
+        y = (rng.random(n) < v).astype(int)
+    found = interval(y, v, "random_interval_ce", clusters=clusters, n_resamples=199)
+    units = ordered_units(Rows.of(y, v, clusters=clusters))
+    norm, resampler = (
+        caldist.random_interval_ce.norm(units.prediction),
+        Resampler.of(0, n_resamples=199),
+    )
+    errors = [
+        order_statistic(
+            resampler.run(lambda rng, draw=draw: norm(draw(rng)), family=at, size=n), 0.975
+        )
+        for at, draw in enumerate((units.flip, units.draw))
+    ]
+    assert (errors[0] > errors[1]) == (larger == "signs")
+    widest = 1.959963984540054 * units.largest_error + math.log(40) / 3 * units.largest_share
+    assert max(errors) < widest
+    assert found.upper == pytest.approx(found.value + max(errors), rel=1e-12)
+
+
+def test_labels_of_clusters_are_as_frequent_as_predicted_or_as_seen():
+    """What a mean is missed by: alone, and together as much as labels of a cluster depend."""
+    rng = np.random.default_rng(0)
+    v, clusters = np.sort(rng.uniform(0.1, 0.9, 60)), rng.integers(0, 15, 60)
+    y = (rng.random(15)[clusters] < v).astype(int)
+    units = Rows.of(y, v, clusters=clusters).units
+    slope, own = rng.normal(size=60), units.prediction[units.place]
+    assert 0 < units.dependence
+    for rate in (np.full(60, 0.01), np.full(60, 0.5)):  # less than predicted, and more
+        deviation = np.sqrt(np.maximum(rate * (1 - rate), own * (1 - own)))
+        term = np.abs(slope) * deviation / 60
+        together = (np.bincount(units.cluster, term) ** 2).sum()
+        alone = (term**2).sum()
+        expected = math.sqrt(alone + units.dependence * (together - alone))
+        assert units.label_error(slope, rate) == pytest.approx(expected, rel=1e-12)
 
 
 def test_clusters_of_one_row_are_rows():

@@ -122,7 +122,7 @@ def test_the_cost_of_cells_is_at_least_that_of_the_map():
     for _ in range(200):
         cell = np.repeat([0, 1], 10)
         y = np.array([rng.choice(3, p=truth[c]) for c in cell])
-        found.append(cell_cost(ClassRows.of(y, v[cell]), cell)[0])
+        found.append(cell_cost(ClassRows.of(y, v[cell]), cell, 1.645)[0])
     assert np.mean(found) > cost - 4 * np.std(found) / math.sqrt(200)
 
 

@@ -12,6 +12,7 @@ import caldist
 from caldist import _kernels
 from caldist._util.numbers import least
 from caldist.data import units as data_units
+from caldist.data.class_rows import ClassRows
 from caldist.data.rows import Rows
 from caldist.inference import _cells, confidence_interval, distance_bracket, gate
 from caldist.inference._dealing import FOLDS, Dealt, deal, ordered_units
@@ -19,6 +20,7 @@ from caldist.inference._limits import Limits
 from caldist.inference._resampling import Resampler
 from caldist.inference._split import split_mean
 from caldist.kernels import recalibration as plain
+from caldist.multiclass import _cells as class_cells
 
 FAST = _kernels.COMPILED
 SPLIT = [caldist.smooth_ce, caldist.kernel_ce, caldist.random_interval_ce, caldist.lower_distance]
@@ -72,7 +74,7 @@ def test_the_mean_cost_is_at_least_the_truth(v, starts, slope, clusters):
         chance = np.where(y == 1, rate, 1 - rate)
         weight = chance.prod() if cluster is None else chance[1:].prod()
         units = ordered_units(Rows.of(y, v, clusters=cluster))
-        value, _ = _cells._cost(units, start)
+        value, _ = _cells._cost(units, start, 1.645)
         total += weight
         found += weight * value
     assert total == pytest.approx(1)
@@ -81,16 +83,164 @@ def test_the_mean_cost_is_at_least_the_truth(v, starts, slope, clusters):
 
 def test_a_row_alone_costs_the_most():
     units = Rows.of([1, 0], [0.3, 0.9]).units
-    value, _ = _cells._cost(units, np.array([0, 1]))
+    value, _ = _cells._cost(units, np.array([0, 1]), 1.645)
     assert value == pytest.approx((0.7 + 0.9) / 2)
 
 
 def test_an_atom_exactly_on_its_mean_has_an_error():
-    """The slope of the cost has two values there, and the steeper one counts."""
+    """The cost rises with slope 1 on both sides of it."""
     y, v = np.arange(1000) % 10 < 3, np.full(1000, 0.3)
-    value, error = _cells._cost(Rows.of(y, v).units, np.array([0]))
+    value, error = _cells._cost(Rows.of(y, v).units, np.array([0]), 1.645)
     assert value < 0.001
     assert error == pytest.approx(math.sqrt(0.21 / 1000), rel=0.01)
+
+
+def means_of_cells(v, y, share, cell):
+    """Return for each cell its rows, their part of its mass, their mean label and its floor."""
+    for c in range(cell.max() + 1):
+        inside = np.flatnonzero(cell == c)
+        part = share[inside] / share[inside].sum()
+        mean, rows = part @ y[inside], 1 / (part @ part)
+        rate = (rows * mean + 1) / (rows + 2)  # one effective row of each label more
+        yield inside, part, mean, rate * (1 - rate)
+
+
+def slope_to(end, v, part, mean):
+    """Return the slope of the mean of |v - m| from the mean label to another number."""
+    return part @ (np.abs(v - end) - np.abs(v - mean)) / (end - mean)
+
+
+def error_of_rows(v, y, share, cell, z):
+    """Return the error of the cost, cell by cell with the slope that makes it larger."""
+    parts = list(means_of_cells(v, y, share, cell))
+    whole = sum(share[inside] @ np.abs(v[inside] - mean) for inside, _, mean, _ in parts)
+    total = 0.0
+    for inside, part, mean, floor in parts:
+        off = y[inside] - mean
+        reach = z * math.sqrt(max(part**2 @ off**2, (part**2).sum() * floor))
+        squares = []
+        for end in (mean - reach, mean + reach):
+            slope = slope_to(end, v[inside], part, mean)
+            psi = np.abs(v[inside] - mean) - whole + slope * off
+            more = slope**2 * max(0.0, floor - mean * (1 - mean))
+            squares.append((share[inside] ** 2 * (psi**2 + more)).sum())
+        total += max(squares)
+    return math.sqrt(total)
+
+
+@pytest.mark.parametrize("z", [0.5, 1.96])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_error_of_a_cost_by_hand(weighted, z):
+    """Rare labels in one cell, an atom on its mean, predictions to one side, and a mixture."""
+    rng = np.random.default_rng(1)
+    v = np.repeat([0.01, 0.02, 0.3, 0.3, 0.45, 0.47, 0.6, 0.8, 0.95], 20)
+    cell = np.repeat([0, 0, 1, 1, 2, 2, 3, 3, 3], 20)
+    y = (rng.random(180) < np.where(cell == 2, 0.2, v)).astype(float)
+    y[:40], y[40:80] = 0.0, np.arange(40) % 10 < 3
+    weight = rng.choice([1.0, 2.0, 5.0], 180) if weighted else np.ones(180)
+    units = ordered_units(Rows.of(y, v, sample_weight=weight))
+    start = np.searchsorted(units.prediction, [0.01, 0.3, 0.45, 0.6])
+    _, error = _cells._cost(units, start, z)
+    assert error == pytest.approx(error_of_rows(v, y, weight / weight.sum(), cell, z), rel=1e-12)
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("case", [0, 4, 13])
+def test_the_error_of_a_cost_of_clusters_by_hand(monkeypatch, case, few):
+    """Errors of cells go together: largest are those of slopes below, the steeper, those above."""
+    monkeypatch.setattr(data_units, "_FEW_CLUSTERS", 1e9 if few else 0)
+    rng, z, n = np.random.default_rng(case), 1.645, 120
+    support = np.array([0.1, 0.12, 0.3, 0.34, 0.5, 0.53])
+    support = 1 - support[::-1] if case % 2 else support
+    v, edges = np.sort(rng.choice(support, n)), support[::2]
+    cell = np.searchsorted(edges, v, side="right") - 1
+    cluster = rng.permutation(n) // 4
+    y = (np.where(rng.random(n) < 0.7, rng.random(n)[cluster], rng.random(n)) < v).astype(float)
+    share = np.full(n, 1 / n)
+    units = ordered_units(Rows.of(y, v, clusters=cluster))
+    assert units.draws_labels == few
+    _, error = _cells._cost(units, np.searchsorted(units.prediction, edges), z)
+
+    def together(x):
+        return (np.bincount(cluster, x) ** 2).sum()
+
+    def frequent(deviation):  # a label as rare as seen may come at once, as much as labels depend
+        alone = (deviation**2).sum()
+        return alone + units.dependence * (together(deviation) - alone)
+
+    away, off, floor, slopes = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((2, n))
+    for inside, part, mean, rare in means_of_cells(v, y, share, cell):
+        away[inside], off[inside] = np.abs(v[inside] - mean), y[inside] - mean
+        floor[inside] = np.sqrt(np.maximum(rare, v[inside] * (1 - v[inside])))
+        here = (cell == cell[inside[0]]) / inside.size
+        variance = max(together(here * off), frequent(here * floor) if few else 0.0)
+        for k, reach in enumerate((z * math.sqrt(variance), -z * math.sqrt(variance))):
+            slopes[k, inside] = slope_to(mean + reach, v[inside], part, mean)
+    away -= away.mean()
+    steeper = np.where(np.abs(slopes[0]) > np.abs(slopes[1]), *slopes)
+    errors = [math.sqrt(together((away + s * off) / n)) for s in (*slopes, steeper)]
+    if few:
+        errors.append(math.sqrt(frequent(np.abs(steeper) * floor / n)))
+    assert error == pytest.approx(max(errors), rel=1e-12)
+
+
+@pytest.mark.parametrize("wins", ["cells", "merged cells"])
+def test_the_upper_end_of_the_distance_by_hand(wins):
+    """The cost of cells made without labels, or of merged ones on the rows not merged on."""
+    if wins == "cells":
+        y, v = sample(120, 4)
+    else:  # wide cells are best
+        v = np.random.default_rng(0).random(400)
+        y = (np.random.default_rng(1).random(400) < np.where(v < 0.5, 0.2, 0.8)).astype(int)
+    rows, delta, z = Rows.of(y, v), 0.1, 1.6448536269514722
+    limits = limits_of(rows, delta)
+    cells, n = limits.cells, y.size
+    v, y = np.sort(v), y[np.argsort(v)]
+    cell = np.searchsorted(cells.start, np.arange(n), side="right") - 1
+    cost = 0.0
+    for i in range(n):
+        others = (cell == cell[i]) & (np.arange(n) != i)
+        cost += np.abs(v[i] - y[others].mean()) / n if others.any() else max(v[i], 1 - v[i]) / n
+    share = np.full(n, 1 / n)
+    one = cost + z * error_of_rows(v, y.astype(float), share, cell, z)
+    costs, errors = [], []
+    for pair in combinations(range(FOLDS), 2):
+        train, test = limits.dealt.halves(pair)
+        found = _cells._cost(test[0], _cells._merge(train[0], np.append(cells.start, n)), z)
+        costs.append(found[0])
+        errors.append(found[1] * math.sqrt(test[0].n_rows / n))
+    two = np.mean(costs) + z * np.mean(errors)
+    assert (one < two) == (wins == "cells")
+    assert limits.distance(rows.joint) == pytest.approx(
+        min(one, two) + math.log(2 / delta) / (3 * n), rel=1e-12
+    )
+
+
+def near_one_label(kind, n, rng):
+    """Draw two predictions 1.4 standard errors from 0.3, labels 1.9 below it, and its distance."""
+    options, error = {}, math.sqrt(0.3 * 0.7 / n)
+    if kind == "weights":
+        weight = rng.choice([0.5, 1.0, 1.5], n)
+        options["sample_weight"], error = weight, error * math.sqrt(1 + 1 / 6)
+    elif kind == "clusters":
+        options["clusters"] = np.arange(n) // 2  # of independent labels
+    v = rng.choice([0.3 - 1.4 * error, 0.3 + 1.4 * error], n)
+    y = (rng.random(n) < 0.3 - 1.9 * error).astype(int)
+    if kind == "summary":
+        return (caldist.Joint.from_arrays(y, v),), options, 1.9 * error
+    return (y, v), options, 1.9 * error
+
+
+@pytest.mark.skipif(not FAST, reason="the lower distance of many samples, in plain Python")
+@pytest.mark.parametrize("kind", ["rows", "summary", "weights", "clusters"])
+def test_gates_pass_no_more_often_than_they_may_near_one_mean_label(kind):
+    """The sample's mean label is often between the predictions, where the cost has no slope."""
+    rng, trials, error = np.random.default_rng(0), 100, 0.05
+    passed = 0
+    for _ in range(trials):
+        data, options, distance = near_one_label(kind, 400, rng)
+        passed += gate(*data, at_most=distance, error=error, **options).outcome == "pass"
+    assert passed <= error * trials + 3.1 * math.sqrt(error * (1 - error) * trials)
 
 
 @few_rows
@@ -117,7 +267,8 @@ def test_clusters_of_identical_rows_are_one_row_of_more_weight(monkeypatch):
     one = ordered_units(Rows.of(y, v, sample_weight=times, clusters=np.arange(150)))
     cells, others = (_cells.cells_of(units) for units in (many, one))
     start = np.arange(0, 150, 15)
-    assert _cells._cost(many, start) == pytest.approx(_cells._cost(one, start), rel=1e-12)
+    costs = [_cells._cost(units, start, 1.645) for units in (many, one)]
+    assert costs[0] == pytest.approx(costs[1], rel=1e-12)
     assert cells.start[0] == others.start[0] == 0
     fold = rng.integers(0, FOLDS, (2, 150))
     # The same rows in the same folds: by the content of each, which is its prediction.
@@ -142,6 +293,93 @@ def test_cells_are_a_few_standard_errors_wide_and_keep_ties_together():
         noise = math.sqrt((count * support * (1 - support))[inside].sum())
         assert count[inside].sum() * (support[b - 1] - support[a]) <= 3 * noise + 1e-9
     assert (np.diff(found.rate) != 0).sum() <= found.start.size - 1
+
+
+# -- several classes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_error_of_a_cost_of_several_classes_by_hand(seed, weighted):
+    """In each cell the largest over all choices of one slope for each class."""
+    rng, z, n, k = np.random.default_rng(seed), 1.645, 90, 3
+    base = np.array([[0.3, 0.3, 0.4], [0.6, 0.3, 0.1]])
+    cell = rng.integers(0, 2, n)
+    v = base[cell] + rng.choice([-0.05, 0.0, 0.05], (n, 1)) * np.array([1.0, -0.5, -0.5])
+    y = (rng.random((n, 1)) > base[cell].cumsum(axis=1)).sum(axis=1)
+    weight = rng.choice([1.0, 3.0], n) if weighted else np.ones(n)
+    share = weight / weight.sum()
+    _, error = class_cells.cell_cost(ClassRows.of(y, v, sample_weight=weight), cell, z)
+    means = np.array([share[cell == c] @ np.eye(k)[y[cell == c]] for c in (0, 1)])
+    means /= np.bincount(cell, share)[:, None]
+    away = 0.5 * np.abs(v - means[cell]).sum(axis=1)
+    away -= share @ away
+    total = 0.0
+    for c in (0, 1):
+        inside, slopes = cell == c, []
+        for j in range(k):
+            ((_, part, mean, floor),) = means_of_cells(
+                v[inside, j], y[inside] == j, share[inside], np.zeros(inside.sum(), dtype=int)
+            )
+            off = (y[inside] == j) - mean
+            reach = z * math.sqrt(max(part**2 @ off**2, (part**2).sum() * floor))
+            slopes.append(
+                [slope_to(mean + end, v[inside, j], part, mean) / 2 for end in (reach, -reach)]
+            )
+        total += max(
+            (share[inside] ** 2)
+            @ (away[inside] + np.array(chosen)[y[inside]] - means[c] @ chosen) ** 2
+            for chosen in product(*slopes)
+        )
+    if weighted:  # only nearly the largest
+        assert 0.95 * math.sqrt(total) < error <= math.sqrt(total) + 1e-12
+    else:
+        assert error == pytest.approx(math.sqrt(total), rel=1e-12)
+
+
+def test_two_classes_have_the_error_of_labels_0_and_1():
+    y, v = sample(400, 3, 1.5)
+    rows = Rows.of(y, v)
+    start = limits_of(rows).cells.start
+    cell = np.searchsorted(start, np.argsort(np.argsort(v)), side="right") - 1
+    classes = class_cells.cell_cost(ClassRows.of(y, np.column_stack((1 - v, v))), cell, 1.645)
+    both = _cells._cost(ordered_units(rows), start, 1.645)
+    assert classes[0] == pytest.approx(both[0], rel=1e-9)
+    assert classes[1] == pytest.approx(both[1], rel=0.02)  # but for what rare labels add to one
+
+
+def test_the_upper_limit_of_several_classes_by_hand():
+    """Cells for two weights of the noise, each with half the risk."""
+    rng = np.random.default_rng(0)
+    v = rng.dirichlet(np.ones(3), 200)
+    y = (rng.random((200, 1)) > v.cumsum(axis=1)).sum(axis=1)
+    weight = rng.choice([1.0, 4.0], 200)
+    rows, risk = ClassRows.of(y, v, sample_weight=weight), 0.05
+    z = NormalDist().inv_cdf(1 - risk / 2)
+    ends = []
+    for cell in class_cells.partitions(rows):
+        cost, error = class_cells.cell_cost(rows, cell, z)
+        ends.append(cost + z * error + math.log(2 / risk) / 3 * 4 / weight.sum())
+    assert len(ends) == 2
+    assert ends[0] != ends[1]
+    assert class_cells.upper_limit(rows, risk) == pytest.approx(min(ends), rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_upper_limits_of_several_classes_miss_rarely_near_one_mean_label(k):
+    rng, trials, n, risk = np.random.default_rng(1), 200, 1000, 0.05
+    error = math.sqrt(0.3 * 0.7 / n)
+    others = -np.ones(k) / (k - 1)
+    others[0] = 1.0  # towards the first class, away from the others
+    middle = np.full(k, 0.7 / (k - 1))
+    middle[0] = 0.3
+    missed = 0
+    for _ in range(trials):
+        v = middle + 1.4 * error * rng.choice([-1, 1], (n, 1)) * others
+        y = (rng.random((n, 1)) > (middle - 1.9 * error * others).cumsum()).sum(axis=1)
+        limit = class_cells.upper_limit(ClassRows.of(y.clip(0, k - 1), v), risk)
+        missed += limit < 1.9 * error
+    assert missed <= risk * trials + 3.1 * math.sqrt(risk * (1 - risk) * trials)
 
 
 # -- merging -----------------------------------------------------------------------------------
@@ -234,6 +472,22 @@ def test_duals_are_feasible(measure):
     zero, one = measure.dual(v, *made)
     joint = caldist.Joint.from_masses(v, *made)
     assert made[0] @ zero + made[1] @ one == pytest.approx(measure(joint), abs=2e-4)
+
+
+@pytest.mark.parametrize("risk", [0.02, 0.1])
+@pytest.mark.parametrize("measure", SPLIT, ids=str)
+def test_the_lower_limit_by_splitting_by_hand(measure, risk):
+    """The mean of duals less its error and what rare labels add, the logarithm over 3 n."""
+    y, v = sample(150, 2, 3.0)
+    limits = limits_of(Rows.of(y, v), risk)
+    mean, error = split_mean(measure, limits.dealt, limits.cells.rate)
+    z = NormalDist().inv_cdf(1 - risk / 2)
+    expected = mean - z * error - math.log(2 / risk) / (3 * 150)
+    assert expected > 0.01
+    assert limits.split_lower(measure) == pytest.approx(expected, rel=1e-12)
+    level, settings = 1 - risk, {"method": "split", "rng": 0}
+    found = confidence_interval(y, v, measure=measure, confidence_level=level, **settings)
+    assert found.lower == pytest.approx(expected, rel=1e-9)
 
 
 @few_rows

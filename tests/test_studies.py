@@ -229,6 +229,15 @@ def test_intervals_cover(studies, law, measure):
         assert 0 < float(row["width"]) < 1
 
 
+@pytest.mark.skipif(not _kernels.COMPILED, reason="the lower distance of replicates takes minutes")
+@pytest.mark.parametrize(
+    ("law", "n"), [("narrow", 400), ("few atoms", 400), ("unequal clusters", 100)]
+)
+def test_brackets_cover_where_all_rows_are_in_few_cells_or_clusters(studies, law, n):
+    for row in _cell(studies, law, n, "distance_bracket", sets=2 * SETS):
+        assert float(row["coverage"]) >= _least(float(row["level"]), 2 * SETS)
+
+
 @pytest.mark.parametrize("pair", ["both calibrated", "opposite shifts", "clustered pair"])
 @pytest.mark.parametrize("measure", ["smooth_ce", "brier_score"])
 def test_comparisons_cover(studies, pair, measure):

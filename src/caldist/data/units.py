@@ -328,18 +328,25 @@ class Units:
         Where labels are rare, the error that they happen to show is too small. Those of a cluster
         depend as :attr:`dependence` says, and are as frequent as predicted if that is more.
         """
+        deviation = self.share * slope * self.label_deviation(rate)
         if self.cluster is not None:
-            v = self.prediction
-            deviation = np.sqrt(np.maximum(rate * (1 - rate), v * (1 - v)))[self.place]
-            deviation *= self.share * np.abs(slope)
+            deviation = np.abs(deviation)
             alone = float((deviation**2).sum())
             together = float((self.cluster_sums(deviation) ** 2).sum())
             return math.sqrt(alone + self.dependence * max(0.0, together - alone))
-        square = self.share * slope
-        square **= 2
-        square *= self.count
-        square *= (rate * (1 - rate))[self.place]
-        return math.sqrt(float(square.sum()))
+        deviation **= 2
+        deviation *= self.count
+        return math.sqrt(float(deviation.sum()))
+
+    def label_deviation(self, rate: Vector) -> Vector:
+        """Return for each unit the standard deviation of a label of the frequency ``rate`` nearby.
+
+        Of clusters it is that of a label as frequent as predicted if that is more.
+        """
+        variance, v = rate * (1 - rate), self.prediction
+        if self.cluster is not None:
+            variance = np.maximum(variance, v * (1 - v))
+        return np.asarray(np.sqrt(variance)[self.place])
 
     @property
     def largest_error(self) -> float:

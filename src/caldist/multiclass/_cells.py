@@ -3,10 +3,14 @@ r"""Upper limits of the distance of several classes: the cost of maps that are c
 For a fixed partition of the simplex with μ_c = E[y | c] the map κ(v) = μ_c(v) is exactly
 calibrated, so the distance is at most its cost U = E TV(v, μ_c(v)). On a sample μ_c is estimated
 without the row itself: that is independent of v_i and has mean μ_c, so by convexity the estimated
-cost is at least U on average. Its error is that of one mean, with
-D_cj = ½ E[sign(μ_cj - v_j) | c] and
+cost is at least U on average. Its error is that of one mean, with D_cj a slope of
+m ↦ ½ E[|v_j - m| | c] near μ_cj and
 
     ψ = TV(v, μ_c) + ⟨D_c, y - μ_c⟩.
+
+The slopes are those of secants over the error of the mean label, as in
+:mod:`caldist.inference._cells`, for each class the one above or the one below, whichever make ψ
+vary most.
 
 Cells are the leaves of a tree that cuts the widest class in two where the parts vary least, made
 from the predictions alone, so labels select nothing. (Halves would be cut where most rows are, and
@@ -18,11 +22,13 @@ noise of its mean label. Two weights of the noise are tried, each with half the 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import ClassRows, sums_by
+from caldist.inference._cells import secants
 from caldist.inference._limits import normal_quantile
 
 _NOISE = (1.0, 2.0)  # weights of the noise of mean labels
@@ -38,7 +44,7 @@ def upper_limit(rows: ClassRows, risk: float) -> float:
     z, extra = -normal_quantile(risk), math.log(1 / risk) * float(rows.share.max()) / 3
     limits = [1.0]
     for cell in partitions(rows):
-        cost, error = cell_cost(rows, cell)
+        cost, error = cell_cost(rows, cell, z)
         limits.append(cost + z * error + extra)
     return min(limits)
 
@@ -120,26 +126,77 @@ def _cut(values: Vector, least: int) -> float:
     return float(v[allowed.start + 1 + int(between[allowed].argmax())])
 
 
-def cell_cost(rows: ClassRows, cell: Integers) -> tuple[float, float]:
-    """Return the cost of the map to the cells' mean labels, each without the row, and its error."""
+def cell_cost(rows: ClassRows, cell: Integers, z: float) -> tuple[float, float]:
+    """Return the cost of the map to the cells' mean labels, each without the row, and its error.
+
+    The error is that of a limit that lies ``z`` of it away.
+    """
     k, share, label = rows.n_classes, rows.share, rows.label
     count = int(cell.max()) + 1
-    received = np.bincount(cell * k + label, share, count * k).reshape(count, k)
-    mass = np.bincount(cell, share, count)
-    mean = received / np.maximum(mass, 1e-300)[:, None]
+    own = cell * k + label
+    received = np.bincount(own, share, count * k).reshape(count, k)
+    mass, square = np.bincount(cell, share, count), np.bincount(cell, share**2, count)
+    some = mass > 0
+    mean = received / np.where(some, mass, 1.0)[:, None]
     rest = mass[cell] - share
     alone = rest <= _ALONE * mass[cell]
     rest = np.where(alone, 1.0, rest)
-    cost, psi = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
+    cost, away = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
+    above, below = np.zeros((count, k)), np.zeros((count, k))
+    worth = np.divide(mass**2, square, out=np.zeros(count), where=some)
     for j, v in enumerate(rows.columns()):
         true = label == j
         others = (received[cell, j] - share * true) / rest
         cost += 0.5 * np.abs(v - others)
-        apart = mean[cell, j] - v
-        slope = sums_by(cell, share * 0.5 * np.sign(apart), count)
-        slope /= np.maximum(mass, 1e-300)
-        psi += 0.5 * np.abs(apart) + slope[cell] * (true - mean[cell, j])
+        away += 0.5 * np.abs(v - mean[cell, j])
+        rate = (worth * mean[:, j] + 1) / (worth + 2)
+        seen = np.bincount(cell, share**2 * (true - mean[cell, j]) ** 2, count)
+        reach = z * np.sqrt(np.maximum(seen, square * rate * (1 - rate)))
+        reach = np.divide(reach, mass, out=np.zeros(count), where=some)
+        slopes = secants(v, share, cell, mean[:, j], reach)
+        above[:, j], below[:, j] = 0.5 * slopes[0], 0.5 * slopes[1]
     cost = np.where(alone, 1.0, cost)  # of a row alone: as far as can be
-    value = float(share @ cost)
-    centred = psi - float(share @ psi)
-    return value, math.sqrt(float(share**2 @ centred**2))
+    away -= float(share @ away)
+    sums = [
+        sums_by(own, share**2 * power, count * k).reshape(count, k)
+        for power in (1.0, away, away**2)
+    ]
+    variance = largest_squares(above, below, mean, sums)
+    return float(share @ cost), math.sqrt(float(variance.sum()))
+
+
+def largest_squares(above: Vector, below: Vector, mean: Vector, sums: Sequence[Vector]) -> Vector:
+    """Return for each cell the largest sum of squares of ψ over all choices of its slopes.
+
+    Each class has the one ``above`` its mean label or the one ``below``. ``sums`` are those over
+    the rows of each cell and label of squared shares, and of these times what the distance from
+    the mean label exceeds its mean by, and times its square. The sum of squares is convex in the
+    slopes: it is largest where classes have the larger slope whose ψ lies above the mean, the
+    first ones in the order of the middle of both. (Of unequal weights it may be a little larger
+    elsewhere.)
+    """
+    zeroth, first, second = sums
+    own = np.divide(first, zeroth, out=np.zeros_like(first), where=zeroth > 0)
+    order = np.argsort(-(above + below) / 2 - own, axis=1, kind="stable")
+    above, below, mean, zeroth, first = (
+        np.take_along_axis(part, order, axis=1) for part in (above, below, mean, zeroth, first)
+    )
+
+    def total(weight: Vector, power: int) -> Vector:
+        """Return the sums over classes if none has the slope above, the first one, two, and so on.
+
+        They are of the weights times powers of the slopes.
+        """
+        low, high = (weight * part**power for part in (below, above))
+        steps = np.insert(np.cumsum(high - low, axis=1), 0, 0.0, axis=1)
+        return np.asarray(low.sum(axis=1, keepdims=True) + steps)
+
+    middle = total(mean, 1)
+    found = (
+        second.sum(axis=1)[:, None]
+        + 2 * (total(first, 1) - middle * first.sum(axis=1)[:, None])
+        + total(zeroth, 2)
+        - 2 * middle * total(zeroth, 1)
+        + middle**2 * zeroth.sum(axis=1)[:, None]
+    )
+    return np.asarray(np.maximum(0.0, found.max(axis=1)))
