@@ -133,6 +133,18 @@ def test_the_scale_of_weights_does_not_matter(measure, sample, exponent):
 
 
 @EACH
+def test_a_joint_has_the_value_of_its_rows(measure):
+    """Sums of a few tenths often lie halfway between two doubles, but for a last tiny term."""
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        p = rng.choice([0.2, 0.3, 0.4, 0.6, 1 - 2**-53, 2**-53], rng.integers(5, 13))
+        y = rng.integers(0, 2, p.size)
+        value = value_of(measure, y, p)
+        if not isinstance(value, str):
+            assert measure(caldist.Joint.from_arrays(y, p)) == value, (y, p)
+
+
+@EACH
 @given(samples(min_size=2, max_size=SMALL), st.data())
 def test_parts_merge_to_the_whole(measure, sample, data):
     y, p, weight = sample

@@ -463,7 +463,12 @@ def _squares(
 
 
 def squares(reader: Reader, total: cython.double[::1]) -> bool:
-    """Add Σ w (y - v)² to ``total[0]``, and what rounding took to ``total[1]``."""
+    """Add Σ w (y - v)² to 64 numbers in ``total``, each with what rounding took after it.
+
+    They are left apart, so that whoever adds them up can round once: a mean of a few rows can lie
+    halfway between two doubles but for what is below its 32nd digit.
+    """
+    i: cython.Py_ssize_t
     count: cython.Py_ssize_t
     with cython.nogil:
         while True:
@@ -475,7 +480,9 @@ def squares(reader: Reader, total: cython.double[::1]) -> bool:
                 _clear(reader.rest, 0, 512)
                 _weigh(reader.w, reader.scale, 0, 512, reader.term, reader.rest)
             _add_all(reader.term, reader.rest, count, 0, reader.part)
-        _collect(reader.part, 0, 0, total)
+        for i in range(64):
+            _add(reader.part[i], 2 * i, total)
+            total[2 * i + 1] += reader.part[64 + i]
     return count == 0
 
 
