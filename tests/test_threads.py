@@ -14,6 +14,8 @@ import caldist
 from caldist._util.cached import cached_property
 from caldist._util.threads import even_parts, in_threads
 from caldist.data import rows
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, 40])
@@ -135,3 +137,82 @@ def test_a_property_is_kept_and_the_same_for_all_threads():
     assert found == [thing.number] * 2
     assert isinstance(Thing.number, cached_property)
     assert Thing.number.__doc__ == "A new object."
+
+
+def changing_rows(weighted):
+    """Return rows that were read once, and their predictions, which another thread may change."""
+    rng = np.random.default_rng(0)
+    p = rng.random(300) / 2 + 0.25
+    weight = rng.random(300) if weighted else None
+    rows = Rows.of(rng.integers(0, 2, 300), p, sample_weight=weight, clusters=np.arange(300) // 3)
+    assert rows.joint.n_rows == 300
+    return rows, p
+
+
+CHANGED = pytest.raises(RuntimeError, match="changed while it was read: pass a copy")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("value", [1.0, 0.3, -1.0, np.nan])
+def test_predictions_that_change_after_the_joint_was_made_have_no_index_in_it(weighted, value):
+    rows, p = changing_rows(weighted)
+    p[7] = value
+    with CHANGED:
+        rows.units  # noqa: B018 -- made when it is asked for
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, 0.9, 0.1])
+def test_predictions_that_change_after_they_were_sorted_are_refused(value):
+    rows, p = changing_rows(weighted=True)
+    order = rows.order
+    p[order[100]] = value
+    with CHANGED:
+        Joint._of_rows(rows.label, rows.prediction, rows.weight, order)
+    p[order[0]] = -1.0
+    with CHANGED:
+        Joint._of_rows(rows.label, rows.prediction, rows.weight, order)
+    p[:] = 0.5
+    assert Joint._of_rows(rows.label, rows.prediction, rows.weight, order).prediction.size == 1
+
+
+@pytest.mark.skipif(not rows.COMPILED, reason="plain Python sorts elsewhere")
+def test_predictions_that_change_before_they_are_sorted_are_refused():
+    rows, p = changing_rows(weighted=True)
+    del rows.joint, rows.order
+    p[7] = -1.0
+    with CHANGED:
+        rows.joint  # noqa: B018
+
+
+@pytest.mark.parametrize("value", [0.9, -1.0, np.nan])
+def test_predictions_that_change_between_two_grids_are_refused(value):
+    """All rows lie in one cell of the coarser grid: the finer one has room for that only."""
+    p = np.full(300, 1.0)
+    rows = Rows.of(np.arange(300) % 2, p)
+    assert rows.cells(4, 10**6).prediction.tolist() == [1.0]
+    p[7] = value
+    with CHANGED:
+        rows.cells(12, 10**6)
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan])
+def test_predictions_that_change_before_they_are_added_up_are_refused(value):
+    p = np.full(300, 0.5)
+    rows = Rows.of(np.arange(300) % 2, p)
+    p[7] = value
+    with CHANGED:
+        caldist.brier_score(rows)
+
+
+def test_predictions_of_models_that_change_while_they_are_compared_are_refused(monkeypatch):
+    rng = np.random.default_rng(0)
+    p, q = rng.random((2, 300)) / 2 + 0.25
+    positions = caldist._validate.positions
+
+    def later(support, values):
+        p[7] = 1.0
+        return positions(support, p)
+
+    monkeypatch.setattr(caldist._validate, "positions", later)
+    with CHANGED:
+        caldist.compare(rng.integers(0, 2, 300), p, q, measure="smooth_ce")

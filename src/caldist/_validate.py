@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from caldist._near_misses import column_names, refuse_several, refuse_table
 from caldist._util.tensors import readable
-from caldist._util.types import Vector
+from caldist._util.types import Integers, Vector
 
 Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
 
@@ -113,7 +113,7 @@ def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoRetur
 def real_array(values: object, name: str) -> NDArray[Any]:
     """Return ``values`` as an array of a real NumPy dtype, of any shape."""
     if type(values) is np.ndarray and values.dtype.kind in _NUMBER_KINDS:
-        return values
+        return _aligned(values)
     if isinstance(values, str | bytes | Mapping | AbstractSet) or values is None:
         refuse_several(values, name)
         message = (
@@ -143,7 +143,12 @@ def real_array(values: object, name: str) -> NDArray[Any]:
             raise TypeError(message)
         if array.size:
             _fail_not_numbers(values, array, name)
-    return array
+    return _aligned(array)
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers at addresses where compiled code may read them: a copy where they are not."""
+    return array if array.flags.aligned else array.copy()
 
 
 def real_vector(values: object, name: str) -> NDArray[Any]:
@@ -297,6 +302,23 @@ def check_total(name: str, *parts: NDArray[Any]) -> None:
     if not math.isfinite(total):
         message = f"{name} adds up to {total}: divide it by its maximum first."
         raise ValueError(message)
+
+
+def positions(support: NDArray[Any], values: NDArray[Any]) -> Integers:
+    """Return the index of each value in the support, which was made of the same values before."""
+    place = np.searchsorted(support, values)
+    if place.max(initial=-1) >= support.size or not np.array_equal(support[place], values):
+        refuse_changed()
+    return place
+
+
+def refuse_changed() -> NoReturn:
+    """Raise where arrays that were checked before hold something else now."""
+    message = (
+        "y_true, y_prob or sample_weight changed while it was read: pass a copy that no thread "
+        "writes to."
+    )
+    raise RuntimeError(message)
 
 
 def check_size(name: str, size: int, other: str, expected: int) -> None:

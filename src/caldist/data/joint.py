@@ -93,7 +93,8 @@ class Joint:
             if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != 1:
                 message = f"{name} is not a float64 vector: use Joint.from_masses."
                 raise TypeError(message)
-            if array.flags.writeable:  # of somebody who may change it
+            # A copy of what somebody may change, and of what compiled code cannot read.
+            if array.flags.writeable or not (array.flags.aligned and array.flags.c_contiguous):
                 array = array.copy()
                 array.flags.writeable = False
             view = array.view()

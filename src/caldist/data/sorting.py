@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist import _validate
 from caldist._kernels import COMPILED, sums, support
 from caldist._util.threads import even_parts, in_threads, thread_count
 from caldist._util.types import Integers, Vector
@@ -162,10 +163,7 @@ def _sort_in_threads(
     if not all(in_threads(place_keys, range(threads), threads)):
         return None
     if not np.array_equal(end, wanted):
-        message = (
-            "y_true or y_prob changed while it was read: pass a copy that no thread writes to."
-        )
-        raise RuntimeError(message)
+        _validate.refuse_changed()
     last = end[-1]  # of each part
     even = np.linspace(0, n, _GROUPS * threads + 1)[1:-1]
     group = np.unique([0, *np.searchsorted(last, even), last.size]).tolist()
@@ -202,7 +200,10 @@ def sort_masses(
     out = [np.empty(prediction.size) for _ in range(3 + len(squares))]
     none = [] if squares else [np.empty(0), np.empty(0)]
     columns = (mass0, mass1, *squares, *none)
-    return _trimmed(out, support.merge_weighted(order, prediction, *columns, *out, *none))
+    size = support.merge_weighted(order, prediction, *columns, *out, *none)
+    if size < 0:
+        _validate.refuse_changed()
+    return _trimmed(out, size)
 
 
 def sorting_order(prediction: Vector) -> NDArray[np.int64]:
@@ -211,6 +212,8 @@ def sorting_order(prediction: Vector) -> NDArray[np.int64]:
     if not COMPILED or n < _FEW:
         return np.argsort(prediction, kind="stable")
     key = (prediction + 0.0).view(np.int64)  # -0.0 is 0.0
+    if key.min() < 0:  # which the kernel takes for granted
+        _validate.refuse_changed()
     order = np.arange(n, dtype=np.int64)
     work, places, end = (np.empty(size, dtype=np.int64) for size in (n, n, _PLACES))
     support.sort_keys(key, order, work, places, end)

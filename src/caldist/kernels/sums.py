@@ -1044,7 +1044,7 @@ def cells(
     f is the fraction of its cell at which v lies. Rows with weights are added to ``mass`` instead,
     each times its weight, which is scaled. The six sums of a cell lie next to each other, and its
     place among the cells is that of the block of 2^shift cells that it is in, ``start``, and its
-    own in the block. A block without rows need not have a place.
+    own in the block. A row in a block without a place, -1, ends the pass like a bad value.
     """
     y: cython.p_double = reader.y
     v: cython.p_double = reader.v
@@ -1071,6 +1071,9 @@ def cells(
                 f -= cell
                 first = int(f * unit)
                 second = int(f * f * unit)
+                if start[cell >> shift] < 0:
+                    rows = -1
+                    break
                 at = int(y[i])
                 at = 3 * at + 6 * (start[cell >> shift] + (cell & last))
                 if reader.weighted:
@@ -1082,6 +1085,8 @@ def cells(
                     count[at] += 1
                     count[at + 1] += first
                     count[at + 2] += second
+            if rows < 0:
+                break
     return rows == 0
 
 
