@@ -83,6 +83,13 @@ CASES = {
     "1.2 before nan": (Y, [1.2, NAN, 0.5], ValueError, ["y_prob[0]", "1.2"]),
     "negative prediction": (Y, [-0.1, 0.5, 0.9], ValueError, ["y_prob[0]", "-0.1"]),
     "logits": (Y, [-2.5, 0.1, 3.0], ValueError, ["y_prob[0]", "-2.5", "logits"]),
+    "rounding above 1": (
+        Y,
+        [0.2, 1.0000001, -1e-9],
+        ValueError,
+        ["y_prob[1]", "rounding: clip it"],
+    ),
+    "rounding and more": (Y, [0.2, 1.0000001, 1.1], ValueError, ["y_prob[1]", "percentages"]),
     "nan label": ([0.0, NAN, 1.0], P, ValueError, ["y_true[1]", "nan"]),
     "inf label": ([0.0, 1.0, INF], P, ValueError, ["y_true[2]", "inf"]),
     "label 2": ([0, 1, 2], P, ValueError, ["y_true[2]", "2", "top_label", "one_vs_rest"]),

@@ -23,6 +23,7 @@ from caldist._util.types import Integers, Vector
 Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
 
 _NUMBER_KINDS = "buif"
+_ROUNDED = 1e-6  # by how much single precision may miss 0 and 1
 _SIMPLE = (str, int)
 _ORDER = "The order is (y_true, y_prob)."
 _MATRIX_REMEDY = (
@@ -176,18 +177,25 @@ def probabilities(values: object, name: str = "y_prob") -> Vector:
     array = real_vector(values, name)
     if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
         outside = ~((array >= 0) & (array <= 1))
-        fail(name, array, outside, _why_no_probability(array, outside))
+        why = why_no_probability(array[outside], "apply the sigmoid first")
+        fail(name, array, outside, why)
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def _why_no_probability(array: NDArray[Any], outside: NDArray[np.bool_]) -> str:
-    if np.isnan(array[first(outside)]):
+def why_no_probability(outside: NDArray[Any], link: str) -> str:
+    """Return why numbers are no probabilities, and the remedy, which is ``link`` for logits."""
+    if np.isnan(outside[0]):
         return "drop or fill the rows without a prediction."
-    percent = not ((array < 0) | (array > 100)).any()
+    if ((outside >= -_ROUNDED) & (outside <= 1 + _ROUNDED)).all():
+        return (
+            "a probability lies between 0 and 1, and nothing is clipped unasked. This is rounding: "
+            "clip it, for example with numpy.clip(…, 0, 1)."
+        )
+    percent = ((outside >= 0) & (outside <= 100)).all()
     return (
         "a probability lies between 0 and 1. Nothing is clipped and logits are not guessed: if "
         + ("these are percentages, divide by 100; if they" if percent else "these")
-        + " are logits, apply the sigmoid first."
+        + f" are logits, {link}."
     )
 
 

@@ -124,7 +124,8 @@ def smooth_ce(
     tol : float, optional
         How wide the interval may be with landmarks. By default an exact value is asked for.
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
         Which rows become landmarks; the bounds are certain for any.
