@@ -23,6 +23,7 @@ from caldist._util.types import Integers, Vector
 Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
 
 _NUMBER_KINDS = "buif"
+LEAST_RATIO = 1e-100  # of a weight to the largest one: its square is still far from underflow
 _ROUNDED = 1e-6  # by how much single precision may miss 0 and 1
 _SIMPLE = (str, int)
 _ORDER = "The order is (y_true, y_prob)."
@@ -297,7 +298,21 @@ def weights(values: object, size: int, name: str = "sample_weight") -> Vector:
     """Return row weights: finite, nonnegative, not all zero."""
     result = masses(values, name, size, "y_prob")
     check_total(name, result)
+    check_ratios(name, result)
     return result
+
+
+def check_ratios(name: str, values: NDArray[Any]) -> None:
+    """Raise for a weight that is too small next to the largest one, and not 0."""
+    largest = values.max(initial=0)
+    small = (values > 0) & (values < LEAST_RATIO * largest)
+    if small.any():
+        why = (
+            f"a weight is 0 or at least {LEAST_RATIO:g} times the largest one, which is "
+            f"{show(largest)}. Only ratios of weights matter, and this one is too small to change "
+            "any result: make it 0, or leave it out."
+        )
+        fail(name, values, small, why)
 
 
 def check_total(name: str, *parts: NDArray[Any]) -> None:
@@ -445,6 +460,7 @@ def columns(
         return label, prediction, None
     weight = real_vector(sample_weight, "sample_weight")
     check_size("sample_weight", weight.size, "y_prob", prediction.size)
+    check_ratios("sample_weight", weight)
     return label, prediction, np.asarray(weight, dtype=np.float64)
 
 

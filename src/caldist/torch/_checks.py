@@ -140,9 +140,10 @@ def _within_unit(values: Tensor) -> Tensor:
 
 
 def good_weights(weight: Tensor) -> Tensor:
-    """Return, as a tensor on the device, whether the weights are nonnegative with a finite sum."""
+    """Return, as a tensor on the device, whether the weights are such as arrays may have."""
     total = weight.sum(dtype=torch.float64)
-    return (weight.amin() >= 0) & (total > 0) & (total < torch.inf)
+    small = (weight > 0) & (weight < _validate.LEAST_RATIO * weight.amax())
+    return (weight.amin() >= 0) & (total > 0) & (total < torch.inf) & ~small.any()
 
 
 def fail_binary(prob: Tensor, label: Tensor, weight: Tensor | None) -> NoReturn:
