@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ import pytest
 import caldist
 from caldist._util.cached import cached_property
 from caldist._util.threads import even_parts, in_threads
-from caldist.data import rows
+from caldist.data import rows, sorting
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.kernels._checkpoint import GivenUpError, checkpoint
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, 40])
@@ -55,6 +57,78 @@ def test_what_a_task_raises_is_raised_and_ends_the_work(threads):
         in_threads(task, range(1000), threads)
     assert 7 in begun
     assert len(begun) < 1000
+
+
+def test_threads_that_help_end_when_the_one_that_asks_is_interrupted():
+    helping, ended = threading.Event(), []
+
+    def task(_):
+        if threading.current_thread() is threading.main_thread():
+            assert helping.wait(20)
+            signal.raise_signal(signal.SIGINT)
+        helping.set()
+        last = time.monotonic() + 60
+        try:
+            while time.monotonic() < last:
+                checkpoint()
+        except GivenUpError:
+            ended.append(threading.get_ident())
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(task, range(3), 3)
+    assert len(ended) >= 1
+    assert threading.get_ident() not in ended
+    checkpoint()  # nothing is left of it
+
+
+def interrupted_classes():
+    rng = np.random.default_rng(0)
+    matrix = rng.dirichlet(np.ones(4), 320)
+    caldist.multiclass.smooth_ce(rng.integers(0, 4, 320), matrix, method="exact")
+
+
+def interrupted_distance():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    caldist.lower_distance(rng.integers(0, 2, 300), p, tol=1e-9)
+
+
+@pytest.mark.skipif(not rows.COMPILED, reason="plain Python can be interrupted anywhere")
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize(
+    ("kernel", "work"), [("flow", interrupted_classes), ("interior_point", interrupted_distance)]
+)
+def test_long_loops_of_kernels_can_be_interrupted(monkeypatch, kernel, work, threads):
+    """The signal comes at the main thread's first look for one: nothing depends on the time."""
+    monkeypatch.setenv("CALDIST_NUM_THREADS", threads)
+    looks, looked = [], threading.Event()
+    module = import_module(f"caldist._compiled.{kernel}")
+
+    def look():
+        if threading.current_thread() is threading.main_thread():
+            looks.append(1)
+            looked.set()
+            signal.raise_signal(signal.SIGINT)
+        assert looked.wait(20)
+        checkpoint()
+
+    monkeypatch.setattr(module, "checkpoint", look)
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert len(looks) == 1
+    monkeypatch.setattr(module, "checkpoint", lambda: looks.append(1))
+    work()
+    assert len(looks) > 5
+
+
+def test_many_rows_are_sorted_in_parts_by_one_thread_too(monkeypatch):
+    monkeypatch.setenv("CALDIST_NUM_THREADS", "1")
+    rng = np.random.default_rng(0)
+    p, y = rng.random(5000).round(3), rng.integers(0, 2, 5000)
+    expected = caldist.smooth_ce(y, p)
+    monkeypatch.setattr(sorting, "_INTERRUPTIBLE", 10)
+    assert caldist.smooth_ce(y, p) == expected
 
 
 def test_parts_are_even():

@@ -31,6 +31,9 @@ _ROWS_PER_PART = 2**15  # that are in the cache while NumPy sorts them
 _MANY = 20_000  # rows for which it is worth while to see who sorts faster
 _TRIED = 4096  # keys that show who sorts faster
 _GROUPS = 4  # of parts for each thread, as some take longer
+_INTERRUPTIBLE = (
+    2**24
+)  # rows that are sorted in parts by one thread too, so that Ctrl-C need not wait
 
 
 def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> Columns:
@@ -82,8 +85,8 @@ def _sort(
     threads says, and gives the same result.
     """
     threads = min(thread_count(), key.size // _ROWS_PER_THREAD)
-    if threads > 1 and COMPILED:
-        return _sort_in_threads(rows, key, out, listing, threads)
+    if COMPILED and (threads > 1 or key.size > _INTERRUPTIBLE):
+        return _sort_in_threads(rows, key, out, listing, max(threads, 1))
     if not COMPILED:  # rows were checked, and NumPy is faster than a loop
         np.bitwise_or(np.abs(rows.prediction).view(np.int64) << 1, rows.label, out=key)
     else:
