@@ -1,7 +1,7 @@
 """Set-up shared by all tests.
 
-In CI the examples of Hypothesis are the same in every run, so that a failure is the change's own.
-``CALDIST_EXPLORE=1`` looks for new ones instead, from a fresh seed that is printed.
+The examples of Hypothesis are the same in every run, in CI and elsewhere, so that a failure is the
+change's own. ``CALDIST_EXPLORE=1`` looks for new ones instead, from a fresh seed that is printed.
 """
 
 import os
@@ -16,17 +16,14 @@ EXPLORING = os.environ.get("CALDIST_EXPLORE") == "1"
 # Uncompiled kernels are a hundred times slower: fewer examples, the same tests.
 EXAMPLES = 150 if _kernels.COMPILED else 15
 COMMON = {
+    "max_examples": EXAMPLES,
     "deadline": None,
+    "database": None,  # a run depends on its seed alone
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 
-settings.register_profile(
-    "default", max_examples=EXAMPLES, derandomize="CI" in os.environ, **COMMON
-)
-# Without a database a run depends on its seed alone.
-settings.register_profile(
-    "explore", max_examples=EXAMPLES, derandomize=False, database=None, **COMMON
-)
+settings.register_profile("default", derandomize=True, **COMMON)
+settings.register_profile("explore", derandomize=False, **COMMON)
 settings.load_profile("explore" if EXPLORING else "default")
 
 

@@ -17,7 +17,9 @@ import pytest
 from scipy import sparse
 
 import caldist
-from caldist import inference, plots, weights
+from caldist import _validate, inference, plots, weights
+from caldist.data.class_rows import ClassRows
+from caldist.data.rows import Rows
 from caldist.measures._measure import Measure
 from caldist.measures.registry import all_measures
 from caldist.plots._display import MatrixDisplay
@@ -81,6 +83,13 @@ CASES = {
     "1.2 before nan": (Y, [1.2, NAN, 0.5], ValueError, ["y_prob[0]", "1.2"]),
     "negative prediction": (Y, [-0.1, 0.5, 0.9], ValueError, ["y_prob[0]", "-0.1"]),
     "logits": (Y, [-2.5, 0.1, 3.0], ValueError, ["y_prob[0]", "-2.5", "logits"]),
+    "rounding above 1": (
+        Y,
+        [0.2, 1.0000001, -1e-9],
+        ValueError,
+        ["y_prob[1]", "rounding: clip it"],
+    ),
+    "rounding and more": (Y, [0.2, 1.0000001, 1.1], ValueError, ["y_prob[1]", "percentages"]),
     "nan label": ([0.0, NAN, 1.0], P, ValueError, ["y_true[1]", "nan"]),
     "inf label": ([0.0, 1.0, INF], P, ValueError, ["y_true[2]", "inf"]),
     "label 2": ([0, 1, 2], P, ValueError, ["y_true[2]", "2", "top_label", "one_vs_rest"]),
@@ -396,3 +405,64 @@ MATRIX = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
 )
 def test_bad_multiclass_input(function, y, matrix, expected, parts):
     check(function, (y, matrix), {}, expected, parts)
+
+
+def misaligned(values):
+    """Return the same numbers one byte after an address where they may be."""
+    array = np.ascontiguousarray(values)
+    raw = b" " + array.tobytes()
+    found = np.frombuffer(raw, array.dtype, offset=1).reshape(array.shape)
+    assert not found.flags.aligned
+    return found
+
+
+MANY = np.random.default_rng(0)
+LABEL, SCORE, WEIGHT = MANY.integers(0, 2, 300), np.sort(MANY.random(300)), MANY.random(300)
+MATRIX = MANY.dirichlet([1, 1, 1], 300)
+
+
+def doors(label, score, weight, matrix, cluster):
+    """Return the arrays that kernels are given, whichever way the rows came."""
+    rows = Rows.of(label, score, sample_weight=weight, clusters=cluster)
+    lazy = Rows.as_given(label, score, sample_weight=weight)
+    classes = ClassRows.of(cluster, matrix, sample_weight=weight)
+    joint = caldist.Joint.from_masses(score, weight, weight)
+    cells = caldist.Joint.from_cells(cluster, weight, weight, weight / 2, weight / 2, bits=4)
+    bare = caldist.Joint(score, weight, weight)
+    given = [
+        *(rows.label, rows.prediction, rows.weight, rows.cluster, *lazy._read()[1:]),
+        *(classes.label, classes._matrix, classes.weight, classes.dense),
+    ]
+    for made in (joint, cells, bare):
+        given += [made.prediction, made.mass0, made.mass1]
+    given += cells.grid.arrays().values()
+    return given
+
+
+def test_misaligned_numbers_are_copied_to_where_compiled_code_may_read_them():
+    cluster = np.arange(300) % 3
+    columns = LABEL.astype(float), SCORE, WEIGHT, MATRIX, cluster
+    expected = doors(*columns)
+    found = doors(*map(misaligned, columns))
+    for number, (array, usual) in enumerate(zip(found, expected, strict=True)):
+        assert array.flags.aligned, number
+        np.testing.assert_array_equal(array, usual)
+    label, score, weight, _, _ = map(misaligned, columns)
+    for measure in (caldist.smooth_ce, caldist.brier_score, caldist.binned_ece):
+        assert measure(label, score) == measure(LABEL, SCORE)
+        assert measure(label, score, sample_weight=weight) == measure(
+            LABEL, SCORE, sample_weight=WEIGHT
+        )
+    assert _validate.columns(label, score, weight)[0].flags.aligned
+
+
+def test_a_memory_map_that_begins_at_an_odd_byte_is_read_like_any_array(tmp_path):
+    path = tmp_path / "scores"
+    path.write_bytes(b" " + SCORE.tobytes())
+    mapped = np.memmap(path, np.float64, "r", offset=1)
+    assert Rows.of(LABEL, mapped).prediction.flags.aligned
+    assert caldist.smooth_ce(LABEL, mapped) == caldist.smooth_ce(LABEL, SCORE)
+    assert (
+        caldist.Accumulator().update(LABEL, mapped).joint
+        == caldist.Accumulator().update(LABEL, SCORE).joint
+    )

@@ -140,3 +140,17 @@ def test_limit_laws_agree_with_the_draws(name, weighted):
         y = labels(rng, np.clip(v + bias, 0, 1))
         result = calibration_test(y, v, measure=name, sample_weight=w, n_resamples=499, rng=0)
         assert result.asymptotic_pvalue == pytest.approx(result.pvalue, abs=0.08)
+
+
+@pytest.mark.parametrize("measure", ["ecce_mad", "ecce_range"])
+def test_statistics_close_to_zero_have_the_pvalue_1(measure):
+    found = calibration_test([0] * 17, [2.2e-308] * 17, measure=measure)
+    assert (found.pvalue, found.asymptotic_pvalue) == (1, 1)
+
+
+def test_the_limit_laws_are_continuous_where_they_become_1():
+    for x in (0.04, 0.041, 0.05, 0.1):
+        assert range_tail(x) == 1
+    for x in (0.04, 0.041, 0.05):
+        assert largest_tail(x) == 1
+    assert largest_tail(5e-324) == range_tail(5e-324) == 1

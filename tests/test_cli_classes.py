@@ -187,6 +187,7 @@ def test_a_report_is_written(file, tmp_path):
 
 
 SAME = ("--label", "animal", "--score", "b_*")
+NAMED = ("--label", "animal", "--score", "b_cat", "--score", "b_dog", "--score", "b_owl")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,12 @@ SAME = ("--label", "animal", "--score", "b_*")
         ("measure", ("--label", "animal", "--score", "*_*"), "with 2 stars"),
         ("measure", (*SAME, "--score", "a_cat"), "pass patterns only"),
         ("measure", (*SAME, "--classes", "cat,dog"), "names 2 classes, and --score 'b_*' stands"),
-        ("measure", (*SAME, "--classes", "dog,cat,owl"), "in another order, cat, dog, owl"),
+        ("measure", (*SAME, "--classes", "dog,cat,owl"), "the same in another order"),
+        (
+            "measure",
+            (*NAMED, "--classes", "dog,cat,owl"),
+            "['b_cat', 'b_dog', 'b_owl'] and the classes are ['dog', 'cat', 'owl'], the same in",
+        ),
         ("measure", (*SAME, "--classes", "cat,cat,owl"), "'cat' twice"),
         ("measure", (*SAME, "--classes", "cat,,owl"), "an empty name"),
         ("measure", ("--label", "animal", "--classes", "a,b"), "name the columns of the classes"),

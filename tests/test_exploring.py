@@ -26,11 +26,12 @@ def run(folder, *options, **environment):
     (folder / "conftest.py").write_text(CONFTEST.read_text("utf-8"), "utf-8")
     (folder / "test_drawing.py").write_text(DRAWING, "utf-8")
     command = [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", *options, "."]
-    kept = {name: value for name, value in os.environ.items() if name != "CALDIST_EXPLORE"}
+    unset = ("CALDIST_EXPLORE", "CI")
+    kept = {name: value for name, value in os.environ.items() if name not in unset}
     done = subprocess.run(
         command,
         cwd=folder,
-        env={**kept, "CI": "1", **environment},
+        env={**kept, **environment},
         check=True,
         capture_output=True,
         text=True,
@@ -51,3 +52,9 @@ def test_a_fresh_seed_is_printed_and_repeats_the_run(tmp_path):
     nothing, usual, _ = run(tmp_path)
     assert nothing is None
     assert count == usual
+
+
+def test_examples_are_the_same_in_ci_and_elsewhere(tmp_path):
+    here = run(tmp_path)
+    assert here == run(tmp_path)
+    assert here == run(tmp_path, CI="1")

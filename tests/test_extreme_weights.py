@@ -1,6 +1,10 @@
-"""Weights near the least and the largest float: bounds stay bounds, and nothing warns."""
+"""Weights near the least and the largest float: bounds stay bounds, and nothing warns.
+
+Only ratios of weights matter. A weight that vanishes next to the largest one is refused.
+"""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import caldist
@@ -44,17 +48,68 @@ def test_tiny_weights_keep_their_unit_and_merge():
     assert filled.joint == whole
 
 
-@pytest.mark.parametrize(
-    "mass",
-    [[5e-324, 5e-324, 1.0], [1.0, 5e-324, 1e-310], [5e-324] * 3, [1e-310, 1e300, 1e-300]],
-)
-def test_masses_that_vanish_beside_others(mass):
-    y, v = np.array([0.2, 0.5, 0.9]), np.array([0.3, 0.6, 0.1])
-    kept = np.array(mass) / max(mass) > 1e-200
-    unit = np.where(kept, 1.0, 0.0)
-    assert caldist.true_distance(y, v, mass=mass) == caldist.true_distance(y, v, mass=unit)
-    bounds = caldist.true_distance_bounds(y, v, mass=mass)
-    assert bounds == caldist.true_distance_bounds(y, v, mass=unit)
+SMALL = [1.0, 0.0, 1e-250, 0.25, 5e-324]
+FIVE = [0, 1, 1, 0, 1], [0.125, 0.5, 0.75, 0.75, 0.9375]
+CLASSES = [0, 1, 2, 0, 1], np.full((5, 4), 0.25)
+ROWS = {
+    "smooth_ce": lambda w: caldist.smooth_ce(*FIVE, sample_weight=w),
+    "sums over rows": lambda w: caldist.brier_score(*FIVE, sample_weight=w),
+    "sums over arrays": lambda w: caldist.log_loss(*map(np.array, FIVE), sample_weight=np.array(w)),
+    "corp": lambda w: caldist.corp(*FIVE, sample_weight=w, score="log"),
+    "from_arrays": lambda w: Joint.from_arrays(*FIVE, sample_weight=w),
+    "accumulator": lambda w: Accumulator(bits=4).update(*FIVE, sample_weight=w),
+    "several classes": lambda w: caldist.multiclass.classwise_distance(*CLASSES, sample_weight=w),
+    "monitor": lambda w: caldist.Monitor().update(*FIVE, label=1, sample_weight=w),
+}
+
+
+@pytest.mark.parametrize("door", ROWS.values(), ids=ROWS)
+def test_a_weight_that_vanishes_next_to_the_largest_is_refused(door):
+    with pytest.raises(ValueError, match=r"^sample_weight\[2\] is 1e-250 .*at least 1e-100 times"):
+        door(SMALL)
+    with pytest.raises(ValueError, match=r"^sample_weight\[1\] is .*largest one, which is 3e\+100"):
+        door([3e100, 2.9, 1.0, 1.0, 0.0])
+    door([3e100, 3.1, 0.0, 1e100, 3e100])
+
+
+def test_a_mass_that_vanishes_next_to_the_largest_is_refused():
+    v = FIVE[1][:3]
+    refused = pytest.raises(ValueError, match=r"\[1\] is 1e-250: a weight is 0 or at least 1e-100")
+    with refused:
+        Joint.from_masses(v, [1.0, 1e-250, 0], [0, 0, 1.0])
+    with refused:
+        Joint.from_cells([0, 1, 2], [1.0, 1e-250, 0], [0, 0, 1.0], [0.0] * 3, [0.0] * 3, bits=2)
+    with refused:
+        caldist.true_distance([0.5, 1, 0], v, mass=[1.0, 1e-250, 1.0])
+    # The labels of one prediction may be as unequal as probabilities are.
+    assert Joint.from_masses([0.5], [1.0], [1e-250]).mass1 == 1e-250
+
+
+def test_parts_of_which_one_vanishes_next_to_the_other_do_not_add_up():
+    tiny = Joint.from_arrays([0, 1], [0.25, 0.75], sample_weight=[1e-250, 2e-250])
+    usual = Joint.from_arrays([0, 1], [0.5, 0.875])
+    for one, other in ((tiny, usual), (tiny.coarsen(4), usual.coarsen(4))):
+        with pytest.raises(ValueError, match=r"1e-250 .*at least 1e-100 times"):
+            one + other
+    filled = Accumulator(bits=4).update(usual)
+    with pytest.raises(ValueError, match="at least 1e-100 times"):
+        filled.update(tiny)
+    assert filled.joint == usual.coarsen(4)
+
+
+def test_tensors_of_such_weights_are_refused_too():
+    torch = pytest.importorskip("torch")
+    from caldist import torch as measures
+
+    y, v = map(torch.tensor, FIVE)
+    with pytest.raises(ValueError, match=r"sample_weight\[2\] is 1e-250 .*at least 1e-100 times"):
+        measures.binned_ece(v, y, sample_weight=torch.tensor(SMALL, dtype=torch.float64))
+
+
+def test_a_table_with_a_cell_that_vanishes_next_to_the_largest_is_refused():
+    table = pd.DataFrame(dict(zip("yvw", (*FIVE, SMALL), strict=True)))
+    with pytest.raises(ValueError, match="at least 1e-100 times"):
+        caldist.summarize(table, y_true="y", y_prob="v", sample_weight="w")
 
 
 @pytest.mark.parametrize("weight", [1e299, 1e305, 1e308])

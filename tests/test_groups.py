@@ -585,7 +585,7 @@ def test_the_evidence_of_a_group_does_not_depend_on_its_share_of_the_weight():
     y, v, by = example()
     options = {"measures": [], "n_resamples": 39, "rng": 1}
     equal = evaluate_groups(y, v, by=by, sample_weight=np.ones(y.size), **options)
-    tiny = evaluate_groups(y, v, by=by, sample_weight=np.where(by == "b", 1e-300, 1.0), **options)
+    tiny = evaluate_groups(y, v, by=by, sample_weight=np.where(by == "b", 1e-99, 1.0), **options)
     assert tiny["b"].score == pytest.approx(equal["b"].score)
     assert tiny["b"].pvalue == equal["b"].pvalue == 1 / 40
 

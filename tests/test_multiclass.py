@@ -58,6 +58,22 @@ def test_lists_floats_and_float32_are_taken():
         assert confidence.dtype == np.float64
 
 
+def test_a_sum_of_rounded_probabilities_is_refused_or_taken_whatever_the_last_bit():
+    """No sum of probabilities with two or three decimals is decided by rounding."""
+    rng = np.random.default_rng(0)
+    for decimals in (2, 3):
+        matrix = np.round(rng.dirichlet(np.ones(12), 400), decimals)
+        sums = np.round(matrix * 10**decimals).sum(axis=1) / 10**decimals
+        for row, total in zip(matrix, sums, strict=True):
+            if abs(total - 1) < 0.0075:
+                caldist.top_label([0], [row])
+            else:
+                with pytest.raises(
+                    ValueError, match=r"y_prob\[0\] sums to .* If they were rounded"
+                ):
+                    caldist.top_label([0], [row])
+
+
 def test_softmax_in_half_precision_is_taken():
     logits = RNG.normal(size=(50, 100)).astype(np.float16)
     matrix = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -115,6 +131,14 @@ BAD = {
     "one class": ([0, 0], [[1.0], [1.0]], {}, ValueError, ["y_prob", "1 column"]),
     "no rows": ([], np.empty((0, 3)), {}, ValueError, ["y_prob", "empty"]),
     "sum": ([0, 1], [[0.5, 0.5], [0.9, 0.9]], {}, ValueError, ["y_prob[1]", "1.8"]),
+    "rounded sum": (
+        [0, 1],
+        [[0.5, 0.5], [0.33, 0.66]],
+        {},
+        ValueError,
+        ["y_prob[1]", "0.99", "rounded", "y_prob / y_prob.sum(axis=1, keepdims=True)"],
+    ),
+    "rounded": ([0, 1], [[0.5, 0.5], [1.0000001, 0]], {}, ValueError, ["[1, 0]", "rounding: clip"]),
     "logits": ([0, 1], [[0.5, 0.5], [-1, 2]], {}, ValueError, ["y_prob[1, 0]", "-1", "softmax"]),
     "nan": ([0, 1], [[0.5, 0.5], [np.nan, 1]], {}, ValueError, ["y_prob[1, 0]", "nan", "drop"]),
     "joint": (caldist.Joint.from_arrays([0], [0.5]), GOOD[1], {}, TypeError, ["y_true", "Joint"]),
@@ -132,12 +156,33 @@ BAD = {
         ValueError,
         ["y_prob", "['b', 'a', 'c']", "['a', 'b', 'c']", "another order"],
     ),
+    "names in columns": (
+        ["a", "b", "c", "b"],
+        pl.DataFrame(np.transpose(GOOD[1]).tolist(), schema=["p_b", "p_a", "p_c"]),
+        {"classes": ["a", "b", "c"]},
+        ValueError,
+        ["y_prob", "['p_b', 'p_a', 'p_c']", "['a', 'b', 'c']", "another order"],
+    ),
+    "numbers in columns": (
+        GOOD[0],
+        pd.DataFrame(GOOD[1], columns=["1_of_3", "0_of_3", "2_of_3"]),
+        {},
+        ValueError,
+        ["y_prob", "'1_of_3'", "[0, 1, 2]", "another order"],
+    ),
     "numbers of columns": (
         GOOD[0],
         pd.DataFrame(GOOD[1], columns=[1, 0, 2]),
-        {},
+        {"classes": [0, 1, 2]},
         ValueError,
         ["y_prob", "[1, 0, 2]", "[0, 1, 2]", "another order"],
+    ),
+    "no column of that name": (
+        ["a", "b", "c", "d"],
+        pd.DataFrame(GOOD[1], columns=["a", "b", "c"]),
+        {},
+        ValueError,
+        ["y_true[3]", "'d'", "['a', 'b', 'c']"],
     ),
     "lists": (*GOOD, {"classes": [[0], [1], [2]]}, TypeError, ["classes[0]", "hashable"]),
     "unknown": (*GOOD, {"classes": [0, 1, 5]}, ValueError, ["y_true[2]", "2", "classes"]),
@@ -286,6 +331,41 @@ def test_columns_of_frames_count_by_their_place():
     for matrix in (pl.from_pandas(frame), pa.Table.from_pandas(frame)):
         with pytest.raises(ValueError, match="another order"):
             multiclass.classwise_distance(named, matrix, classes=["p_b", "p_a", "p_c"])
+
+
+def frames(matrix, columns):
+    """Return a matrix as frames of three libraries."""
+    frame = pd.DataFrame(np.asarray(matrix), columns=columns)
+    text = frame.rename(columns=str)
+    return [frame, pl.from_pandas(text), pa.Table.from_pandas(text)]
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "top_label", "one_vs_rest"])
+def test_labels_may_be_the_names_of_the_columns_of_a_frame_in_any_order(name):
+    function = FUNCTIONS.get(name) or getattr(caldist, name)
+    rng = np.random.default_rng(0)
+    matrix = rng.dirichlet([1, 2, 3], 60)
+    matrix[:, 2] = 1 - matrix[:, 0] - matrix[:, 1]
+    label = rng.integers(0, 3, 60)
+    order = [2, 0, 1]
+    expected = function(np.argsort(order)[label], matrix[:, order])
+
+    def figures(found):
+        if isinstance(found, float | tuple | list):
+            return repr(found)
+        return [getattr(found, key, None) for key in ("value", "lower", "upper", "statistic")]
+
+    for names in (["ant", "bee", "cow"], [0, 1, 2]):
+        columns, named = [names[at] for at in order], [names[at] for at in label]
+        for frame in frames(matrix[:, order], columns)[: 1 if names[0] == 0 else 3]:
+            assert figures(function(named, frame)) == figures(expected)
+
+
+def test_models_with_columns_in_two_orders_are_not_compared():
+    y, matrix = ["a", "b", "c", "b"], np.array(GOOD[1])
+    one, other = (pd.DataFrame(matrix, columns=list(names)) for names in ("abc", "bca"))
+    with pytest.raises(ValueError, match=r"y_prob_b has .* to the same order"):
+        multiclass.compare(y, one, other)
 
 
 def test_frames_come_back_in_the_library_that_they_came_in():

@@ -221,7 +221,7 @@ def test_compiled_and_plain_kernels_give_the_same_bits():
     edges, uniform = np.array(EDGES), np.empty(0)
     weight = np.random.default_rng(0).random(700)
     calls = [
-        ("squares", (), (2,)),
+        ("squares", (), (128,)),
         ("logarithms", (), (3,)),
         ("logarithms", (), (7,)),
         ("bins", (20, uniform), (40, 40)),

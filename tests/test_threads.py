@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ import pytest
 import caldist
 from caldist._util.cached import cached_property
 from caldist._util.threads import even_parts, in_threads
-from caldist.data import rows
+from caldist.data import rows, sorting
+from caldist.data.joint import Joint
+from caldist.data.rows import Rows
+from caldist.kernels._checkpoint import GivenUpError, checkpoint
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, 40])
@@ -53,6 +57,78 @@ def test_what_a_task_raises_is_raised_and_ends_the_work(threads):
         in_threads(task, range(1000), threads)
     assert 7 in begun
     assert len(begun) < 1000
+
+
+def test_threads_that_help_end_when_the_one_that_asks_is_interrupted():
+    helping, ended = threading.Event(), []
+
+    def task(_):
+        if threading.current_thread() is threading.main_thread():
+            assert helping.wait(20)
+            signal.raise_signal(signal.SIGINT)
+        helping.set()
+        last = time.monotonic() + 60
+        try:
+            while time.monotonic() < last:
+                checkpoint()
+        except GivenUpError:
+            ended.append(threading.get_ident())
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(task, range(3), 3)
+    assert len(ended) >= 1
+    assert threading.get_ident() not in ended
+    checkpoint()  # nothing is left of it
+
+
+def interrupted_classes():
+    rng = np.random.default_rng(0)
+    matrix = rng.dirichlet(np.ones(4), 320)
+    caldist.multiclass.smooth_ce(rng.integers(0, 4, 320), matrix, method="exact")
+
+
+def interrupted_distance():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    caldist.lower_distance(rng.integers(0, 2, 300), p, tol=1e-9)
+
+
+@pytest.mark.skipif(not rows.COMPILED, reason="plain Python can be interrupted anywhere")
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize(
+    ("kernel", "work"), [("flow", interrupted_classes), ("interior_point", interrupted_distance)]
+)
+def test_long_loops_of_kernels_can_be_interrupted(monkeypatch, kernel, work, threads):
+    """The signal comes at the main thread's first look for one: nothing depends on the time."""
+    monkeypatch.setenv("CALDIST_NUM_THREADS", threads)
+    looks, looked = [], threading.Event()
+    module = import_module(f"caldist._compiled.{kernel}")
+
+    def look():
+        if threading.current_thread() is threading.main_thread():
+            looks.append(1)
+            looked.set()
+            signal.raise_signal(signal.SIGINT)
+        assert looked.wait(20)
+        checkpoint()
+
+    monkeypatch.setattr(module, "checkpoint", look)
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert len(looks) == 1
+    monkeypatch.setattr(module, "checkpoint", lambda: looks.append(1))
+    work()
+    assert len(looks) > 5
+
+
+def test_many_rows_are_sorted_in_parts_by_one_thread_too(monkeypatch):
+    monkeypatch.setenv("CALDIST_NUM_THREADS", "1")
+    rng = np.random.default_rng(0)
+    p, y = rng.random(5000).round(3), rng.integers(0, 2, 5000)
+    expected = caldist.smooth_ce(y, p)
+    monkeypatch.setattr(sorting, "_INTERRUPTIBLE", 10)
+    assert caldist.smooth_ce(y, p) == expected
 
 
 def test_parts_are_even():
@@ -135,3 +211,82 @@ def test_a_property_is_kept_and_the_same_for_all_threads():
     assert found == [thing.number] * 2
     assert isinstance(Thing.number, cached_property)
     assert Thing.number.__doc__ == "A new object."
+
+
+def changing_rows(weighted):
+    """Return rows that were read once, and their predictions, which another thread may change."""
+    rng = np.random.default_rng(0)
+    p = rng.random(300) / 2 + 0.25
+    weight = rng.random(300) if weighted else None
+    rows = Rows.of(rng.integers(0, 2, 300), p, sample_weight=weight, clusters=np.arange(300) // 3)
+    assert rows.joint.n_rows == 300
+    return rows, p
+
+
+CHANGED = pytest.raises(RuntimeError, match="changed while it was read: pass a copy")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("value", [1.0, 0.3, -1.0, np.nan])
+def test_predictions_that_change_after_the_joint_was_made_have_no_index_in_it(weighted, value):
+    rows, p = changing_rows(weighted)
+    p[7] = value
+    with CHANGED:
+        rows.units  # noqa: B018 -- made when it is asked for
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, 0.9, 0.1])
+def test_predictions_that_change_after_they_were_sorted_are_refused(value):
+    rows, p = changing_rows(weighted=True)
+    order = rows.order
+    p[order[100]] = value
+    with CHANGED:
+        Joint._of_rows(rows.label, rows.prediction, rows.weight, order)
+    p[order[0]] = -1.0
+    with CHANGED:
+        Joint._of_rows(rows.label, rows.prediction, rows.weight, order)
+    p[:] = 0.5
+    assert Joint._of_rows(rows.label, rows.prediction, rows.weight, order).prediction.size == 1
+
+
+@pytest.mark.skipif(not rows.COMPILED, reason="plain Python sorts elsewhere")
+def test_predictions_that_change_before_they_are_sorted_are_refused():
+    rows, p = changing_rows(weighted=True)
+    del rows.joint, rows.order
+    p[7] = -1.0
+    with CHANGED:
+        rows.joint  # noqa: B018
+
+
+@pytest.mark.parametrize("value", [0.9, -1.0, np.nan])
+def test_predictions_that_change_between_two_grids_are_refused(value):
+    """All rows lie in one cell of the coarser grid: the finer one has room for that only."""
+    p = np.full(300, 1.0)
+    rows = Rows.of(np.arange(300) % 2, p)
+    assert rows.cells(4, 10**6).prediction.tolist() == [1.0]
+    p[7] = value
+    with CHANGED:
+        rows.cells(12, 10**6)
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan])
+def test_predictions_that_change_before_they_are_added_up_are_refused(value):
+    p = np.full(300, 0.5)
+    rows = Rows.of(np.arange(300) % 2, p)
+    p[7] = value
+    with CHANGED:
+        caldist.brier_score(rows)
+
+
+def test_predictions_of_models_that_change_while_they_are_compared_are_refused(monkeypatch):
+    rng = np.random.default_rng(0)
+    p, q = rng.random((2, 300)) / 2 + 0.25
+    positions = caldist._validate.positions
+
+    def later(support, values):
+        p[7] = 1.0
+        return positions(support, p)
+
+    monkeypatch.setattr(caldist._validate, "positions", later)
+    with CHANGED:
+        caldist.compare(rng.integers(0, 2, 300), p, q, measure="smooth_ce")

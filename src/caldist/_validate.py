@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from caldist._near_misses import column_names, refuse_several, refuse_table
 from caldist._util.tensors import readable
-from caldist._util.types import Vector
+from caldist._util.types import Integers, Vector
 
 Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loads slowly
 
 _NUMBER_KINDS = "buif"
+LEAST_RATIO = 1e-100  # of a weight to the largest one: its square is still far from underflow
+_ROUNDED = 1e-6  # by how much single precision may miss 0 and 1
 _SIMPLE = (str, int)
 _ORDER = "The order is (y_true, y_prob)."
 _MATRIX_REMEDY = (
@@ -113,7 +115,7 @@ def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoRetur
 def real_array(values: object, name: str) -> NDArray[Any]:
     """Return ``values`` as an array of a real NumPy dtype, of any shape."""
     if type(values) is np.ndarray and values.dtype.kind in _NUMBER_KINDS:
-        return values
+        return _aligned(values)
     if isinstance(values, str | bytes | Mapping | AbstractSet) or values is None:
         refuse_several(values, name)
         message = (
@@ -143,7 +145,12 @@ def real_array(values: object, name: str) -> NDArray[Any]:
             raise TypeError(message)
         if array.size:
             _fail_not_numbers(values, array, name)
-    return array
+    return _aligned(array)
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers at addresses where compiled code may read them: a copy where they are not."""
+    return array if array.flags.aligned else array.copy()
 
 
 def real_vector(values: object, name: str) -> NDArray[Any]:
@@ -171,18 +178,25 @@ def probabilities(values: object, name: str = "y_prob") -> Vector:
     array = real_vector(values, name)
     if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
         outside = ~((array >= 0) & (array <= 1))
-        fail(name, array, outside, _why_no_probability(array, outside))
+        why = why_no_probability(array[outside], "apply the sigmoid first")
+        fail(name, array, outside, why)
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def _why_no_probability(array: NDArray[Any], outside: NDArray[np.bool_]) -> str:
-    if np.isnan(array[first(outside)]):
+def why_no_probability(outside: NDArray[Any], link: str) -> str:
+    """Return why numbers are no probabilities, and the remedy, which is ``link`` for logits."""
+    if np.isnan(outside[0]):
         return "drop or fill the rows without a prediction."
-    percent = not ((array < 0) | (array > 100)).any()
+    if ((outside >= -_ROUNDED) & (outside <= 1 + _ROUNDED)).all():
+        return (
+            "a probability lies between 0 and 1, and nothing is clipped unasked. This is rounding: "
+            "clip it, for example with numpy.clip(…, 0, 1)."
+        )
+    percent = ((outside >= 0) & (outside <= 100)).all()
     return (
         "a probability lies between 0 and 1. Nothing is clipped and logits are not guessed: if "
         + ("these are percentages, divide by 100; if they" if percent else "these")
-        + " are logits, apply the sigmoid first."
+        + f" are logits, {link}."
     )
 
 
@@ -284,7 +298,21 @@ def weights(values: object, size: int, name: str = "sample_weight") -> Vector:
     """Return row weights: finite, nonnegative, not all zero."""
     result = masses(values, name, size, "y_prob")
     check_total(name, result)
+    check_ratios(name, result)
     return result
+
+
+def check_ratios(name: str, values: NDArray[Any]) -> None:
+    """Raise for a weight that is too small next to the largest one, and not 0."""
+    largest = values.max(initial=0)
+    small = (values > 0) & (values < LEAST_RATIO * largest)
+    if small.any():
+        why = (
+            f"a weight is 0 or at least {LEAST_RATIO:g} times the largest one, which is "
+            f"{show(largest)}. Only ratios of weights matter, and this one is too small to change "
+            "any result: make it 0, or leave it out."
+        )
+        fail(name, values, small, why)
 
 
 def check_total(name: str, *parts: NDArray[Any]) -> None:
@@ -297,6 +325,23 @@ def check_total(name: str, *parts: NDArray[Any]) -> None:
     if not math.isfinite(total):
         message = f"{name} adds up to {total}: divide it by its maximum first."
         raise ValueError(message)
+
+
+def positions(support: NDArray[Any], values: NDArray[Any]) -> Integers:
+    """Return the index of each value in the support, which was made of the same values before."""
+    place = np.searchsorted(support, values)
+    if place.max(initial=-1) >= support.size or not np.array_equal(support[place], values):
+        refuse_changed()
+    return place
+
+
+def refuse_changed() -> NoReturn:
+    """Raise where arrays that were checked before hold something else now."""
+    message = (
+        "y_true, y_prob or sample_weight changed while it was read: pass a copy that no thread "
+        "writes to."
+    )
+    raise RuntimeError(message)
 
 
 def check_size(name: str, size: int, other: str, expected: int) -> None:
@@ -415,6 +460,7 @@ def columns(
         return label, prediction, None
     weight = real_vector(sample_weight, "sample_weight")
     check_size("sample_weight", weight.size, "y_prob", prediction.size)
+    check_ratios("sample_weight", weight)
     return label, prediction, np.asarray(weight, dtype=np.float64)
 
 

@@ -56,6 +56,13 @@ def test_named_classes_weights_and_groups(constructor):
             assert each[number][k] == expected(pair, rows_of_k)
 
 
+def test_classes_in_another_order_than_the_columns_are_refused():
+    table = pa.table({"y": ["a", "b"], "p_b": [0.25, 0.5], "p_a": [0.75, 0.5]})
+    for summarize in (summarize_top_label, summarize_one_vs_rest):
+        with pytest.raises(ValueError, match=r"y_prob is \['p_b', 'p_a'\] .* in another order"):
+            summarize(table, y_true="y", y_prob=["p_b", "p_a"], classes=["a", "b"])
+
+
 def test_invalid_rows_are_counted(constructor):
     y_true = [0.0, None, NAN, 3.0, 0.5, -1.0, 1.0, 1.0, 1.0, 1.0]
     matrix = np.full((10, 3), [0.5, 0.25, 0.25])

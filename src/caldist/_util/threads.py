@@ -31,6 +31,14 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
+class _Helper(Thread):
+    """A thread that works on what others work on too; ``failed`` is what was raised in any."""
+
+    def __init__(self, work: Callable[[], None], failed: list[BaseException]) -> None:
+        super().__init__(target=work)
+        self.failed = failed  # where kernels look whether the work was given up
+
+
 def in_threads(
     task: Callable[[_Given], _Found], given: Iterable[_Given], threads: int | None = None
 ) -> list[_Found]:
@@ -53,15 +61,23 @@ def in_threads(
                 at, thing = left.pop()
             except IndexError:  # another was quicker
                 return
-            try:
-                found[at] = task(thing)
-            except BaseException as error:  # noqa: BLE001 -- raised below
-                failed.append(error)
+            found[at] = task(thing)
 
-    others = [Thread(target=work) for _ in range(threads - 1)]
+    def help_out() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 -- raised below
+            failed.append(error)
+
+    others = [_Helper(help_out, failed) for _ in range(threads - 1)]
     for other in others:
         other.start()
-    work()
+    try:
+        work()
+        for other in others:
+            other.join()
+    except BaseException as error:  # noqa: BLE001 -- raised below; Ctrl-C comes here
+        failed.append(error)
     for other in others:
         other.join()
     if failed:

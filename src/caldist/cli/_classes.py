@@ -14,7 +14,7 @@ from caldist.cli._columns import check_names, groups_of
 from caldist.cli._content import Content, called, read_content
 from caldist.cli._dropped import Dropped
 from caldist.cli._source import Source
-from caldist.data.class_rows import ROW_SUM_TOLERANCE, ClassRows
+from caldist.data.class_rows import ROW_SUM_TOLERANCE, ClassRows, check_order
 
 if TYPE_CHECKING:
     from caldist.cli._data import Data
@@ -236,13 +236,7 @@ def _class_names(found: Mapping[str, list[str]], given: list[str] | None) -> lis
                 "their order."
             )
             raise ValueError(message)
-        own = inside.get(name, given)
-        if own != given and set(own) == set(given):
-            message = (
-                f"--classes is {','.join(given)}, and the columns of {name!r} have the same names "
-                f"in another order, {', '.join(own)}: leave --classes out."
-            )
-            raise ValueError(message)
+        check_order(f"--score {name!r} stands for the columns", columns, given)
     return given
 
 
@@ -292,8 +286,9 @@ def _matrix(columns: Sequence[str], content: Content) -> NDArray[np.float64]:
         message = (
             f"{content.place(row)}: columns {columns[0]!r} to {columns[-1]!r} sum to "
             f"{total[row]:.6g}, the first of {int(off.sum())} such rows: the "
-            "probabilities of the classes sum to 1 in each row. Is a class missing? For "
-            "independent labels pass one column at a time."
+            "probabilities of the classes sum to 1 in each row. Is a class missing? If they were "
+            "rounded, divide them by their sums first. For independent labels pass one column at a "
+            "time."
         )
         raise ValueError(message)
     return matrix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist._near_misses import is_list_of_models, refuse_several
+from caldist._near_misses import column_names, is_list_of_models, refuse_several
 from caldist._util.cached import cached_property
 from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
@@ -21,8 +22,9 @@ from caldist.data.rows import Rows
 Classes = Sequence[Hashable]
 
 # Rows of a probability matrix may miss a sum of 1 by this much: what half precision or a file with
-# four decimals loses, far less than logits or independent scores do.
-ROW_SUM_TOLERANCE = 1e-2
+# three decimals loses. No sum of two or three decimals lies so near to the limit that rounding
+# decides: 0.99 is beyond.
+ROW_SUM_TOLERANCE = 7.5e-3
 
 EXACT_SUM = 1e-12  # what the sum of a row of double precision may miss 1 by; more is divided out
 _SAME = 1e-9  # by how much, in proportion, totals of summaries of the same rows may differ
@@ -93,14 +95,8 @@ class ClassRows:
                 "y_prob is None: pass a matrix, with a row per example and a column per class."
             )
             raise TypeError(message)
-        matrix = matrix_beside(y_true, y_prob)
-        names = class_names(classes, matrix.shape[1])
-        _check_columns(y_prob, names)
-        if classes is None:
-            hint = " For other labels pass classes=[…], in the order of the columns."
-            label = class_numbers(y_true, matrix.shape[0], matrix.shape[1], hint)
-        else:
-            label = _named_numbers(y_true, matrix.shape[0], names)
+        hint = " For other labels pass classes=[…], in the order of the columns."
+        label, matrix, names = labelled_matrix(y_true, y_prob, classes, hint)
         weight = None
         if sample_weight is not None:
             weight = _validate.weights(sample_weight, matrix.shape[0])
@@ -312,19 +308,66 @@ def class_names(classes: Classes | None, size: int) -> list[Any]:
     return names
 
 
-def _check_columns(y_prob: object, names: list[Any]) -> None:
-    """Raise for a frame whose columns are called as the classes, and stand in another order."""
-    columns = getattr(y_prob, "column_names", getattr(y_prob, "columns", None))
-    if columns is None or not all(isinstance(name, Hashable) for name in columns):
-        return
-    found = [name.item() if isinstance(name, np.generic) else name for name in columns]
-    if found != names and set(found) == set(names):
+def labelled_matrix(
+    y_true: object, y_prob: object, classes: Classes | None = None, hint: str = ""
+) -> tuple[Integers, NDArray[Any], list[Any]]:
+    """Return the number of each row's class, the matrix and what its columns are called.
+
+    ``hint`` says what to do where labels are no numbers and no names of columns.
+    """
+    matrix = matrix_beside(y_true, y_prob)
+    columns = [n.item() if isinstance(n, np.generic) else n for n in column_names(y_prob)]
+    if classes is None and _name_classes(columns, y_true):
+        classes = columns
+    names = class_names(classes, matrix.shape[1])
+    if columns:
+        check_order("y_prob has the columns", columns, names)
+    if classes is None:
+        label = class_numbers(y_true, matrix.shape[0], matrix.shape[1], hint)
+        return label, matrix, names
+    return _named_numbers(y_true, matrix.shape[0], names), matrix, names
+
+
+def _name_classes(columns: list[Any], y_true: object) -> bool:
+    """Return whether the columns of a frame are called as the labels are.
+
+    All numbers must be names of columns, as these may mean anything; of text one will do, so that
+    another is refused.
+    """
+    if columns == list(range(len(columns))):
+        return False
+    label = np.asarray(y_true, dtype=object)
+    if label.ndim != 1:
+        return False
+    try:
+        labels = set(label.tolist())
+        known = labels & set(columns)
+    except TypeError:  # what cannot be hashed is no name; it is refused when it is read
+        return False
+    return bool(known) and (known == labels or any(isinstance(name, str) for name in known))
+
+
+def check_order(what: str, columns: Sequence[Any], names: Sequence[Any]) -> None:
+    """Raise for columns that are called as the classes, and stand in another order.
+
+    What all columns begin or end with, as in p_cat and p_dog, is no part of their names.
+    """
+    called, wanted = (_told_apart(list(map(str, which))) for which in (columns, names))
+    if called != wanted and sorted(called) == sorted(wanted):
         message = (
-            f"y_prob has the columns {_validate.show(found)} and the classes are "
-            f"{_validate.show(names)}, the same in another order. Columns count by their place: "
-            "reorder one of them."
+            f"{what} {_validate.show(list(columns))} and the classes are "
+            f"{_validate.show(list(names))}, the same in another order. Columns count by their "
+            "position: reorder one of them."
         )
         raise ValueError(message)
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """Return names without what all of them begin with, and then without what all end with."""
+    common = os.path.commonprefix  # of characters
+    start = len(common(names))
+    end = len(common([name[start:][::-1] for name in names]))
+    return [name[start : len(name) - end] for name in names]
 
 
 def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Integers:
@@ -431,11 +474,7 @@ def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
     if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
         bad = ~((array >= 0) & (array <= 1))
         row, column = divmod(_validate.first(bad.ravel()), bad.shape[1])
-        why = (
-            "drop or fill the rows without a prediction."
-            if np.isnan(array[row, column])
-            else "a probability lies between 0 and 1. If these are logits, apply the softmax first."
-        )
+        why = _validate.why_no_probability(array[bad], "apply the softmax first")
         message = f"{name}[{row}, {column}] is {_validate.show(array[row, column])}: {why}"
         raise ValueError(message)
     total = _row_sums(array)
@@ -443,9 +482,11 @@ def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
     if off.any():
         row = _validate.first(off)
         message = (
-            f"{name}[{row}] sums to {total[row]:.6g}: the probabilities of the classes sum to 1 in "
-            "each row. For independent labels use one binary measure per column; columns that are "
-            "models go by their names, {name: column}, to caldist.compare_all and caldist.report."
+            f"{name}[{row}] sums to {total[row]:.6g}, the first of {int(off.sum())} such rows: the "
+            "probabilities of the classes sum to 1 in each row. If they were rounded, divide them "
+            f"by their sums, {name} / {name}.sum(axis=1, keepdims=True). For independent labels "
+            "use one binary measure per column; columns that are models go by their names, "
+            "{name: column}, to caldist.compare_all and caldist.report."
         )
         raise ValueError(message)
     return array

@@ -26,8 +26,8 @@ _NO_COUNTS, _NO_MASSES = np.empty(0, np.int64), np.empty(0)
 class Layout:
     """Which cells there is room for: those of some blocks, one block after the other.
 
-    Block k holds the 2^shift cells from k 2^shift on; ``start`` is its place, whatever that is for
-    blocks without rows.
+    Block k holds the 2^shift cells from k 2^shift on; ``start`` is its place, -1 for blocks without
+    rows.
     """
 
     bits: int
@@ -41,7 +41,7 @@ class Layout:
         shift = bits if coarser is None else bits - coarser.bits
         blocks = 2 ** (bits - shift)
         block = np.arange(blocks + 1) if coarser is None else coarser.cell
-        start = np.zeros(blocks + 1, np.int64)
+        start = np.full(blocks + 1, -1, np.int64)
         start[block] = np.arange(block.size, dtype=np.int64) << shift
         return cls(bits, shift, block, start)
 
@@ -61,7 +61,7 @@ class Layout:
 def grid_of(
     reader: Callable[[int, int], Any], n_rows: int, layout: Layout, *, weighted: bool
 ) -> Grid | None:
-    """Return the grid of rows, or None where one of them is not valid.
+    """Return the grid of rows, or None where one of them is not valid or has no place.
 
     ``reader`` gives the rows between two numbers. Sums of weights are rounded, so that one thread
     adds them up; integers may be added up by several.

@@ -93,7 +93,8 @@ class Joint:
             if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != 1:
                 message = f"{name} is not a float64 vector: use Joint.from_masses."
                 raise TypeError(message)
-            if array.flags.writeable:  # of somebody who may change it
+            # A copy of what somebody may change, and of what compiled code cannot read.
+            if array.flags.writeable or not (array.flags.aligned and array.flags.c_contiguous):
                 array = array.copy()
                 array.flags.writeable = False
             view = array.view()
@@ -192,6 +193,7 @@ class Joint:
         label0 = _validate.masses(mass0, "mass0", value.size, "prediction")
         label1 = _validate.masses(mass1, "mass1", value.size, "prediction")
         _validate.check_total("mass0 + mass1", label0, label1)
+        _validate.check_ratios("mass0 + mass1", label0 + label1)
         if n_rows is not None:
             n_rows = _validate.check_count("n_rows", n_rows)
         radius = _validate.check_nonnegative("radius", radius)
@@ -298,7 +300,9 @@ class Joint:
             reason: self.invalid.get(reason, 0) + other.invalid.get(reason, 0) for reason in INVALID
         }
         if self.grid is not None and other.grid is not None and self.grid.bits == other.grid.bits:
-            return self._from_grid(self.grid + other.grid, invalid)
+            joint = self._from_grid(self.grid + other.grid, invalid)
+            _validate.check_ratios("the sum of both joints", joint.mass0 + joint.mass1)
+            return joint
         if self.grid is not None or other.grid is not None:
             have, has = (
                 "no grid" if part.grid is None else f"{part.grid.bits} bits"
@@ -321,8 +325,10 @@ class Joint:
         counted = self.counts_rows and other.counts_rows
         if not counted and mine is not None and others is not None:
             columns += [np.concatenate(pair) for pair in zip(mine, others, strict=True)]
+        merged = sort_masses(*columns)
+        _validate.check_ratios("the sum of both joints", merged["mass0"] + merged["mass1"])
         return Joint(
-            **sort_masses(*columns),
+            **merged,
             n_rows=(self.n_rows or 0) + (other.n_rows or 0) if known else None,
             radius=share * self.radius + (1 - share) * other.radius,
             invalid=invalid,

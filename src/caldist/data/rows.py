@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -252,7 +252,7 @@ class Rows:
         return Units(
             prediction=joint.prediction,
             residual=joint.residual(),
-            place=np.searchsorted(joint.prediction, self.prediction[order]),
+            place=_validate.positions(joint.prediction, self.prediction[order]),
             label=self.label[order].astype(np.int64),
             count=np.ones(order.size, dtype=np.int64),
             share=share,
@@ -295,10 +295,9 @@ class Rows:
             return sums.Reader(kind, label[first:last], prediction[first:last], part, scale, False)
 
         grid = grid_of(reader, prediction.size, layout, weighted=weight is not None)
-        if grid is not None:
-            return Joint._from_grid(grid)  # noqa: SLF001 -- of rows that were checked
-        self.check()  # raises
-        return self._in_cells(layout)
+        if grid is None:
+            self._refuse()
+        return Joint._from_grid(grid)  # noqa: SLF001 -- of rows that were checked
 
     # -- sums over rows ------------------------------------------------------------------------
 
@@ -313,8 +312,13 @@ class Rows:
         found = [np.zeros(size) for size in room]
         for reader in self._readers():
             if not kernel(reader, *options, *found):
-                self.check()  # raises
+                self._refuse()
         return found
+
+    def _refuse(self) -> NoReturn:
+        """Raise for the first value that is not valid, or, where all are valid now, for change."""
+        self.check()
+        _validate.refuse_changed()
 
     @property
     def size(self) -> int:

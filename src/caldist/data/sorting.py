@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist import _validate
 from caldist._kernels import COMPILED, sums, support
 from caldist._util.threads import even_parts, in_threads, thread_count
 from caldist._util.types import Integers, Vector
@@ -30,6 +31,9 @@ _ROWS_PER_PART = 2**15  # that are in the cache while NumPy sorts them
 _MANY = 20_000  # rows for which it is worth while to see who sorts faster
 _TRIED = 4096  # keys that show who sorts faster
 _GROUPS = 4  # of parts for each thread, as some take longer
+_INTERRUPTIBLE = (
+    2**24
+)  # rows that are sorted in parts by one thread too, so that Ctrl-C need not wait
 
 
 def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> Columns:
@@ -81,8 +85,8 @@ def _sort(
     threads says, and gives the same result.
     """
     threads = min(thread_count(), key.size // _ROWS_PER_THREAD)
-    if threads > 1 and COMPILED:
-        return _sort_in_threads(rows, key, out, listing, threads)
+    if COMPILED and (threads > 1 or key.size > _INTERRUPTIBLE):
+        return _sort_in_threads(rows, key, out, listing, max(threads, 1))
     if not COMPILED:  # rows were checked, and NumPy is faster than a loop
         np.bitwise_or(np.abs(rows.prediction).view(np.int64) << 1, rows.label, out=key)
     else:
@@ -162,10 +166,7 @@ def _sort_in_threads(
     if not all(in_threads(place_keys, range(threads), threads)):
         return None
     if not np.array_equal(end, wanted):
-        message = (
-            "y_true or y_prob changed while it was read: pass a copy that no thread writes to."
-        )
-        raise RuntimeError(message)
+        _validate.refuse_changed()
     last = end[-1]  # of each part
     even = np.linspace(0, n, _GROUPS * threads + 1)[1:-1]
     group = np.unique([0, *np.searchsorted(last, even), last.size]).tolist()
@@ -202,7 +203,10 @@ def sort_masses(
     out = [np.empty(prediction.size) for _ in range(3 + len(squares))]
     none = [] if squares else [np.empty(0), np.empty(0)]
     columns = (mass0, mass1, *squares, *none)
-    return _trimmed(out, support.merge_weighted(order, prediction, *columns, *out, *none))
+    size = support.merge_weighted(order, prediction, *columns, *out, *none)
+    if size < 0:
+        _validate.refuse_changed()
+    return _trimmed(out, size)
 
 
 def sorting_order(prediction: Vector) -> NDArray[np.int64]:
@@ -211,6 +215,8 @@ def sorting_order(prediction: Vector) -> NDArray[np.int64]:
     if not COMPILED or n < _FEW:
         return np.argsort(prediction, kind="stable")
     key = (prediction + 0.0).view(np.int64)  # -0.0 is 0.0
+    if key.min() < 0:  # which the kernel takes for granted
+        _validate.refuse_changed()
     order = np.arange(n, dtype=np.int64)
     work, places, end = (np.empty(size, dtype=np.int64) for size in (n, n, _PLACES))
     support.sort_keys(key, order, work, places, end)

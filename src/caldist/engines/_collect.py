@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist import _validate
 from caldist.data.grid import TOO_MUCH_WEIGHT, Grid, empty
 from caldist.data.joint import INVALID, Joint
 from caldist.engines._query import DOUBLES, Query
@@ -149,7 +150,9 @@ def _joint(cell: Numbers, sums: dict[str, Numbers], bits: int) -> Joint:
         there = sums["count0"] + sums["count1"] > 0
         cell, sums = cell[there], {name: part[there] for name, part in sums.items()}
     grid = Grid(bits, cell, **sums, n_rows=n_rows) if cell.size else empty(bits, n_rows)
-    return Joint._from_grid(grid)  # noqa: SLF001 -- sums that need no check
+    joint = Joint._from_grid(grid)  # noqa: SLF001 -- sums that need no other check
+    _validate.check_ratios("the weight of cells", joint.mass0 + joint.mass1)
+    return joint
 
 
 def _count_invalid(query: Query) -> dict[tuple[Any, ...], dict[str, int]]:

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from caldist import _validate
-from caldist.data.class_rows import ROW_SUM_TOLERANCE
+from caldist.data.class_rows import ROW_SUM_TOLERANCE, check_order
 from caldist.engines._columns import Columns, indicator
 from caldist.engines._query import Rows, check_weight, missing
 
@@ -42,6 +42,7 @@ class ClassRows:
         """Choose columns and check their rows."""
         names = _check_columns(y_prob)
         values = _check_classes(classes, len(names))
+        check_order("y_prob is", names, values)
         probabilities = tuple(columns.number("y_prob", name) for name in names)
         is_number = all(isinstance(value, int | float) for value in values)
         if is_number:

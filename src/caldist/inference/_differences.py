@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from caldist import _validate
 from caldist._kernels import support
 from caldist._util.products import dot
 from caldist._util.types import Integers, Vector
@@ -225,7 +226,7 @@ class PairedNorms(_Signs):
         for k, witness in ((a, of_a), (b, of_b)):
             v = self._rows.models[k].prediction[self._rows.kept]
             if k not in self._places:
-                self._places[k] = np.searchsorted(self._units[k].prediction, v)
+                self._places[k] = _validate.positions(self._units[k].prediction, v)
             error = self._rows.label[self._rows.kept] - v
             parts.append(error * witness[self._places[k]])
         return self._rows.mean(parts[0] - parts[1])

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from caldist import _validate
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.units import Units
@@ -221,6 +222,6 @@ class IndependentSplits(_Splits):
 def _places(prediction: Vector, joint: Joint) -> Integers:
     """Return the index of each row's prediction, or of its cell, in the support of a joint."""
     if joint.grid is None:
-        return np.searchsorted(joint.prediction, prediction)
+        return _validate.positions(joint.prediction, prediction)
     cell = np.floor(prediction * 2.0**joint.grid.bits).astype(np.int64)
-    return np.searchsorted(joint.grid.cell, cell)
+    return _validate.positions(joint.grid.cell, cell)

@@ -1,7 +1,7 @@
 """What the kernels use of ``import cython``, for machines without Cython.
 
 Annotations are never evaluated (``from __future__ import annotations``), so only decorators and
-the ``nogil`` block are needed.
+the ``nogil`` and ``gil`` blocks are needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def exceptval(*_arguments: Any, **_options: Any) -> Any:
 
 
 class _NoGil:
-    """``@cython.nogil`` and ``with cython.nogil:``, both without effect."""
+    """``@cython.nogil``, ``with cython.nogil:`` and ``with cython.gil:``, without effect."""
 
     def __call__(self, function: Any) -> Any:
         return function
@@ -36,4 +36,4 @@ class _NoGil:
         return None
 
 
-nogil = _NoGil()
+nogil = gil = _NoGil()

@@ -18,6 +18,7 @@ except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
 from caldist.kernels._arrays import doubles, integers
+from caldist.kernels._checkpoint import checkpoint
 
 
 def transport(
@@ -129,6 +130,9 @@ def transport(
             if best_i < 0:
                 break
             pivots += 1
+            if pivots % 256 == 0:
+                with cython.gil:
+                    checkpoint()
             p = best_i
             q = ns + best_m if best_m < nt else root
             # The cycle: from p over the new arc to q, up to where both meet, and down to p.

@@ -33,6 +33,7 @@ except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
 from caldist.kernels._arrays import doubles
+from caldist.kernels._checkpoint import checkpoint
 
 
 def solve(
@@ -84,6 +85,8 @@ def solve(
                 u, g, x, rise, depth, lam, m, reach, central * mean, room, trial, r, s, z
             )
             steps += 1
+            with cython.gil:
+                checkpoint()
     return steps
 
 

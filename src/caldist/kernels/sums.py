@@ -463,7 +463,12 @@ def _squares(
 
 
 def squares(reader: Reader, total: cython.double[::1]) -> bool:
-    """Add Σ w (y - v)² to ``total[0]``, and what rounding took to ``total[1]``."""
+    """Add Σ w (y - v)² to 64 numbers in ``total``, each with what rounding took after it.
+
+    They are left apart, so that whoever adds them up can round once: a mean of a few rows can lie
+    halfway between two doubles but for what is below its 32nd digit.
+    """
+    i: cython.Py_ssize_t
     count: cython.Py_ssize_t
     with cython.nogil:
         while True:
@@ -475,7 +480,9 @@ def squares(reader: Reader, total: cython.double[::1]) -> bool:
                 _clear(reader.rest, 0, 512)
                 _weigh(reader.w, reader.scale, 0, 512, reader.term, reader.rest)
             _add_all(reader.term, reader.rest, count, 0, reader.part)
-        _collect(reader.part, 0, 0, total)
+        for i in range(64):
+            _add(reader.part[i], 2 * i, total)
+            total[2 * i + 1] += reader.part[64 + i]
     return count == 0
 
 
@@ -1037,7 +1044,7 @@ def cells(
     f is the fraction of its cell at which v lies. Rows with weights are added to ``mass`` instead,
     each times its weight, which is scaled. The six sums of a cell lie next to each other, and its
     place among the cells is that of the block of 2^shift cells that it is in, ``start``, and its
-    own in the block. A block without rows need not have a place.
+    own in the block. A row in a block without a place, -1, ends the pass like a bad value.
     """
     y: cython.p_double = reader.y
     v: cython.p_double = reader.v
@@ -1064,6 +1071,9 @@ def cells(
                 f -= cell
                 first = int(f * unit)
                 second = int(f * f * unit)
+                if start[cell >> shift] < 0:
+                    rows = -1
+                    break
                 at = int(y[i])
                 at = 3 * at + 6 * (start[cell >> shift] + (cell & last))
                 if reader.weighted:
@@ -1075,6 +1085,8 @@ def cells(
                     count[at] += 1
                     count[at + 1] += first
                     count[at + 2] += second
+            if rows < 0:
+                break
     return rows == 0
 
 

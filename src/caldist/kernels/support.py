@@ -249,13 +249,14 @@ def merge_weighted(
     """Add up the weights of equal predictions, ``order`` being their sorting order.
 
     So are their squares, unless these arrays are empty. Rows without weight leave no trace. Returns
-    the number of distinct predictions.
+    the number of distinct predictions, or -1 where they do not increase in this order.
     """
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
     k: cython.Py_ssize_t = -1
     last: cython.double = -1.0
     x: cython.double
+    changed: cython.bint = False
     squares: cython.bint = squared0.shape[0] > 0
     with cython.nogil:
         for i in range(order.shape[0]):
@@ -263,7 +264,8 @@ def merge_weighted(
             if weight0[at] + weight1[at] == 0.0:
                 continue
             x = value[at] + 0.0
-            if x != last:
+            if k < 0 or x != last:
+                changed |= not x > last
                 k += 1
                 last = x
                 prediction[k] = x
@@ -277,7 +279,7 @@ def merge_weighted(
             if squares:
                 square0[k] += squared0[at]
                 square1[k] += squared1[at]
-    return k + 1
+    return -1 if changed else k + 1
 
 
 def merge(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -108,5 +110,5 @@ def brier_score(
     0.15625
     """
     rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-    [[squares, rest]] = rows.add_up(sums.squares, room=(2,))
-    return float(squares + rest) / rows.total
+    [squares] = rows.add_up(sums.squares, room=(128,))
+    return math.fsum(squares) / rows.total

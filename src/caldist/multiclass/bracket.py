@@ -84,7 +84,8 @@ def distance_bracket(
         How precise the classwise distance shall be; as in
         :func:`caldist.multiclass.classwise_distance`.
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
     confidence_level : float, optional
         Speak of the population, with this confidence.
@@ -186,7 +187,8 @@ def certify(
     tol : float, optional
         How precise the classwise distance shall be.
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
         Where the search for a coupling begins; the bound is certain for any.

@@ -80,7 +80,8 @@ def classwise_distance(
         How wide the certified interval may be, whose lower end is returned. By default 1e-6 with
         two classes, and with more 1e-5 for each class, but at most 1e-3.
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
 
     Returns
@@ -330,7 +331,8 @@ def classwise_table(
     tol : float, optional
         How precise the sum of the shares shall be; by default as there.
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
     confidence_level : float or None
         That of the lower limits; None leaves them out.

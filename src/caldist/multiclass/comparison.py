@@ -70,7 +70,8 @@ def compare(
     n_resamples : int
         How often signs are drawn.
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
         The same seed gives the same result on any number of cores.
@@ -112,6 +113,12 @@ def compare(
         message = (
             f"y_prob_a has {first.n_classes} columns and y_prob_b has {second.n_classes}: both "
             "must have the same classes."
+        )
+        raise ValueError(message)
+    if first.names != second.names:
+        message = (
+            f"y_prob_a has the classes {_validate.show(first.names)} and y_prob_b has "
+            f"{_validate.show(second.names)}: bring the columns of both to the same order."
         )
         raise ValueError(message)
     order_rank(

@@ -89,7 +89,8 @@ def confidence_interval(
         :func:`caldist.confidence_interval`.
     confidence_level : float
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
         Weights are taken as given, not as random.
     rng : int, numpy.random.Generator or None

@@ -84,7 +84,8 @@ def kernel_ce(
     n_draws : int, optional
         How many grids are drawn for binning; 100 by default.
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
         Not with ``unbiased=True``.
     rng : int, numpy.random.Generator or None

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist._near_misses import answering
 from caldist._util.types import Vector
-from caldist.data.class_rows import class_numbers, matrix_beside
+from caldist.data.class_rows import labelled_matrix
 
 Labels = NDArray[np.int64]
 
@@ -24,7 +24,7 @@ def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> tuple[Labels, Vector]:
 
     Parameters
     ----------
-    y_true : array-like of class numbers 0, 1, …
+    y_true : array-like of class numbers 0, 1, …, or of names of the columns of a frame
     y_prob : matrix
         A row per example, a column per class, rows summing to 1.
 
@@ -48,10 +48,10 @@ def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> tuple[Labels, Vector]:
     >>> round(caldist.multiclass.classwise_distance(y_true, y_prob), 4)
     0.01
     """
-    matrix = np.asarray(matrix_beside(y_true, y_prob), dtype=np.float64)
-    classes = class_numbers(y_true, *matrix.shape)
+    label, matrix, _ = labelled_matrix(y_true, y_prob)
+    matrix = np.asarray(matrix, dtype=np.float64)
     best = matrix.argmax(axis=1)
-    return (best == classes).astype(np.int64), matrix[np.arange(best.size), best]
+    return (best == label).astype(np.int64), matrix[np.arange(best.size), best]
 
 
 @answering
@@ -60,7 +60,7 @@ def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[tuple[Labels, Vect
 
     Parameters
     ----------
-    y_true : array-like of class numbers 0, 1, …
+    y_true : array-like of class numbers 0, 1, …, or of names of the columns of a frame
     y_prob : matrix
         A row per example, a column per class, rows summing to 1.
 
@@ -76,9 +76,8 @@ def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[tuple[Labels, Vect
     >>> [caldist.smooth_ce(y, p) for y, p in pairs]
     [0.15625, 0.375, 0.25]
     """
-    matrix = matrix_beside(y_true, y_prob)
-    classes = class_numbers(y_true, *matrix.shape)
+    label, matrix, _ = labelled_matrix(y_true, y_prob)
     return [
-        ((classes == k).astype(np.int64), np.ascontiguousarray(matrix[:, k], dtype=np.float64))
+        ((label == k).astype(np.int64), np.ascontiguousarray(matrix[:, k], dtype=np.float64))
         for k in range(matrix.shape[1])
     ]

@@ -22,7 +22,7 @@ from caldist import _validate
 from caldist._kernels import flow, simplex
 from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
-from caldist._util.threads import thread_count
+from caldist._util.threads import in_threads
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes, ClassRows, sums_by
 from caldist.measures.smooth_ce import smooth_ce as binary_smooth_ce
@@ -124,7 +124,8 @@ def smooth_ce(
     tol : float, optional
         How wide the interval may be with landmarks. By default an exact value is asked for.
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
         Which rows become landmarks; the bounds are certain for any.
@@ -313,20 +314,8 @@ def distances(first: Vector, second: Vector) -> Vector:
 
 def in_chunks(work: Callable[[slice], None], size: int) -> None:
     """Run work on slices of rows, on all cores where they are many."""
-    slices = [slice(at, min(at + _CHUNK, size)) for at in range(0, size, _CHUNK)]
-    _run(work, slices, thread_count() if len(slices) > 1 else 1)
+    in_threads(work, [slice(at, min(at + _CHUNK, size)) for at in range(0, size, _CHUNK)])
 
 
 def _each(work: Callable[[int], None], count: int, size: int) -> None:
-    _run(work, range(count), thread_count() if size >= 300 else 1)
-
-
-def _run(work: Callable[..., None], items: range | list[slice], threads: int) -> None:
-    if threads == 1:
-        for item in items:
-            work(item)
-        return
-    from concurrent.futures import ThreadPoolExecutor  # slow to import
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, items))
+    in_threads(work, range(count), None if size >= 300 else 1)

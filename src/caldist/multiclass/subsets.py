@@ -84,7 +84,8 @@ def worst_subset(
     y_prob : matrix
         A row per example and a column per class, rows summing to 1.
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
 
     Returns

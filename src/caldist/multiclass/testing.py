@@ -86,7 +86,8 @@ def calibration_test(
     n_resamples : int
         B above.
     classes : sequence, optional
-        The labels in the order of the columns, where they are not 0, 1, ….
+        The labels in the order of the columns, where they are not 0, 1, … or the names of a
+        frame's columns.
     sample_weight : array-like, optional
         Weights must not depend on the labels.
     rng : int, numpy.random.Generator or None

@@ -76,7 +76,8 @@ class TopLabelDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve]):
         y_prob : matrix
             A row per example and a column per class, rows summing to 1.
         classes : sequence, optional
-            The labels in the order of the columns, where they are not 0, 1, ….
+            The labels in the order of the columns, where they are not 0, 1, … or the names of a
+            frame's columns.
         sample_weight : array-like, optional
         name : str, optional
             The model's name in the figure.
@@ -147,7 +148,8 @@ class ClassReliabilityDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve
         y_prob : matrix
             A row per example and a column per class, rows summing to 1.
         classes : sequence, optional
-            The labels in the order of the columns, where they are not 0, 1, ….
+            The labels in the order of the columns, where they are not 0, 1, … or the names of a
+            frame's columns.
         sample_weight : array-like, optional
         name : str, optional
             The model's name, put before those of the classes.

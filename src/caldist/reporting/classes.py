@@ -146,14 +146,17 @@ def class_models(
                 message = f"y_prob has the key {key}; the name of a model must be a text."
                 raise TypeError(message)
             try:
-                found[name] = _rows(y_true, matrix, classes, sample_weight)
+                found[name] = ClassRows.of(
+                    y_true, matrix, classes=classes, sample_weight=sample_weight
+                )
             except (TypeError, ValueError) as error:
                 raise type(error)(str(error).replace("y_prob", f"y_prob[{name!r}]")) from None
         if not found:
             message = "y_prob is an empty dict: at least one model is needed."
             raise ValueError(message)
     else:
-        found = {"model": _rows(y_true, y_prob, classes, sample_weight)}
+        rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+        found = {"model": rows}
     (first, one), *others = found.items()
     for name, other in others:
         if other.names != one.names:
@@ -164,30 +167,6 @@ def class_models(
             )
             raise ValueError(message)
     return found
-
-
-def _rows(
-    y_true: Any, y_prob: Any, classes: Classes | None, sample_weight: ArrayLike | None
-) -> ClassRows:
-    """Check labels and a matrix; the columns of a frame are the classes where labels name them."""
-    if classes is None:
-        classes = _columns_as_classes(y_true, y_prob)
-    return ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
-
-
-def _columns_as_classes(y_true: Any, y_prob: Any) -> Classes | None:
-    columns = getattr(y_prob, "column_names", getattr(y_prob, "columns", None))
-    if columns is None:
-        return None
-    names = [name.item() if isinstance(name, np.generic) else name for name in columns]
-    label = np.asarray(y_true, dtype=object)
-    if label.ndim != 1:
-        return None
-    try:
-        named = set(label.tolist()) <= set(names)
-    except TypeError:  # what cannot be hashed is no name; it is refused when it is read
-        return None
-    return names if named else None
 
 
 def _in_order(joints: Mapping[Any, Joint], classes: Classes | None) -> tuple[list[Joint], Classes]:

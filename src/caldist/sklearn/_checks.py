@@ -79,6 +79,7 @@ def weights(sample_weight: ArrayLike | None, size: int) -> Vector | None:
     if not weight.any():
         message = "sample_weight is zero everywhere, from sample_weight[0] on: no row would count."
         raise ValueError(message)
+    _validate.check_ratios("sample_weight", weight)
     return weight
 
 

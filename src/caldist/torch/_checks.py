@@ -135,9 +135,10 @@ def good_rows(prob: Tensor, label: Tensor) -> bool:
 
 
 def good_weights(weight: Tensor) -> bool:
-    """Return whether the weights are nonnegative with a finite sum."""
+    """Return whether the weights are such as arrays may have."""
     total = weight.sum(dtype=torch.float64)
-    return bool((weight.amin() >= 0) & (total > 0) & (total < torch.inf))
+    small = (weight > 0) & (weight < _validate.LEAST_RATIO * weight.amax())
+    return bool((weight.amin() >= 0) & (total > 0) & (total < torch.inf) & ~small.any())
 
 
 def fail_binary(prob: Tensor, label: Tensor, weight: Tensor | None) -> NoReturn:
