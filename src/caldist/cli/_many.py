@@ -47,7 +47,8 @@ def summary_of_many(data: Data, source: Source, paths: Sequence[str]) -> Models 
         return None
     dropped = _dropped(joint, label, score)
     allowed = _MISSING if data.drop_missing else ()
-    if found := invalid_in_words({(): joint}, allowed):
+    named = {"label": [label], "prediction": [score], "weight": [data.weight or ""]}
+    if found := invalid_in_words({(): joint}, named, allowed):
         if may_be_read_again(paths):
             return None
         message = f"{', '.join(data.files)}: there are {found}: correct or filter these rows."
