@@ -30,7 +30,7 @@ class Columns:
             )
             raise TypeError(message) from error
         self._schema = frame.collect_schema()
-        self._frame = _numbered(frame) if frame.implementation.is_duckdb() else frame
+        self._frame = _numbered(frame)
         self._chosen: dict[str, nw.Expr] = {}
 
     def dtype(self, argument: str, name: object) -> Any:
@@ -148,10 +148,17 @@ class Columns:
 
 
 def _numbered(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Return a DuckDB relation with names in order: its expressions take ``*`` for all columns."""
-    relation = frame.to_native()
-    columns = (f"{quoted(name)} AS column{at}" for at, name in enumerate(relation.columns))
-    numbered: nw.LazyFrame[Any] = nw.from_native(relation.project(", ".join(columns))).lazy()
+    """Rename the columns of DuckDB and Spark by position: to these ``*`` means all of them.
+
+    To Spark, ``a.b`` is a field of a column, too.
+    """
+    native, engine = frame.to_native(), frame.implementation
+    if engine.is_duckdb():
+        columns = (f"{quoted(name)} AS column{at}" for at, name in enumerate(native.columns))
+        native = native.project(", ".join(columns))
+    elif engine.is_spark_like():
+        native = native.toDF(*(f"column{at}" for at in range(len(native.columns))))
+    numbered: nw.LazyFrame[Any] = nw.from_native(native).lazy()
     return numbered
 
 
