@@ -1,11 +1,14 @@
 """Files, patterns and folders, through DuckDB."""
 
+import json
+
 import numpy as np
 import pytest
 
 from caldist import Joint
 from caldist.engines import open_files, summarize
 from caldist.engines._files import reading
+from command_lines import run
 
 pa = pytest.importorskip("pyarrow")
 duckdb = pytest.importorskip("duckdb")
@@ -33,8 +36,6 @@ def write(path, y_true, y_prob, **others):
     elif ".csv" in path.name:
         pyarrow.csv.write_csv(table, path)
     else:
-        import json
-
         text = "\n".join(json.dumps(row) for row in table.to_pylist()).encode()
         path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
 
@@ -146,6 +147,68 @@ def test_a_damaged_file_is_a_clear_error_and_nothing_is_written(tmp_path, damage
     with pytest.raises(ValueError, match=r"bad\.parquet"):
         summarize(tmp_path, **COLUMNS)
     assert _listing(tmp_path) == before
+
+
+def test_the_shell_names_a_damaged_file(tmp_path, monkeypatch):
+    path = tmp_path / "bad.parquet"
+    write(path, *rows())
+    content = path.read_bytes()
+    path.write_bytes(content[:100] + bytes(2000) + content[2100:])
+    monkeypatch.setattr("caldist.cli._many.MANY", 500)
+    for command in (("measure", path), ("summarize", path, "-o", tmp_path / "joint.npz")):
+        done = run(*command, "--label", "label", "--score", "score")
+        assert done.exit_code == 2
+        assert "bad.parquet' cannot be read" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv", "parquet", "jsonl"])
+def test_names_of_files_are_no_patterns(tmp_path, kind):
+    pd = pytest.importorskip("pandas")
+    y_true, y_prob = rows(60)
+    y_prob = y_prob.round(5)  # pandas writes so many digits in JSON
+    days = np.repeat(["2025-01-01", "2025-01-02"], 30)
+    wanted = pd.DataFrame({"label": y_true, "score": y_prob, "day": days})
+    for name, table in (("gl[o]b", wanted), ("glob", pd.DataFrame({"other": [1, 2]}))):
+        path = tmp_path / f"{name}.{kind}"
+        {
+            "tsv": lambda t, p: t.to_csv(p, sep="\t", index=False),
+            "csv": lambda t, p: t.to_csv(p, index=False),
+            "parquet": lambda t, p: t.to_parquet(p),
+            "jsonl": lambda t, p: t.to_json(p, orient="records", lines=True),
+        }[kind](table, path)
+    path, options = tmp_path / f"gl[o]b.{kind}", ("--label", "label", "--score", "score")
+    assert summarize(path, **COLUMNS) == Joint.from_arrays(y_true, y_prob).coarsen(16)
+    out, state = tmp_path / "jo[i]nt.npz", tmp_path / "sta[t]e.npz"
+    for command in (
+        ("measure", path, *options, "--by", "day"),
+        ("summarize", path, *options, "-o", out),
+        ("measure", out),
+        ("monitor", path, *options, "--date", "day", "--state", state),
+    ):
+        done = run(*command)
+        assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("name", ["*", "^sco.*$", "t.*", 'a"b'])
+def test_the_shell_takes_no_name_of_a_column_for_a_pattern(tmp_path, name, kind):
+    pd = pytest.importorskip("pandas")
+    y_true, y_prob = rows(60)
+    days = np.repeat(["2025-01-01", "2025-01-02"], 30)
+    told = []
+    for score in (name, "plain"):
+        table = pd.DataFrame({"label": y_true, "score": 0.5, score: y_prob, "day": days})
+        path = tmp_path / f"{len(told)}.{kind}"
+        table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path)
+        options = (path, "--label", "label", "--score", score)
+        state, out = (tmp_path / f"{what}{len(told)}.npz" for what in ("state", "joint"))
+        days_seen = run("monitor", *options, "--date", "day", "--state", state, "--weight", score)
+        measured = run("measure", *options, "--format", "json")
+        assert run("summarize", *options, "-o", out).exit_code == 0
+        [line] = json.loads(measured.stdout)["results"]
+        told.append((days_seen.stdout, line["smooth_ce"], Joint.load(out)))
+    assert told[0] == told[1]
+    assert len(told[0][0].splitlines()) == 3
 
 
 def test_a_csv_line_that_does_not_fit(tmp_path):

@@ -79,6 +79,23 @@ def test_the_query_in_duckdb(query, scores, expected, tmp_path, monkeypatch):
     assert read_as_the_guide_does(cells, tmp_path, monkeypatch) == expected
 
 
+def test_the_query_in_duckdb_on_parquet_with_one_nan(tmp_path, query, weighted):
+    """DuckDB takes the minimum and maximum that files keep for those of all rows."""
+    import pyarrow.parquet
+
+    columns = ("label", "score", "weight")[: 2 + weighted]
+    for name, cell in zip(columns, (-1, -3, -5), strict=False):
+        values = {"label": [0.0, 1.0, 1.0], "score": [0.25, 0.5, 0.75], "weight": [1.0, 1.0, 1.0]}
+        values[name][1] = NAN
+        pyarrow.parquet.write_table(pa.table(values), tmp_path / "rows.parquet")
+        connection = duckdb.connect()
+        connection.read_parquet(str(tmp_path / "rows.parquet")).create_view("scores")
+        cells = connection.sql(query).df()
+        rows = cells["n_rows"] if weighted else cells["count0"] + cells["count1"]
+        found = dict(zip(cells["cell"], rows, strict=True))
+        assert found == {cell: 1, 0.25 * 2**16: 1, 0.75 * 2**16: 1}
+
+
 def test_the_query_in_spark(spark, query, scores, expected, tmp_path, monkeypatch):
     spark.createDataFrame(scores).createOrReplaceTempView("scores")
     cells = spark.sql(query.replace("DOUBLE PRECISION", "DOUBLE")).toArrow().to_pandas()

@@ -88,6 +88,56 @@ def test_invalid_rows_raise_by_default(constructor):
     assert "2 with a missing prediction (null or NaN)" in str(caught.value)
 
 
+def test_missing_labels_of_any_two_are_counted(constructor):
+    table = constructor({"label": [3.0, 4.0, None, NAN, 3.0], "score": [0.5] * 5})
+    found = summarize(table, **COLUMNS, pos_label=4.0, invalid="count")
+    assert found.invalid == {"missing label": 2}
+    assert (found.mass0.sum(), found.mass1.sum()) == (2, 1)
+    table = constructor({"label": [3.0, 4.0, None, NAN, 5.0], "score": [0.5] * 5})
+    with pytest.raises(ValueError, match=r"more than two labels, among them 3\.0, 4\.0, 5\.0"):
+        summarize(table, **COLUMNS, pos_label=4.0)
+
+
+@pytest.mark.parametrize("weight", [{}, {"sample_weight": "w"}])
+@pytest.mark.parametrize("by", [{}, {"by": "site"}])
+def test_a_table_that_changes_while_it_is_read_is_an_error(weight, by):
+    """The rows that are not valid must be as many when they are counted by reason."""
+    pl = pytest.importorskip("polars")
+    schema = {"label": pl.Int64, "score": pl.Float64, "w": pl.Float64, "site": pl.String}
+
+    def table_of(*bad):
+        """Return a table of four rows, of which so many are not valid in each pass."""
+        passes = iter(bad)
+
+        def rows(_):
+            missing = next(passes)
+            score = [None] * missing + [0.5] * (4 - missing)
+            data = {"label": [1] * 4, "score": score, "w": [1.0] * 4, "site": ["a", "b"] * 2}
+            return pl.DataFrame(data, schema)
+
+        return pl.LazyFrame(schema=schema).map_batches(rows, schema=schema)
+
+    asked = {**COLUMNS, **weight, **by, "invalid": "count", "memory_limit": None}
+    found = summarize(table_of(2, 2), **asked)
+    assert [dict(part.invalid) for part in (found.values() if by else [found])] == (
+        [{"missing prediction": 1}] * 2 if by else [{"missing prediction": 2}]
+    )
+    for second in (0, 1, 3):
+        message = f"table changed while it was read: 2 rows were not valid, and {second} when"
+        with pytest.raises(ValueError, match=message):
+            summarize(table_of(2, second), **asked)
+
+
+@pytest.mark.parametrize("name", ["*", "^sco.*$", "t.*", 'a"b`c', "$1", "a.b", "rows"])
+def test_names_of_columns_are_no_patterns_and_no_sql(constructor, name):
+    columns = {"label": [0, 1, 1], "score": [0.1, 0.2, 0.3], name: [0.5, 0.75, 1.0]}
+    for order in (columns, dict(reversed(columns.items()))):
+        table = constructor(order)
+        assert summarize(table, y_true="label", y_prob=name) == exact([0, 1, 1], columns[name])
+        weighted = summarize(table, **COLUMNS, sample_weight=name, by=name)
+        assert {key: joint.total for key, joint in weighted.items()} == {0.5: 0.5, 0.75: 0.75, 1: 1}
+
+
 def test_nothing_valid_is_an_empty_joint_with_counts(constructor):
     table = constructor({"label": [0, 1], "score": [2.0, 3.0]})
     found = summarize(table, **COLUMNS, invalid="count")

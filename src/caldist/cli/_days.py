@@ -214,7 +214,8 @@ class TableDays:
         columns = [*map(_quoted, dict.fromkeys(numbers)), f"{day} AS {_quoted(_DAY)}"]
         if data.positive is not None:
             with self._reading():
-                columns[0] = f"{_one_of_two(table, data.label, data.positive)} AS {columns[0]}"
+                one = _one_of_two(table, data.label, types[data.label], data.positive)
+                columns[0] = f"{one} AS {columns[0]}"
         self._keys = [_DAY]
         if data.by is not None:
             _refuse_measurements(data.by, types[data.by])
@@ -341,7 +342,9 @@ class TableDays:
                     invalid="count",
                     memory_limit=None,
                 )
-            found = invalid_in_words(joints, self._allowed)
+            columns = {"label": [self._label], "prediction": [self._score]}
+            columns["weight"] = [self._weight or ""]
+            found = invalid_in_words(joints, columns, self._allowed)
             if found:
                 message = (
                     f"{self._first_refusal()}Rows that are not valid: {found}. Correct or filter "
@@ -362,9 +365,11 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _one_of_two(table: Any, name: str, positive: str) -> str:
+def _one_of_two(table: Any, name: str, kind: str, positive: str) -> str:
     """Return the expression for a column of two labels: 1 where it is the positive one, else 0."""
     text = f"trim(CAST({_quoted(name)} AS VARCHAR), ' \t')"
+    if kind in {"FLOAT", "DOUBLE"}:
+        text = f"nullif({text}, 'nan')"
     found = table.project(f"{text} AS label").distinct().limit(5).fetchall()
     values = sorted(label for (label,) in found if label)
     one = positive_value(np.array(values, dtype=object), positive)

@@ -13,6 +13,7 @@ from caldist.cli._source import Source, may_be_read_again
 from caldist.cli._streams import say
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.engines._files import reading
 from caldist.engines._summarize import invalid_in_words
 from caldist.reading import cells
 
@@ -41,13 +42,15 @@ def summary_of_many(data: Data, source: Source, paths: Sequence[str]) -> Models 
             label, scores = guess(source, label, scores, taken, HEAD)
         (score,) = scores
         asked = replace(data, label=label, scores=(score,))
-        joint = _summarized(asked, paths, None, _BITS)
-        groups = {name: _groups(asked, paths, name) for name in dict.fromkeys(columns)}
+        with reading(paths):
+            joint = _summarized(asked, paths, None, _BITS)
+            groups = {name: _groups(asked, paths, name) for name in dict.fromkeys(columns)}
     except (TypeError, ValueError):
         return None
     dropped = _dropped(joint, label, score)
     allowed = _MISSING if data.drop_missing else ()
-    if found := invalid_in_words({(): joint}, allowed):
+    named = {"label": [label], "prediction": [score], "weight": [data.weight or ""]}
+    if found := invalid_in_words({(): joint}, named, allowed):
         if may_be_read_again(paths):
             return None
         message = f"{', '.join(data.files)}: there are {found}: correct or filter these rows."

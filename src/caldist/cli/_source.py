@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from caldist._util.optional import how_to_install
 from caldist.reading import cells
+from caldist.reading.folders import refuse_lakehouses, visible
 from caldist.reading.text import KINDS, TextFile, cell_of, suffix_of, unpacking
 
 _PARQUET = (".parquet", ".pq")
@@ -231,14 +232,17 @@ def matches(name: str) -> list[Path]:
     """Return the files that a name, a folder or a pattern stands for."""
     path = Path(name)
     if path.is_dir():
-        below = [file for file in sorted(path.rglob("*")) if suffix_of(file.name) in _KNOWN]
-        if below:
-            return below
-        message = f"{name}: there is no file in this folder that ends in {', '.join(_KNOWN)}."
+        below = [file for file in path.rglob("*") if suffix_of(file.name) in _KNOWN]
+        if found := [file for file in visible(below, name) if file.is_file()]:
+            return found
+        message = (
+            f"{name}: there is no file in this folder whose name ends in {', '.join(_KNOWN)} and "
+            "does not begin with _ or a point."
+        )
         raise FileNotFoundError(message)
     if path.is_file():
         return [path]
-    paths = [Path(found) for found in sorted(glob(name, recursive=True))]  # noqa: PTH207 -- a pattern may be absolute
+    paths = visible(map(Path, glob(name, recursive=True)), name)  # noqa: PTH207 -- a pattern may be absolute
     if has_magic(name) and paths:
         return paths
     message = f"{name}: there is no such file."
@@ -263,6 +267,7 @@ def may_be_read_again(files: Sequence[str]) -> bool:
 def on_disk(files: Sequence[str]) -> Iterator[list[str]]:
     """Give the paths of files; of ``-``, standard input, that of a copy while it lasts."""
     if "-" not in files:
+        refuse_lakehouses(map(Path, files))
         yield list(files)
         return
     if len(files) > 1:

@@ -60,6 +60,7 @@ def summarized(
 
 def _by_duckdb(data: Data, paths: Sequence[str], bits: int) -> dict[str | None, Joint] | None:
     from caldist.engines import open_files, summarize
+    from caldist.engines._files import reading
 
     asked: dict[str, Any] = {
         "y_true": data.label,
@@ -70,10 +71,11 @@ def _by_duckdb(data: Data, paths: Sequence[str], bits: int) -> dict[str | None, 
     }
     numbers = [name for name in (data.label, data.scores[0], data.weight) if name is not None]
     try:
-        if data.by is None:
-            return {None: summarize(open_files(paths, numbers=numbers), **asked)}
-        table = open_files(paths, numbers=numbers, names=[data.by])
-        found = summarize(table, by=data.by, **asked)
+        with reading(paths):
+            if data.by is None:
+                return {None: summarize(open_files(paths, numbers=numbers), **asked)}
+            table = open_files(paths, numbers=numbers, names=[data.by])
+            found = summarize(table, by=data.by, **asked)
     except (TypeError, ValueError):
         return None  # the other reader says why
     keys = [cells.name(key) for key in found]

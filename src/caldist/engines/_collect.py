@@ -129,10 +129,15 @@ def joints(query: Query, bits: int) -> dict[tuple[Any, ...], Joint]:
     code, *parts = (_numpy(table[name]) for name in ("code", *columns))
     label = None if query.by_cell else code & 1
     group, cell, parts = _by_cell(group, code if label is None else code >> 1, label, parts)
-    bad = cell < 0
-    invalid = _count_invalid(query) if bad.any() else {}
-    group, cell, *parts = (part[~bad] for part in (group, cell, *parts))
     names = [name + label for name in sources for label in "01"]
+    bad = cell < 0
+    invalid = {}
+    if bad.any():
+        rows = "rows" if "rows" in sources else "count"
+        sides = [parts[names.index(rows + label)][bad] for label in "01"]
+        lost = np.bincount(group[bad], sides[0] + sides[1])
+        invalid = _count_invalid(query, {keys[at]: int(lost[at]) for at in np.flatnonzero(lost)})
+    group, cell, *parts = (part[~bad] for part in (group, cell, *parts))
     edges = np.searchsorted(group, np.arange(len(keys) + 1))
     result = {}
     for key, start, end in zip(keys, edges[:-1], edges[1:], strict=True):
@@ -147,7 +152,14 @@ def _joint(cell: Numbers, sums: dict[str, Numbers], bits: int) -> Joint:
     n_rows = 0
     if "rows0" in sums:  # with weights, which may all be 0
         n_rows = int(sums.pop("rows0").sum() + sums.pop("rows1").sum())
-        there = sums["count0"] + sums["count1"] > 0
+        mass = sums["count0"] + sums["count1"]
+        if np.isnan(mass).any():
+            message = (
+                "sample_weight: weights add up to NaN, although each of them passed its check: the "
+                "engine takes NaN for a number. Replace NaN in the column of weights by null."
+            )
+            raise ValueError(message)
+        there = mass > 0
         cell, sums = cell[there], {name: part[there] for name, part in sums.items()}
     grid = Grid(bits, cell, **sums, n_rows=n_rows) if cell.size else empty(bits, n_rows)
     joint = Joint._from_grid(grid)  # noqa: SLF001 -- sums that need no other check
@@ -155,13 +167,22 @@ def _joint(cell: Numbers, sums: dict[str, Numbers], bits: int) -> Joint:
     return joint
 
 
-def _count_invalid(query: Query) -> dict[tuple[Any, ...], dict[str, int]]:
-    """Return the number of invalid rows by group and reason."""
+def _count_invalid(
+    query: Query, expected: dict[tuple[Any, ...], int]
+) -> dict[tuple[Any, ...], dict[str, int]]:
+    """Return the number of invalid rows by group and reason: as many as expected in each group."""
     table = collect(query.reasons)
     found: dict[tuple[Any, ...], dict[str, int]] = {}
     reasons, rows = (_numpy(table[name]).tolist() for name in ("reason", "rows"))
     for key, reason, count in zip(_values(table, query.rows.keys), reasons, rows, strict=True):
         found.setdefault(key, {})[INVALID[reason]] = count
+    if {key: sum(counts.values()) for key, counts in found.items()} != expected:
+        message = (
+            f"table changed while it was read: {sum(expected.values()):,} rows were not valid, and "
+            f"{sum(map(sum, (counts.values() for counts in found.values()))):,} when they were "
+            "counted by reason. Summarise a copy that stays the same; of a random sample, its rows."
+        )
+        raise ValueError(message)
     return found
 
 

@@ -9,18 +9,19 @@ from typing import Any
 import narwhals as nw
 
 from caldist import _validate
+from caldist.engines._files import quoted
 
 
 class Columns:
     """The columns that a summary reads.
 
-    They are chosen one by one and get names of their own, since those of the table may be anything;
-    :meth:`select` returns them all.
+    They are chosen one by one, by their positions, and get names of their own, since the names in
+    the table may be anything, and engines take some for patterns; :meth:`select` returns them all.
     """
 
     def __init__(self, table: Any) -> None:
         try:
-            self._frame: nw.LazyFrame[Any] = nw.from_native(table).lazy()
+            frame: nw.LazyFrame[Any] = nw.from_native(table).lazy()
         except TypeError as error:
             message = (
                 f"table is of type {type(table).__name__}: pass a data frame (pandas, polars, "
@@ -28,7 +29,8 @@ class Columns:
                 "Joint.from_arrays."
             )
             raise TypeError(message) from error
-        self._schema = self._frame.collect_schema()
+        self._schema = frame.collect_schema()
+        self._frame = _numbered(frame)
         self._chosen: dict[str, nw.Expr] = {}
 
     def dtype(self, argument: str, name: object) -> Any:
@@ -54,7 +56,7 @@ class Columns:
                 f"guessed: convert the column first. {hint}".rstrip()
             )
             raise TypeError(message)
-        column = nw.col(str(name))
+        column = self._column(name)
         return self._choose(indicator(column) if dtype == nw.Boolean else column.cast(nw.Float64))
 
     def weight(self, name: object) -> nw.Expr | None:
@@ -64,13 +66,14 @@ class Columns:
     def value(self, argument: str, name: object) -> nw.Expr:
         """Choose a column of any type; categories become text."""
         dtype = self.dtype(argument, name)
-        column = nw.col(str(name))
+        column = self._column(name)
         return self._choose(column.cast(nw.String) if _is_category(dtype) else column)
 
     def one_of_two(self, argument: str, name: object, pos_label: object) -> nw.Expr:
         """Choose a column of two labels, as 1.0 where it is ``pos_label`` and else 0.0."""
         dtype = self.dtype(argument, name)
-        found = self._frame.select(label=nw.col(str(name))).unique().head(4)
+        column = self._column(name)
+        found = self._frame.select(label=column).unique().head(5)  # null, NaN and three labels
         is_polars = found.implementation.is_polars()
         table = found.collect(engine="streaming") if is_polars else found.collect()
         values = sorted(
@@ -90,7 +93,6 @@ class Columns:
                 "pos_label there are two. For several classes use summarize_one_vs_rest."
             )
             raise ValueError(message)
-        column = nw.col(str(name))
         there = ~(column.is_null() | column.is_nan()) if dtype.is_float() else ~column.is_null()
         ones = column == pos_label
         if dtype == nw.Boolean:
@@ -111,7 +113,7 @@ class Columns:
         keys: list[str] = []
         for name in names:
             dtype = self.dtype("by", name)
-            column = nw.col(name)
+            column = self._column(name)
             if dtype.is_float():  # NaN could not be looked up in a mapping: it is one with null
                 column = column.fill_nan(None)
             elif self._is_arrow_category(name):
@@ -127,6 +129,14 @@ class Columns:
             return False
         return str(self._frame.to_native()[name].dtype).startswith("dictionary")
 
+    def _column(self, name: Any) -> nw.Expr:
+        """Return a column that is there, by its position; see ``without_limits`` for the CASE."""
+        column = nw.nth(list(self._schema).index(name))
+        engine = self._frame.implementation
+        if self._schema[name].is_float() and (engine.is_duckdb() or engine.is_ibis()):
+            return nw.when(~column.is_null()).then(column)
+        return column
+
     def _choose(self, column: nw.Expr) -> nw.Expr:
         name = f"column{len(self._chosen)}"
         self._chosen[name] = column
@@ -135,6 +145,21 @@ class Columns:
     def select(self) -> nw.LazyFrame[Any]:
         """Return the columns that were chosen."""
         return self._frame.select(**self._chosen)
+
+
+def _numbered(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Rename the columns of DuckDB and Spark by position: to these ``*`` means all of them.
+
+    To Spark, ``a.b`` is a field of a column, too.
+    """
+    native, engine = frame.to_native(), frame.implementation
+    if engine.is_duckdb():
+        columns = (f"{quoted(name)} AS column{at}" for at, name in enumerate(native.columns))
+        native = native.project(", ".join(columns))
+    elif engine.is_spark_like():
+        native = native.toDF(*(f"column{at}" for at in range(len(native.columns))))
+    numbered: nw.LazyFrame[Any] = nw.from_native(native).lazy()
+    return numbered
 
 
 def indicator(condition: nw.Expr) -> nw.Expr:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from caldist._util.optional import require
 from caldist._validate import check_flag
 from caldist.reading.cells import numbers_in_sql, why_not
+from caldist.reading.folders import visible
 from caldist.reading.text import TextFile, cell_of
 
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
@@ -53,9 +54,11 @@ def open_files(
     ----------
     files : path, pattern or list of these
         Parquet, CSV (or tab-separated) or JSON lines, by the end of their names, also compressed
-        (``.gz``, ``.zst``). A folder stands for all such files in it and below; folders named
-        ``name=value`` become columns, which the files must not have themselves. Columns are
-        matched by name.
+        (``.gz``, ``.zst``). A folder stands for all such files in it and below, but for names that
+        begin with ``_`` or ``.``; folders named ``name=value`` become columns, which the files must
+        not have themselves. Columns are matched by name. Folders of Delta, Iceberg and Hudi tables
+        are refused, as they also have the files of deleted rows; files elsewhere are not checked
+        for that.
     numbers : list of str
         Columns of CSV files that hold numbers, as doubles: a cell means the same to every reader
         of caldist, as ``yes`` means 1 and ``NA`` nothing. What is no number becomes -inf.
@@ -152,6 +155,14 @@ def connect(*, remote: bool = False) -> Any:
 def quoted(name: str) -> str:
     """Return the name of a column as SQL has it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def without_limits(column: str) -> str:
+    """Return an expression that is a column, and of which DuckDB knows no minimum and maximum.
+
+    It folds comparisons and ``isnan`` by those that Parquet files keep, which leave NaN out.
+    """
+    return f"CASE WHEN {column} IS NOT NULL THEN {column} END"
 
 
 def refuse_what_is_no_number(files: Paths, numbers: Sequence[str]) -> None:
@@ -260,22 +271,27 @@ def _paths(files: Paths) -> list[str | os.PathLike[str]]:
 
 def _found(connection: Any, files: Paths) -> list[str]:
     """Return the names of all files that are meant."""
-    return [name for path in _paths(files) for name in _matches(connection, os.fspath(path))]
+    paths = (os.fspath(path).removeprefix("file://") for path in _paths(files))
+    return [name for path in paths for name in _matches(connection, path)]
 
 
 def _matches(connection: Any, path: str) -> list[str]:
     """Return the names of the files that a path, a folder or a pattern stands for."""
     if Path(path).is_dir():
-        below = (str(file) for file in sorted(Path(path).rglob("*")) if file.is_file())
-        names = [name for name in below if _suffix(name) in _READERS]
+        below = [file for file in Path(path).rglob("*") if _suffix(file.name) in _READERS]
+        names = [str(file) for file in visible(below, path) if file.is_file()]
     elif Path(path).exists():
         names = [path]
     else:
         rows = connection.execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
-        names = [name for (name,) in rows]
+        shown = set(visible((Path(name) for (name,) in rows), path))
+        names = [name for (name,) in rows if Path(name) in shown]
     if not names:
         kinds = ", ".join(_READERS)
-        message = f"{path!r}: there is no such file, or no file in it whose name ends in {kinds}."
+        message = (
+            f"{path!r}: there is no such file, or no file in it whose name ends in {kinds} and "
+            "does not begin with _ or a point."
+        )
         raise FileNotFoundError(message)
     return names
 

@@ -194,7 +194,7 @@ def _on_grid(rows: Rows, bits: int) -> nw.LazyFrame[Any]:
         for name, (value, otherwise) in values.items()
     }
     if rows.frame.implementation.is_polars():  # the cheapest there, and an integer
-        columns["label"] = (rows.label == 1).cast(nw.Int64)
+        columns["label"] = (rows.label == 1).fill_null(value=False).cast(nw.Int64)
     frame = rows.frame.select(*rows.keys, **columns)
     scaled = nw.col("scaled")
     is_polars = rows.frame.implementation.is_polars()

@@ -17,6 +17,7 @@ from caldist.engines._files import (
     opened,
     quoted,
     reading,
+    without_limits,
 )
 from caldist.reading.cells import numbers_in_sql
 
@@ -68,7 +69,7 @@ def write_with_column(
     if column.casefold() in {name.casefold() for name in names}:  # as DuckDB compares them
         message = f"--column is {column!r}, but there is such a column: name another."
         raise ValueError(message)
-    number = f"TRY_CAST({quoted(source)} AS DOUBLE)"
+    number = f"TRY_CAST({without_limits(quoted(source))} AS DOUBLE)"
     if same and kind_of(files) == "csv":  # all of it is text
         number = numbers_in_sql(quoted(source), decimal_of(files))
     score = f"caldist_{uuid.uuid4().hex}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # narwhals is loaded when a table comes
     from caldist.engines._query import Rows
 
 MEMORY_LIMIT = 2 * 2**30
+_NAMED = 10  # columns that a message lists
 
 Invalid = Literal["raise", "count"]
 Summary: TypeAlias = "Joint | dict[Any, Joint]"  # without and with by
@@ -165,11 +166,11 @@ def summarize(
 
         return [binary_rows(columns, y_true, y_prob, sample_weight, by, pos_label)]
 
-    numbers: list[object] = [y_prob, sample_weight]
-    if pos_label is None:
-        numbers.insert(0, y_true)
-    texts = [y_true] if isinstance(pos_label, str) else []
-    (result,) = _run(table, rows, numbers, by, bits, invalid, second_order, memory_limit, texts)
+    columns = _columns(y_true, [y_prob], sample_weight)
+    labels: Literal["numbers", "names"] | None = "numbers" if pos_label is None else None
+    if isinstance(pos_label, str):
+        labels = "names"
+    (result,) = _run(table, rows, columns, by, bits, invalid, second_order, memory_limit, labels)
     return result
 
 
@@ -236,8 +237,8 @@ def summarize_top_label(
 
         return [ClassRows.of(columns, y_true, y_prob, classes, sample_weight, by).top_label()]
 
-    numbers = [*y_prob, sample_weight]
-    (result,) = _run(table, rows, numbers, by, bits, invalid, second_order, memory_limit)
+    columns = _columns(y_true, y_prob, sample_weight)
+    (result,) = _run(table, rows, columns, by, bits, invalid, second_order, memory_limit)
     return result
 
 
@@ -290,22 +291,31 @@ def summarize_one_vs_rest(
 
         return ClassRows.of(columns, y_true, y_prob, classes, sample_weight, by).one_vs_rest()
 
-    numbers = [*y_prob, sample_weight]
-    return _run(table, rows, numbers, by, bits, invalid, second_order, memory_limit)
+    columns = _columns(y_true, y_prob, sample_weight)
+    return _run(table, rows, columns, by, bits, invalid, second_order, memory_limit)
+
+
+def _columns(y_true: object, y_prob: Sequence[object], weight: object) -> dict[str, list[str]]:
+    """Return the names of the columns of labels, predictions and weights; the rest is refused."""
+    given = {"label": [y_true], "prediction": y_prob, "weight": [weight]}
+    return {kind: [x for x in names if isinstance(x, str)] for kind, names in given.items()}
 
 
 def _run(
     table: Any,
     rows: Callable[[Columns], list[Rows]],
-    numbers: Sequence[object],
+    columns: Mapping[str, list[str]],
     by: object,
     bits: int,
     invalid: str,
     second_order: bool,  # noqa: FBT001 -- passed on
     memory_limit: int | None,
-    names: Sequence[str] = (),
+    labels: Literal["numbers", "names"] | None = None,
 ) -> list[Summary]:
-    """Run a query for each kind of rows; the columns ``numbers`` hold numbers, ``names`` text."""
+    """Run a query for each kind of rows.
+
+    ``labels`` says how CSV files are read in the column of labels; None leaves that to DuckDB.
+    """
     from caldist.engines import _collect  # loads narwhals
     from caldist.engines._columns import Columns  # loads narwhals
     from caldist.engines._query import Query  # loads narwhals
@@ -316,11 +326,15 @@ def _run(
     if memory_limit is not None:
         memory_limit = _validate.check_count("memory_limit", memory_limit)
     files = table if are_paths(table) else None
-    texts = [name for name in numbers if isinstance(name, str)]
+    names, numbers = [], [*columns["prediction"], *columns["weight"]]
+    if labels == "names":
+        names = columns["label"]
+    elif labels == "numbers":
+        numbers = columns["label"] + numbers
     results: list[Summary] = []
     with _collect.engine_errors(), reading(files) if files else nullcontext():
         if files:
-            table = open_files(files, numbers=texts, names=names)
+            table = open_files(files, numbers=numbers, names=names)
         for kind in rows(Columns(table)):
             query = Query.of(kind, bits, second_order=second_order)
             if memory_limit is not None:
@@ -328,8 +342,8 @@ def _run(
             joints = _collect.joints(query, bits)
             if invalid == "raise":
                 if files and any(joint.invalid for joint in joints.values()):
-                    refuse_what_is_no_number(files, texts)
-                refuse_invalid(joints)
+                    refuse_what_is_no_number(files, numbers)
+                _refuse_invalid(joints, columns)
             results.append(_keyed(joints, by))
     return results
 
@@ -341,9 +355,9 @@ def _keyed(joints: dict[tuple[Any, ...], Joint], by: object) -> Summary:
     return {key[0]: joint for key, joint in joints.items()} if isinstance(by, str) else joints
 
 
-def refuse_invalid(joints: Mapping[Any, Joint], allowed: Collection[str] = ()) -> None:
-    """Raise if rows were left out, but for reasons that are allowed."""
-    found = invalid_in_words(joints, allowed)
+def _refuse_invalid(joints: Mapping[Any, Joint], columns: Mapping[str, Sequence[str]]) -> None:
+    """Raise if rows were left out, or all others have weight 0."""
+    found = invalid_in_words(joints, columns)
     if not found:
         if () in joints and joints[()].total == 0:
             message = "sample_weight is 0 in every row: no row would count."
@@ -356,15 +370,21 @@ def refuse_invalid(joints: Mapping[Any, Joint], allowed: Collection[str] = ()) -
     raise ValueError(message)
 
 
-def invalid_in_words(joints: Mapping[Any, Joint], allowed: Collection[str] = ()) -> str:
-    """Return how many rows were left out and why, but for reasons that are allowed."""
-    counts = {
-        reason: sum(joint.invalid.get(reason, 0) for joint in joints.values())
-        for reason in INVALID
-        if reason not in allowed
-    }
-    return ", ".join(
-        f"{count:,} with a {reason} ({_EXPLAINED[reason]})"
-        for reason, count in counts.items()
-        if count
-    )
+def invalid_in_words(
+    joints: Mapping[Any, Joint],
+    columns: Mapping[str, Sequence[str]],
+    allowed: Collection[str] = (),
+) -> str:
+    """Return how many rows were left out and why, but for reasons that are allowed.
+
+    ``columns`` has the names of the columns of labels, predictions and weights.
+    """
+    found = []
+    for reason in INVALID:
+        count = sum(joint.invalid.get(reason, 0) for joint in joints.values())
+        if count and reason not in allowed:
+            names = columns[reason.split()[-1]]
+            where = ", ".join(map(repr, names[:_NAMED])) + (", …" if names[_NAMED:] else "")
+            column = "column" if len(names) == 1 else "columns"
+            found.append(f"{count:,} with a {reason} ({_EXPLAINED[reason]}) in {column} {where}")
+    return ", ".join(found)
