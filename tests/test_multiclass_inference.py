@@ -39,30 +39,13 @@ def test_two_classes_have_the_binary_interval():
 
 
 @needs_speed
-@pytest.mark.parametrize("k", [3, 10])
-def test_limits_of_calibrated_predictions(k):
-    trials, missed = 25, 0
-    for seed in range(trials):
-        y, V = oracles.softmax(150, k, 2.0, 1.0, seed)
-        interval = multiclass.confidence_interval(y, V, confidence_level=0.8, rng=seed)
-        missed += interval.lower > 0
-    assert within(missed, trials, 0.1)
-
-
-@needs_speed
 def test_limits_of_predictions_that_are_too_sharp():
+    """The lower limit says much; how often limits miss is counted in ``studies/multiclass.py``."""
     y, V = oracles.softmax(100_000, 3, 1.5, 1.5, 99)
     truth = multiclass.classwise_distance(y, V, tol=1e-4)
-    trials, below, above, found = 25, 0, 0, []
-    for seed in range(trials):
-        y, V = oracles.softmax(1000, 3, 1.5, 1.5, seed)
-        interval = multiclass.confidence_interval(y, V, confidence_level=0.8, rng=seed)
-        below += interval.lower > truth
-        above += interval.upper < truth
-        found.append(interval.lower)
-    assert within(below, trials, 0.1)
-    assert within(above, trials, 0.1)
-    assert np.mean(found) > truth / 4
+    y, V = oracles.softmax(1000, 3, 1.5, 1.5, 0)
+    interval = multiclass.confidence_interval(y, V, confidence_level=0.8)
+    assert truth / 4 < interval.lower < truth < interval.upper
 
 
 def test_the_order_of_rows_does_not_matter():
