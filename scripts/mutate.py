@@ -221,7 +221,7 @@ class Copy:
 
     def reach(self, file: str) -> Reach:
         """Return what a test file reaches, from the cache if the file has not changed."""
-        text = (self.root / file).read_bytes()
+        text = (self.tree / file).read_bytes()
         kind = "plain" if PLAIN else "compiled"
         cache = self.root / ".mutate_cache" / f"{kind}-{file.replace(os.sep, '-')}.json"
         digest = _digest(text)
