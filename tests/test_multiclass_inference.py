@@ -9,7 +9,8 @@ import caldist
 import class_oracles as oracles
 from caldist import _kernels, multiclass
 from caldist.data.class_rows import ClassRows
-from caldist.multiclass import _cells
+from caldist.inference._resampling import Resampler
+from caldist.multiclass import _cells, comparison, coupling
 
 needs_speed = pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes with plain kernels")
 SMALL = 120 if _kernels.COMPILED else 40
@@ -137,6 +138,14 @@ def test_cells_tell_peaked_predictions_apart():
     assert upper_limit(ClassRows.of(y, V), 0.05) < 0.06
 
 
+def test_what_noise_alone_would_show():
+    y, V = oracles.softmax(SMALL, 3, 1.5, 1.0, 0)
+    table = multiclass.classwise_table(y, V, confidence_level=None)
+    expected = [0.45 * math.sqrt(sum(v * (1 - v))) / SMALL for v in V.T]
+    assert [line.noise for line in table.lines] == pytest.approx(expected)
+    assert table.noise == pytest.approx(sum(expected))
+
+
 # -- tests -----------------------------------------------------------------------------------------
 
 STATISTICS = ["auto", "classwise_smooth_ce", "kernel_ce", "brier_score", "top_label"]
@@ -219,6 +228,16 @@ def test_a_comparison_and_its_mirror():
     assert (same.difference, same.lower, same.upper) == (0, 0, 0)
 
 
+def test_too_few_resamples_for_several_models_are_refused_before_they_are_made(monkeypatch):
+    y, V = oracles.softmax(40, 3, 1.5, 1.0, 0)
+    models = {name: ClassRows.of(y, np.roll(V, at, axis=1)) for at, name in enumerate("abc")}
+    monkeypatch.setattr(Resampler, "run", None)  # three pairs, and three parts of each
+    with pytest.raises(ValueError, match=r"n_resamples is 178; .* at least 179"):
+        comparison.paired_models(models, 0.95, Resampler.of(0, n_resamples=178))
+    with pytest.raises(TypeError, match="not callable"):
+        comparison.paired_models(models, 0.95, Resampler.of(0, n_resamples=179))
+
+
 def test_bad_comparisons():
     y, V = oracles.softmax(40, 3, 1.5, 1.0, 0)
     with pytest.raises(ValueError, match=r"y_prob_b\[0, 0\] is 2"):
@@ -235,6 +254,12 @@ def test_the_upper_limit_of_peaked_predictions(weighted):
     bracket = multiclass.distance_bracket(y, V, confidence_level=0.9, sample_weight=weight)
     assert bracket.upper < 0.2
     assert bracket.upper > multiclass.distance_bracket(y, V).lower
+
+
+def test_centres_that_no_row_comes_to_are_probabilities_of_the_classes_brought():
+    brought = np.array([[True, True, False], [True, False, True], [False, False, False]])
+    found = coupling._normalised(np.array([[0.0, 0, 0], [1, 0, 3], [0, 0, 0]]), brought)
+    assert found.tolist() == [[0.5, 0.5, 0], [0.25, 0, 0.75], [1, 0, 0]]
 
 
 def test_cells_are_made_of_the_predictions_alone():
