@@ -10,7 +10,7 @@ import class_oracles as oracles
 from caldist import _kernels, multiclass
 from caldist.data.class_rows import ClassRows
 from caldist.inference._resampling import Resampler
-from caldist.multiclass import _cells, comparison, coupling
+from caldist.multiclass import _cells, comparison, coupling, testing
 
 needs_speed = pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes with plain kernels")
 SMALL = 120 if _kernels.COMPILED else 40
@@ -160,6 +160,44 @@ def test_the_size_of_the_test(measure, k, scale):
         result = multiclass.calibration_test(y, V, measure=measure, n_resamples=39, rng=seed)
         rejected += result.pvalue <= 0.1
     assert within(rejected, trials, 0.1)
+
+
+def statistics_by_hand(y, V, share):
+    """Return three statistics by their definitions, with the functions for two labels."""
+    k, square = V.shape[1], (V**2).sum(axis=1)
+    weight = {"sample_weight": share}
+    classwise = sum(caldist.smooth_ce(y == j, V[:, j], **weight) for j in range(k)) / 2
+    loss = ((np.eye(k)[y] - V) ** 2).sum(axis=1)
+    variance = 4 * sum(share**2 * ((V**3).sum(axis=1) - square**2))
+    brier = abs(sum(share * (loss - (1 - square)))) / math.sqrt(variance)
+    top = caldist.smooth_ce(y == V.argmax(axis=1), V.max(axis=1), **weight)
+    return {"classwise_smooth_ce": classwise, "brier_score": brier, "top_label": top}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pvalues_are_ranks_among_the_values_of_drawn_labels(weighted):
+    y, V = oracles.softmax(40, 3, 1.5, 1.6, 2)
+    weight = np.random.default_rng(0).integers(1, 4, 40) if weighted else None
+    resampler = Resampler.of(5, n_resamples=39)
+
+    def replicate(rng):
+        label = np.array(
+            [np.searchsorted(v.cumsum(), u) for v, u in zip(V, rng.random(40), strict=True)]
+        )
+        return list(statistics_by_hand(label, V, oracles.shares(y, weight)).values())
+
+    drawn = resampler.run(replicate, family=testing._FAMILY, size=40)
+    observed = statistics_by_hand(y, V, oracles.shares(y, weight))
+    options = {"n_resamples": 39, "rng": 5, "sample_weight": weight}
+    result = multiclass.calibration_test(y, V, **options)
+    parts = {part.measure: part for part in result.components}
+    for (name, value), values in zip(observed.items(), drawn.T, strict=True):
+        found = multiclass.calibration_test(y, V, measure=name, **options)
+        assert found == parts[name]
+        assert found.statistic == pytest.approx(value, abs=1e-9)
+        assert found.pvalue == (1 + np.count_nonzero(values >= value)) / 40
+    least = min(part.pvalue for part in result.components)
+    assert result.statistic == least <= result.pvalue <= 4 * least
 
 
 @pytest.mark.parametrize("measure", STATISTICS)
