@@ -193,3 +193,10 @@ def test_the_smooth_calibration_error_is_exact_beyond_the_number_of_landmarks():
     assert found == multiclass.smooth_ce(y, V, method="exact")
     bounds = smooth_bounds(ClassRows.of(y, V), "landmarks")
     assert bounds.ends[0] <= found <= bounds.ends[1] - 1e-6
+
+
+@pytest.mark.parametrize(("k", "expected"), [(2, 1e-6), (3, 3e-5), (10, 1e-4), (200, 1e-3)])
+def test_the_tolerance_that_nobody_asked_for(k, expected):
+    rows = ClassRows.of(np.arange(k), np.full((k, k), 1 / k))
+    assert classwise.default_tolerance(rows, None) == pytest.approx(expected)
+    assert classwise.default_tolerance(rows, 0.5) == 0.5
