@@ -154,6 +154,18 @@ def mutants_of(path: str, text: bytes) -> list[Mutant]:
     )
 
 
+def mutants_below(package: Path, area: str) -> list[tuple[Mutant, bytes]]:
+    """Return all changes of a folder or file of the package, each with the file's text."""
+    files = (package / area).rglob("*.py") if (package / area).is_dir() else [package / area]
+    return [
+        (mutant, text)
+        for file in files
+        if file.is_file() and (PLAIN or package / "kernels" not in file.parents)
+        for text in [file.read_bytes()]
+        for mutant in mutants_of(file.relative_to(package).as_posix(), text)
+    ]
+
+
 def _nodes(node: ast.AST, *, function: bool) -> Iterator[tuple[ast.AST, bool]]:
     """Yield nodes that do something: no annotations, no texts, no messages."""
     yield node, function
@@ -345,36 +357,28 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> None:
     parser.add_argument("--tests", nargs="+", default=["**/test_*.py"], help="patterns below tests")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds of tests per mutant")
     options = parser.parse_args(arguments)
-    package = root / PACKAGE
-    area = package / options.area
-    files = sorted(area.rglob("*.py")) if area.is_dir() else [area]
-    candidates = [
-        (mutant, text)
-        for file in files
-        if PLAIN or package / "kernels" not in file.parents
-        for text in [file.read_bytes()]
-        for mutant in mutants_of(file.relative_to(package).as_posix(), text)
-    ]
-    # By a digest, so that a change of the code leaves the other mutants of a seed as they are.
-    candidates.sort(key=lambda one: _digest(f"{options.seed} {one[0].diff(one[1])}".encode()))
-    sample = islice((one for one in candidates if one[0].changes(one[1])), options.count)
     known = equivalent(root / "scripts" / "equivalent_mutants.txt")
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(root, Path(folder))
+        candidates = mutants_below(copy.tree / PACKAGE, options.area)
+        if not candidates:
+            parser.error(f"--area {options.area}: nothing to change; kernels must not be compiled")
+        # By a digest, so that a change of the code leaves the other mutants of a seed as they are.
+        candidates.sort(key=lambda one: _digest(f"{options.seed} {one[0].diff(one[1])}".encode()))
         tests = {
             str(file.relative_to(root))
             for name in options.tests
             for file in (root / "tests").glob(name)
         }
         reaches = [copy.reach(file) for file in sorted(tests)]
+        sample = islice((one for one in candidates if one[0].changes(one[1])), options.count)
         for mutant, text in sample:
             path, old, new = diff = mutant.diff(text)
             found = (
                 "equivalent" if diff in known else try_mutant(copy, mutant, reaches, options.limit)
             )
-            kind = found.split()[0].strip(":")
-            counts[kind] += 1
+            counts[found.split()[0].strip(":")] += 1
             print(f"{path}:{mutant.line}\n- {old}\n+ {new}\n# {found}\n", flush=True)
     killed, survived = counts["killed"], counts["survived"]
     print(f"{killed} of {killed + survived} killed; {counts['equivalent']} are equivalent")

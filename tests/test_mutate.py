@@ -69,6 +69,9 @@ def test_a_planted_weak_test_is_found(script, tmp_path, capsys):
     assert said.endswith("1 of 3 killed; 1 are equivalent\n")
     assert {path: path.read_text("utf-8") for path in files} == files
     assert not list(tmp_path.rglob("*.pyc"))
+    with pytest.raises(SystemExit):
+        script.main(["--area", "kernels"], root=tmp_path)
+    assert "--area kernels: nothing to change" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
