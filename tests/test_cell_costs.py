@@ -1,13 +1,14 @@
 """The cost of cells, its error and the limit made of both, recomputed row by row."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from caldist.data.rows import Rows
 from caldist.inference import _cells
-from caldist.inference._dealing import ordered_units
+from caldist.inference._dealing import deal, ordered_units
 
 
 def sample(n, seed, *, tied):
@@ -76,3 +77,25 @@ def test_the_upper_limit_of_one_partition(monkeypatch):
     expected = cost + 1.5 * error + math.log(20) / 3 * units.share.max()
     assert cells.upper(0.05, 1.5, None) == pytest.approx(expected)
     assert cells.upper(1e-300, 1.5, None) == 1
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_the_upper_limit_of_merged_partitions(narrow):
+    """Cells merged on two fifths of the rows and paid for on the others, over all such pairs."""
+    rng = np.random.default_rng(0)
+    v = 0.45 + rng.random(300) / 10 if narrow else rng.random(300)
+    units = ordered_units(Rows.of((rng.random(300) < v).astype(int), v))
+    cells, dealt = _cells.cells_of(units), deal(units, np.random.default_rng(0))
+    costs, errors = [], []
+    for pair in combinations(range(5), 2):
+        train, (test, factor) = dealt.halves(pair)
+        start = _cells._merge(train[0], np.append(cells.start, units.prediction.size))
+        cost, error = _cells._cost(test, start)
+        costs.append(cost)
+        errors.append(error * math.sqrt(factor))
+    assert len(costs) == 10
+    merged = np.mean(costs) + 1.5 * np.mean(errors)
+    cost, error = _cells._cost(units, cells.start)
+    expected = min(merged, cost + 1.5 * error) + math.log(20) / 3 / 300
+    assert (merged < cost + 1.5 * error) == narrow
+    assert cells.upper(0.05, 1.5, dealt) == pytest.approx(expected)

@@ -140,3 +140,10 @@ def test_the_share_of_a_class_in_rows_behind_a_summary():
         assert one.lower == pytest.approx(max(0.0, other.lower - raised / 2), abs=1e-5)
         charged += one.lower > 0
     assert charged > 1
+
+
+@pytest.mark.filterwarnings("ignore:only 1 of 2 rows have label 1:UserWarning")
+def test_nothing_is_farther_from_calibration_than_1():
+    joint = caldist.Joint.from_arrays([1, 0], [0.1, 0.9]).coarsen(2)
+    assert joint.radius > 0
+    assert caldist.distance_bracket(joint, confidence_level=0.9).upper == 1
