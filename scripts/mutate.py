@@ -7,10 +7,11 @@ changed line, fastest first, and stops at the first failure. What survives is pr
 and line: write a test that fails, or, if no test can, list it in ``equivalent_mutants.txt`` beside
 this script, in the form in which it is printed, with the reason in a comment.
 
-All happens in a copy of the tree. Which tests reach which line is measured once per test file with
-pytest-cov, and kept in ``.mutate_cache``: the first run of all tests takes an hour, ``--tests``
-takes fewer files. Compiled kernels are out of reach; ``CALDIST_PURE_PYTHON=1`` runs plain ones,
-slowly. The package has to be installed by ``pip install -e``, so that its kernels lie in the tree.
+All happens in a copy of the tree. Which tests reach which line is measured with pytest-cov, once
+per test file, and kept in ``.mutate_cache``: the first run with all tests takes longer than all
+tests do, ``--tests`` takes fewer files. Compiled kernels are out of reach;
+``CALDIST_PURE_PYTHON=1`` runs plain ones, slowly. The package has to be installed by
+``pip install -e``, so that its kernels lie in the tree.
 """
 
 from __future__ import annotations
