@@ -343,6 +343,11 @@ def test_an_interrupt_of_the_waiting_thread_stops_the_others_within_a_replicate(
     assert 0 < len(calls) < 16  # of the block that another thread is at
 
 
+def test_there_is_no_progress_bar_unless_one_is_asked_for():
+    assert not Resampler.of(0, n_resamples=1).progress
+    assert Resampler.of(0, n_resamples=1, progress=True).progress
+
+
 def test_progress_goes_to_stderr(capsys, monkeypatch):
     import functools
 
