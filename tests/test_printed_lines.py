@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import caldist
+from caldist._util.brief import _FEW, shown_value
+from caldist._util.numbers import _outwards
 from caldist.inference.net_benefit import _SHOWN
 
 
@@ -25,3 +27,18 @@ def test_a_loss_that_was_infinite_has_no_change():
     after = caldist.log_loss(y, 0.1 + 0.8 * p)
     [line] = [line for line in str(found).splitlines() if line.startswith("Log loss")]
     assert line == f"Log loss inf -> {after:.4g} (if the map was made from other rows)."
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("exponent", range(3, 16))
+def test_ends_of_three_digits_are_not_moved_and_others_are_moved_outwards(exponent, side):
+    for digits in range(101, 999, 7):
+        value = digits * 10.0**-exponent
+        assert float(_outwards(value, 3, side)) == pytest.approx(value, rel=1e-12)
+        found = float(_outwards(value * (1 + side * 1e-6), 3, side))
+        assert found == pytest.approx(value + side * 10.0**-exponent, rel=1e-12)
+
+
+def test_short_sequences_are_shown_and_long_ones_counted():
+    assert shown_value([0] * _FEW) == repr([0] * _FEW)
+    assert shown_value([0] * (_FEW + 1)) == f"<list of {_FEW + 1}>"
