@@ -300,6 +300,20 @@ def test_centres_that_no_row_comes_to_are_probabilities_of_the_classes_brought()
     assert found.tolist() == [[0.5, 0.5, 0], [0.25, 0, 0.75], [1, 0, 0]]
 
 
+@pytest.mark.parametrize(
+    ("values", "least", "cut"),
+    [
+        ([0, 0, 0, 0, 0, 1], 2, 1.0),  # equal values stay together, though a part is small
+        ([0.1, 0.2, 0.8, 0.9], 1, 0.8),
+        ([0.1, 0.8, 0.85, 0.9], 1, 0.8),
+        ([0.1, 0.8, 0.85, 0.9], 2, 0.85),
+    ],
+)
+def test_where_a_column_is_cut(values, least, cut):
+    """Where two parts vary least, of at least so many rows each if ties allow that."""
+    assert _cells._cut(np.array(values, dtype=float), least) == cut
+
+
 def test_cells_are_made_of_the_predictions_alone():
     y, V = oracles.softmax(300, 4, 1.5, 2.0, 0)
     weight = np.r_[np.zeros(20), np.ones(280)]
