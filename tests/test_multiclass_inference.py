@@ -276,6 +276,20 @@ def test_too_few_resamples_for_several_models_are_refused_before_they_are_made(m
         comparison.paired_models(models, 0.95, Resampler.of(0, n_resamples=179))
 
 
+def test_several_models_are_compared_in_one_statement():
+    """As each pair alone, at a third of the error; its p-value counts three times."""
+    y, V = oracles.softmax(60, 3, 1.5, 1.0, 0)
+    models = {name: ClassRows.of(y, np.roll(V, at, axis=1)) for at, name in enumerate("abc")}
+    resampler = Resampler.of(0, n_resamples=199)
+    found = comparison.paired_models(models, 0.85, resampler)
+    assert list(found) == [("a", "b"), ("a", "c"), ("b", "c")]
+    for (a, b), pair in found.items():
+        alone = comparison.paired(models[a], models[b], 0.95, resampler)
+        assert (pair.lower, pair.upper) == pytest.approx((alone.lower, alone.upper), abs=1e-12)
+        assert pair.pvalue == pytest.approx(min(1.0, 3 * alone.pvalue))
+        assert pair.least_pvalue == pytest.approx(3 * alone.least_pvalue) == pytest.approx(9 / 200)
+
+
 def test_bad_comparisons():
     y, V = oracles.softmax(40, 3, 1.5, 1.0, 0)
     with pytest.raises(ValueError, match=r"y_prob_b\[0, 0\] is 2"):

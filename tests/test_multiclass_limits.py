@@ -16,7 +16,7 @@ from caldist.data.class_rows import ClassRows
 from caldist.inference._cells import cells_of
 from caldist.inference._resampling import Resampler
 from caldist.measures.lower_distance import lower_distance
-from caldist.multiclass import classwise, intervals
+from caldist.multiclass import classwise, intervals, smooth, subsets
 from caldist.multiclass.smooth import smooth_bounds
 
 LEVEL, SEED = 0.9, 3
@@ -193,6 +193,20 @@ def test_the_smooth_calibration_error_is_exact_beyond_the_number_of_landmarks():
     assert found == multiclass.smooth_ce(y, V, method="exact")
     bounds = smooth_bounds(ClassRows.of(y, V), "landmarks")
     assert bounds.ends[0] <= found <= bounds.ends[1] - 1e-6
+
+
+def test_an_exact_value_of_many_rows_is_exact(monkeypatch):
+    monkeypatch.setattr(smooth, "EXACT_ROWS", 10)
+    y, V = oracles.softmax(25, 3, 1.5, 2.0, 0)
+    assert multiclass.smooth_ce(y, V, method="exact") == pytest.approx(oracles.smooth_lp(y, V))
+
+
+def test_the_search_for_the_worst_subset_starts_with_what_is_too_low_on_average():
+    y, V = oracles.softmax(40, 14, 1.5, 2.0, 0)
+    rows = ClassRows.of(y, V)
+    single, too_low, *_ = subsets._starts(rows, subsets._Search(rows))
+    assert single.sum() == 1
+    assert too_low.tolist() == [np.mean(y == j) > V[:, j].mean() for j in range(14)]
 
 
 @pytest.mark.parametrize(("k", "expected"), [(2, 1e-6), (3, 3e-5), (10, 1e-4), (200, 1e-3)])
