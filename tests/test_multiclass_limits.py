@@ -13,9 +13,11 @@ import pytest
 import class_oracles as oracles
 from caldist import multiclass
 from caldist.data.class_rows import ClassRows
+from caldist.data.units import FLIPS
 from caldist.inference._cells import cells_of
 from caldist.inference._resampling import Resampler
 from caldist.measures.lower_distance import lower_distance
+from caldist.measures.smooth_ce import SmoothNorm
 from caldist.multiclass import classwise, intervals, smooth, subsets
 from caldist.multiclass.smooth import smooth_bounds
 
@@ -193,6 +195,61 @@ def test_the_smooth_calibration_error_is_exact_beyond_the_number_of_landmarks():
     assert found == multiclass.smooth_ce(y, V, method="exact")
     bounds = smooth_bounds(ClassRows.of(y, V), "landmarks")
     assert bounds.ends[0] <= found <= bounds.ends[1] - 1e-6
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("power", [1.2, 3.0])
+def test_a_comparison_from_signs_and_witnesses(power, weighted):
+    """Norms and their witnesses are taken as given, the rest is done class by class."""
+    y, a = oracles.softmax(40, 3, 1.5, 1.0, 0)
+    b = a**power / (a**power).sum(axis=1, keepdims=True)
+    weight = np.random.default_rng(0).integers(1, 4, 40) if weighted else None
+    share, risk = oracles.shares(y, weight), 0.2
+    errors = [(share[:, None] * (oracles.one_hot(y, 3) - V)).T for V in (a, b)]
+
+    def on_support(v, e):
+        support = np.unique(v)
+        return SmoothNorm(support), np.array([e[v == x].sum() for x in support])
+
+    def along(sign):
+        found = []
+        for V, model in zip((a, b), errors, strict=True):
+            parts = []
+            for v, e in zip(V.T, model, strict=True):
+                norm, masses = on_support(v, e)
+                _, drawn = on_support(v, sign * e)
+                parts.append((norm(masses), norm(drawn), (norm.witnesses(masses) @ drawn).min()))
+            found.append(np.sum(parts, axis=0) / 2)
+        return found
+
+    resampler = Resampler.of(SEED, n_resamples=59)
+    draws = resampler.run(lambda rng: along(rng.choice([-1.0, 1.0], 40)), family=FLIPS, size=1)
+    (value_a, *_), (value_b, *_) = draws[0]
+    difference = value_a - value_b
+    down, up = (draws[:, one, 1] - draws[:, other, 2] for one, other in ((0, 1), (1, 0)))
+    rank = math.ceil(60 * (1 - risk / 3) - 1e-9) - 1
+    most, score = 0.0, np.zeros(40)
+    for v, w, e, f in zip(a.T, b.T, *errors, strict=True):
+        norm, masses = on_support(np.concatenate((v, w)), np.concatenate((e, -f)))
+        witness = dict(zip(norm.prediction, norm.witness(masses), strict=True))
+        most += norm(masses) / 2
+        score += np.array([e * witness[x] for e, x in zip(e, v, strict=True)]) / 2
+        score -= np.array([f * witness[x] for f, x in zip(f, w, strict=True)]) / 2
+    deviation = score - share * score.sum()
+    most += NormalDist().inv_cdf(1 - risk / 3) * math.sqrt(deviation @ deviation)
+    most += math.log(3 / risk) / 3 * np.abs(score).max()
+    excess = down if difference > 0 else up
+    expected = (
+        difference,
+        max(difference - max(0, np.sort(down)[rank]), -most),
+        min(difference + max(0, np.sort(up)[rank]), most),
+        min(1.0, 3 * (1 + np.count_nonzero(excess >= abs(difference))) / 60),
+    )
+    options = {"confidence_level": 1 - risk, "n_resamples": 59, "rng": SEED}
+    found = multiclass.compare(y, a, b, sample_weight=weight, **options)
+    ends = (found.difference, found.lower, found.upper, found.pvalue)
+    assert ends == pytest.approx(expected, abs=1e-12)
+    assert found.least_pvalue == pytest.approx(3 / 60)
 
 
 def test_an_exact_value_of_many_rows_is_exact(monkeypatch):
