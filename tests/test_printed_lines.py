@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist._util.brief import _FEW, shown_value
+from caldist._util.brief import _FEW, _VALUE, shown_value
 from caldist._util.numbers import _outwards
 from caldist.inference.net_benefit import _SHOWN
 
@@ -42,3 +42,6 @@ def test_ends_of_three_digits_are_not_moved_and_others_are_moved_outwards(expone
 def test_short_sequences_are_shown_and_long_ones_counted():
     assert shown_value([0] * _FEW) == repr([0] * _FEW)
     assert shown_value([0] * (_FEW + 1)) == f"<list of {_FEW + 1}>"
+    text = "x" * (_VALUE - 2)  # and two quotes
+    assert shown_value(text) == repr(text)
+    assert shown_value(text + "x") == repr(text[:-1] + "…")
