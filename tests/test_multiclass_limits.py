@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import class_oracles as oracles
-from caldist import multiclass
+from caldist import _kernels, multiclass
 from caldist.data.class_rows import ClassRows
 from caldist.data.units import FLIPS
 from caldist.inference._cells import cells_of
@@ -188,6 +188,7 @@ def test_intervals_are_the_limits_where_these_can_be(measure, limits):
     assert ends == {False, True}
 
 
+@pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes with plain kernels")
 def test_the_smooth_calibration_error_is_exact_beyond_the_number_of_landmarks():
     """ "auto" solves the transports of 801 to 5,000 different rows as they are."""
     y, V = oracles.softmax(830, 3, 1.5, 2.0, 0)
