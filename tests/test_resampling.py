@@ -13,6 +13,7 @@ import caldist
 import oracles
 from caldist import _kernels
 from caldist._kernels import replicates
+from caldist._util.threads import thread_count
 from caldist.data import units as units_module
 from caldist.data.categories import cluster_codes
 from caldist.data.rows import Rows
@@ -341,6 +342,17 @@ def test_an_interrupt_of_the_waiting_thread_stops_the_others_within_a_replicate(
     with pytest.raises(KeyboardInterrupt):
         Resampler(1, 1_000, threads=2).run(replicate, family=0, size=1)
     assert 0 < len(calls) < 16  # of the block that another thread is at
+
+
+def test_the_number_of_threads_is_that_of_the_environment(monkeypatch):
+    monkeypatch.setenv("CALDIST_NUM_THREADS", " 71 ")
+    assert thread_count() == 71
+    monkeypatch.setenv("CALDIST_NUM_THREADS", "")
+    assert thread_count() != 71
+    for wrong in ("0", "-1", "two", "1.5"):
+        monkeypatch.setenv("CALDIST_NUM_THREADS", wrong)
+        with pytest.raises(ValueError, match=f"CALDIST_NUM_THREADS is '{wrong}'; it must be"):
+            thread_count()
 
 
 def test_there_is_no_progress_bar_unless_one_is_asked_for():
