@@ -9,7 +9,8 @@ import caldist
 import class_oracles as oracles
 from caldist import _kernels, multiclass
 from caldist.data.class_rows import ClassRows
-from caldist.multiclass import _cells
+from caldist.inference._resampling import Resampler
+from caldist.multiclass import _cells, comparison, coupling, testing
 
 needs_speed = pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes with plain kernels")
 SMALL = 120 if _kernels.COMPILED else 40
@@ -39,30 +40,13 @@ def test_two_classes_have_the_binary_interval():
 
 
 @needs_speed
-@pytest.mark.parametrize("k", [3, 10])
-def test_limits_of_calibrated_predictions(k):
-    trials, missed = 25, 0
-    for seed in range(trials):
-        y, V = oracles.softmax(150, k, 2.0, 1.0, seed)
-        interval = multiclass.confidence_interval(y, V, confidence_level=0.8, rng=seed)
-        missed += interval.lower > 0
-    assert within(missed, trials, 0.1)
-
-
-@needs_speed
 def test_limits_of_predictions_that_are_too_sharp():
+    """The lower limit says much; how often limits miss is counted in ``studies/multiclass.py``."""
     y, V = oracles.softmax(100_000, 3, 1.5, 1.5, 99)
     truth = multiclass.classwise_distance(y, V, tol=1e-4)
-    trials, below, above, found = 25, 0, 0, []
-    for seed in range(trials):
-        y, V = oracles.softmax(1000, 3, 1.5, 1.5, seed)
-        interval = multiclass.confidence_interval(y, V, confidence_level=0.8, rng=seed)
-        below += interval.lower > truth
-        above += interval.upper < truth
-        found.append(interval.lower)
-    assert within(below, trials, 0.1)
-    assert within(above, trials, 0.1)
-    assert np.mean(found) > truth / 4
+    y, V = oracles.softmax(1000, 3, 1.5, 1.5, 0)
+    interval = multiclass.confidence_interval(y, V, confidence_level=0.8)
+    assert truth / 4 < interval.lower < truth < interval.upper
 
 
 def test_the_order_of_rows_does_not_matter():
@@ -154,6 +138,14 @@ def test_cells_tell_peaked_predictions_apart():
     assert upper_limit(ClassRows.of(y, V), 0.05) < 0.06
 
 
+def test_what_noise_alone_would_show():
+    y, V = oracles.softmax(SMALL, 3, 1.5, 1.0, 0)
+    table = multiclass.classwise_table(y, V, confidence_level=None)
+    expected = [0.45 * math.sqrt(sum(v * (1 - v))) / SMALL for v in V.T]
+    assert [line.noise for line in table.lines] == pytest.approx(expected)
+    assert table.noise == pytest.approx(sum(expected))
+
+
 # -- tests -----------------------------------------------------------------------------------------
 
 STATISTICS = ["auto", "classwise_smooth_ce", "kernel_ce", "brier_score", "top_label"]
@@ -168,6 +160,44 @@ def test_the_size_of_the_test(measure, k, scale):
         result = multiclass.calibration_test(y, V, measure=measure, n_resamples=39, rng=seed)
         rejected += result.pvalue <= 0.1
     assert within(rejected, trials, 0.1)
+
+
+def statistics_by_hand(y, V, share):
+    """Return three statistics by their definitions, with the functions for two labels."""
+    k, square = V.shape[1], (V**2).sum(axis=1)
+    weight = {"sample_weight": share}
+    classwise = sum(caldist.smooth_ce(y == j, V[:, j], **weight) for j in range(k)) / 2
+    loss = ((np.eye(k)[y] - V) ** 2).sum(axis=1)
+    variance = 4 * sum(share**2 * ((V**3).sum(axis=1) - square**2))
+    brier = abs(sum(share * (loss - (1 - square)))) / math.sqrt(variance)
+    top = caldist.smooth_ce(y == V.argmax(axis=1), V.max(axis=1), **weight)
+    return {"classwise_smooth_ce": classwise, "brier_score": brier, "top_label": top}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pvalues_are_ranks_among_the_values_of_drawn_labels(weighted):
+    y, V = oracles.softmax(40, 3, 1.5, 1.6, 2)
+    weight = np.random.default_rng(0).integers(1, 4, 40) if weighted else None
+    resampler = Resampler.of(5, n_resamples=39)
+
+    def replicate(rng):
+        label = np.array(
+            [np.searchsorted(v.cumsum(), u) for v, u in zip(V, rng.random(40), strict=True)]
+        )
+        return list(statistics_by_hand(label, V, oracles.shares(y, weight)).values())
+
+    drawn = resampler.run(replicate, family=testing._FAMILY, size=40)
+    observed = statistics_by_hand(y, V, oracles.shares(y, weight))
+    options = {"n_resamples": 39, "rng": 5, "sample_weight": weight}
+    result = multiclass.calibration_test(y, V, **options)
+    parts = {part.measure: part for part in result.components}
+    for (name, value), values in zip(observed.items(), drawn.T, strict=True):
+        found = multiclass.calibration_test(y, V, measure=name, **options)
+        assert found == parts[name]
+        assert found.statistic == pytest.approx(value, abs=1e-9)
+        assert found.pvalue == (1 + np.count_nonzero(values >= value)) / 40
+    least = min(part.pvalue for part in result.components)
+    assert result.statistic == least <= result.pvalue <= 4 * least
 
 
 @pytest.mark.parametrize("measure", STATISTICS)
@@ -236,6 +266,30 @@ def test_a_comparison_and_its_mirror():
     assert (same.difference, same.lower, same.upper) == (0, 0, 0)
 
 
+def test_too_few_resamples_for_several_models_are_refused_before_they_are_made(monkeypatch):
+    y, V = oracles.softmax(40, 3, 1.5, 1.0, 0)
+    models = {name: ClassRows.of(y, np.roll(V, at, axis=1)) for at, name in enumerate("abc")}
+    monkeypatch.setattr(Resampler, "run", None)  # three pairs, and three parts of each
+    with pytest.raises(ValueError, match=r"n_resamples is 178; .* at least 179"):
+        comparison.paired_models(models, 0.95, Resampler.of(0, n_resamples=178))
+    with pytest.raises(TypeError, match="not callable"):
+        comparison.paired_models(models, 0.95, Resampler.of(0, n_resamples=179))
+
+
+def test_several_models_are_compared_in_one_statement():
+    """As each pair alone, at a third of the error; its p-value counts three times."""
+    y, V = oracles.softmax(60, 3, 1.5, 1.0, 0)
+    models = {name: ClassRows.of(y, np.roll(V, at, axis=1)) for at, name in enumerate("abc")}
+    resampler = Resampler.of(0, n_resamples=199)
+    found = comparison.paired_models(models, 0.85, resampler)
+    assert list(found) == [("a", "b"), ("a", "c"), ("b", "c")]
+    for (a, b), pair in found.items():
+        alone = comparison.paired(models[a], models[b], 0.95, resampler)
+        assert (pair.lower, pair.upper) == pytest.approx((alone.lower, alone.upper), abs=1e-12)
+        assert pair.pvalue == pytest.approx(min(1.0, 3 * alone.pvalue))
+        assert pair.least_pvalue == pytest.approx(3 * alone.least_pvalue) == pytest.approx(9 / 200)
+
+
 def test_bad_comparisons():
     y, V = oracles.softmax(40, 3, 1.5, 1.0, 0)
     with pytest.raises(ValueError, match=r"y_prob_b\[0, 0\] is 2"):
@@ -252,6 +306,26 @@ def test_the_upper_limit_of_peaked_predictions(weighted):
     bracket = multiclass.distance_bracket(y, V, confidence_level=0.9, sample_weight=weight)
     assert bracket.upper < 0.2
     assert bracket.upper > multiclass.distance_bracket(y, V).lower
+
+
+def test_centres_that_no_row_comes_to_are_probabilities_of_the_classes_brought():
+    brought = np.array([[True, True, False], [True, False, True], [False, False, False]])
+    found = coupling._normalised(np.array([[0.0, 0, 0], [1, 0, 3], [0, 0, 0]]), brought)
+    assert found.tolist() == [[0.5, 0.5, 0], [0.25, 0, 0.75], [1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("values", "least", "cut"),
+    [
+        ([0, 0, 0, 0, 0, 1], 2, 1.0),  # equal values stay together, though a part is small
+        ([0.1, 0.2, 0.8, 0.9], 1, 0.8),
+        ([0.1, 0.8, 0.85, 0.9], 1, 0.8),
+        ([0.1, 0.8, 0.85, 0.9], 2, 0.85),
+    ],
+)
+def test_where_a_column_is_cut(values, least, cut):
+    """Where two parts vary least, of at least so many rows each if ties allow that."""
+    assert _cells._cut(np.array(values, dtype=float), least) == cut
 
 
 def test_cells_are_made_of_the_predictions_alone():

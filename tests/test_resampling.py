@@ -2,6 +2,8 @@
 
 import itertools
 import threading
+import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import caldist
 import oracles
 from caldist import _kernels
 from caldist._kernels import replicates
+from caldist._util.threads import thread_count
 from caldist.data import units as units_module
 from caldist.data.categories import cluster_codes
 from caldist.data.rows import Rows
@@ -315,6 +318,46 @@ def test_an_interrupt_stops_all_threads_and_comes_through(threads, error):
         Resampler(1, 100_000, threads=threads).run(replicate, family=0, size=1)
     assert len(calls) < 100
     assert threading.active_count() == before
+
+
+def test_an_interrupt_of_the_waiting_thread_stops_the_others_within_a_replicate(monkeypatch):
+    first, started, interrupted, calls = [], threading.Event(), threading.Event(), []
+
+    def replicate(rng):
+        first.append(threading.get_ident())
+        if threading.get_ident() == first[0]:
+            started.wait()
+            return rng.random()
+        started.set()
+        calls.append(None)
+        interrupted.wait()
+        time.sleep(0.05)
+        return rng.random()
+
+    def advance(_done):
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Resampler, "_bar", lambda _: nullcontext(advance))
+    with pytest.raises(KeyboardInterrupt):
+        Resampler(1, 1_000, threads=2).run(replicate, family=0, size=1)
+    assert 0 < len(calls) < 16  # of the block that another thread is at
+
+
+def test_the_number_of_threads_is_that_of_the_environment(monkeypatch):
+    monkeypatch.setenv("CALDIST_NUM_THREADS", " 71 ")
+    assert thread_count() == 71
+    monkeypatch.setenv("CALDIST_NUM_THREADS", "")
+    assert thread_count() != 71
+    for wrong in ("0", "-1", "two", "1.5"):
+        monkeypatch.setenv("CALDIST_NUM_THREADS", wrong)
+        with pytest.raises(ValueError, match=f"CALDIST_NUM_THREADS is '{wrong}'; it must be"):
+            thread_count()
+
+
+def test_there_is_no_progress_bar_unless_one_is_asked_for():
+    assert not Resampler.of(0, n_resamples=1).progress
+    assert Resampler.of(0, n_resamples=1, progress=True).progress
 
 
 def test_progress_goes_to_stderr(capsys, monkeypatch):
