@@ -5,7 +5,7 @@ import pytest
 
 import caldist
 from caldist._util.brief import _FEW, _VALUE, shown_value
-from caldist._util.numbers import _outwards
+from caldist._util.numbers import outwards_to
 from caldist.inference.net_benefit import _SHOWN
 
 
@@ -34,8 +34,8 @@ def test_a_loss_that_was_infinite_has_no_change():
 def test_ends_of_three_digits_are_not_moved_and_others_are_moved_outwards(exponent, side):
     for digits in range(101, 999, 7):
         value = digits * 10.0**-exponent
-        assert float(_outwards(value, 3, side)) == pytest.approx(value, rel=1e-12)
-        found = float(_outwards(value * (1 + side * 1e-6), 3, side))
+        assert float(outwards_to(value, 3, side)) == pytest.approx(value, rel=1e-12)
+        found = float(outwards_to(value * (1 + side * 1e-6), 3, side))
         assert found == pytest.approx(value + side * 10.0**-exponent, rel=1e-12)
 
 
