@@ -22,8 +22,9 @@ MANDATORY = os.environ.get("CALDIST_REQUIRE_COMPILED") == "1"
 FLAGS, LINK, LIBRARIES = [], [], []
 if sys.platform != "win32":
     # No fused multiply-add, which ARM has and plain x86-64 has not: the same bits everywhere.
-    # Nobody asks whether a comparison met a NaN, so that several can be made at once.
-    FLAGS += ["-ffp-contract=off", "-fno-trapping-math"]
+    # Nobody asks whether a comparison met a NaN, so that several can be made at once. Kernels
+    # that compute with the bits of numbers count on integers that wrap around.
+    FLAGS += ["-ffp-contract=off", "-fno-trapping-math", "-fwrapv"]
     LIBRARIES += ["m"]
     if "CFLAGS" not in os.environ:  # whoever sets it decides on speed and on debug symbols
         FLAGS += ["-O3", "-g0"]

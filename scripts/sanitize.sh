@@ -21,8 +21,9 @@ if [ $# = 0 ]; then
     tests/test_contract.py tests/test_sums.py tests/test_bins.py tests/test_random_labels.py \
     tests/test_resampling.py tests/test_threads.py
 fi
-# Python was not built with them, so that they have to be there before it starts.
+# Python was not built with them, so that they have to be there before it starts. What they write as
+# the process ends, pytest must not catch.
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so) $(gcc \
   -print-file-name=libstdc++.so)" \
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-  PYTHONPATH="$work/lib" python -m pytest -q -p no:cacheprovider "$@"
+  PYTHONPATH="$work/lib" python -m pytest -q -x --capture=sys -p no:cacheprovider "$@"
