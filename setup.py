@@ -19,10 +19,16 @@ SOURCES = sorted(
 # With CALDIST_REQUIRE_COMPILED=1 a kernel that does not compile fails the build. Without it the
 # package installs all the same and runs its kernels as plain Python.
 MANDATORY = os.environ.get("CALDIST_REQUIRE_COMPILED") == "1"
-# No fused multiply-add, which ARM has and plain x86-64 has not: the same bits everywhere. Nobody
-# asks whether a comparison met a NaN, so that several can be made at once.
-FLAGS = [] if sys.platform == "win32" else ["-O3", "-g0", "-ffp-contract=off", "-fno-trapping-math"]
-LINK = ["-Wl,-s"] if sys.platform.startswith("linux") else []
+FLAGS, LINK, LIBRARIES = [], [], []
+if sys.platform != "win32":
+    # No fused multiply-add, which ARM has and plain x86-64 has not: the same bits everywhere.
+    # Nobody asks whether a comparison met a NaN, so that several can be made at once. Kernels
+    # that compute with the bits of numbers count on integers that wrap around.
+    FLAGS += ["-ffp-contract=off", "-fno-trapping-math", "-fwrapv"]
+    LIBRARIES += ["m"]
+    if "CFLAGS" not in os.environ:  # whoever sets it decides on speed and on debug symbols
+        FLAGS += ["-O3", "-g0"]
+        LINK += ["-Wl,-s"] if sys.platform.startswith("linux") else []
 # Cython's own code for arrays, which every extension would have a copy of: most of a wheel's size.
 SHARED = "caldist._compiled._shared"
 SHARED_SOURCE = f"build/cython/{SHARED.replace('.', '/')}.c"
@@ -35,6 +41,7 @@ def extension(name, source):
         define_macros=[(f"CALDIST_{name.rpartition('.')[2].upper()}", None)],  # see _wide.pxd
         extra_compile_args=FLAGS,
         extra_link_args=LINK,
+        libraries=LIBRARIES,
         optional=not MANDATORY,
     )
 

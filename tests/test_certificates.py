@@ -16,11 +16,13 @@ from caldist import _kernels
 from caldist.certificates import (
     Certificate,
     CertificateError,
+    GapCertificate,
     LowerCertificate,
     SmoothCertificate,
     UpperCertificate,
     _base,
 )
+from certificate_checks import VIOLATION, assert_proves
 from strategies import FAMILIES, family, samples
 
 MEASURES = ["smooth_ce", "lower_distance", "upper_distance", "post_processing_gap"]
@@ -111,16 +113,166 @@ def test_tampering_is_noticed(measure, name):
             dataclasses.replace(proof, **{name: other}).verify()
 
 
+# -- what a proof gives, to 1e-11 --------------------------------------------------------------
+
+
+def loss(joint, fitted):
+    """Return the mean squared error of predictions that a map has changed."""
+    total = joint.mass0.sum() + joint.mass1.sum()
+    return float((joint.mass0 * fitted**2 + joint.mass1 * (1 - fitted) ** 2).sum() / total)
+
+
+def gap_proof(joint, fitted, max_slope=1.0, excess=0.0):
+    """Return what any map proves of the post-processing gap: its bounds step by step."""
+    v, share = joint.prediction, 1 / (joint.mass0.sum() + joint.mass1.sum())
+    gain = loss(joint, v) - loss(joint, fitted)
+    above = prefix = 0.0
+    for i, (zeros, ones) in enumerate(zip(joint.mass0, joint.mass1, strict=True)):
+        prefix += share * (ones - fitted[i] * (zeros + ones))
+        if i + 1 < v.size:
+            step = fitted[i + 1] - fitted[i]
+            longest = min(1.0, max_slope * (v[i + 1] - v[i]))
+            above += prefix * step if prefix > 0 else -prefix * (longest - step)
+    above += abs(prefix) * max(fitted[-1], 1 - fitted[-1])
+    lower, upper = float(gain - 2 * excess * (1 + excess)), float(gain + 2 * above)
+    return GapCertificate(
+        joint=joint,
+        value=(lower + upper) / 2,
+        lower=lower,
+        upper=upper,
+        max_slope=max_slope,
+        fitted=fitted,
+    )
+
+
+def loose(measure):
+    """Return a valid proof whose bounds are apart."""
+    proof = example(measure)
+    if measure == "smooth_ce":
+        proof = dataclasses.replace(proof, height=np.zeros(proof.height.size), lower=0.0)
+    if measure == "post_processing_gap":
+        proof = gap_proof(proof.joint, proof.joint.prediction)
+    if measure == "upper_distance":
+        return proof
+    return dataclasses.replace(proof, value=(proof.lower + proof.upper) / 2)
+
+
 @each
 def test_a_better_bound_than_the_proof_gives_is_refused(measure):
-    proof = example(measure)
-    with pytest.raises(caldist.CertificateError, match="lower"):
-        dataclasses.replace(proof, lower=proof.lower - 1e-8).verify()
-    larger = {"upper": proof.upper + 1e-8}
-    if measure == "upper_distance":
-        larger["value"] = larger["upper"]
-    with pytest.raises(caldist.CertificateError, match="upper"):
-        dataclasses.replace(proof, **larger).verify()
+    proof = loose(measure)
+    assert proof.gap > 1e-8
+    assert_proves(proof, lower=proof.lower, upper=proof.upper)
+
+
+@pytest.mark.parametrize(
+    ("mass0", "potential0", "potential1", "bound"),
+    [
+        (0.5, [VIOLATION, VIOLATION], [VIOLATION, VIOLATION], 0.0),
+        # r1 is too steep; (1 - u) r0(u) + u r1(u) is 4 u (1 - u) times the violation over 4
+        (0.1, [0.0, -1.0], [1.0 + VIOLATION, 0.0], 0.4 + (0.45 - 2 - 0.25) * VIOLATION),
+        (0.1, [0.0, -1.0 - VIOLATION], [1.0, 0.0], 0.4 - (0.05 + 2) * VIOLATION),
+    ],
+)
+def test_what_potentials_violate_is_charged(mass0, potential0, potential1, bound):
+    proof = LowerCertificate(
+        joint=caldist.Joint.from_masses([0.5], [mass0], [1 - mass0]),
+        value=0.45,
+        lower=bound,
+        upper=0.5,
+        node=np.array([0.0, 1.0]),
+        potential0=np.array(potential0),
+        potential1=np.array(potential1),
+        calibrated=np.array([0.0, 1.0]),
+        calibrated_mass=np.array([mass0, 1 - mass0]),
+    )
+    assert_proves(proof, lower=bound)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_labels_that_a_calibrated_distribution_misses_are_charged(label):
+    """Rows of one label have to go from one end to the other. Of label 0, what is missed at 0 was
+    not moved; of label 1, what is left at 0 was counted as if it were."""
+    proof = LowerCertificate(
+        joint=caldist.Joint.from_masses([1.0 - label], [1.0 - label], [float(label)]),
+        value=0.5,
+        lower=0.0,
+        upper=1.0,
+        node=np.array([0.0, 1.0]),
+        potential0=np.zeros(2),
+        potential1=np.zeros(2),
+        calibrated=np.array([float(label)]),
+        calibrated_mass=np.array([1 - VIOLATION]),
+    )
+    assert_proves(proof, upper=1.0 + label * VIOLATION)
+
+
+@pytest.mark.parametrize(
+    ("label", "name", "values", "bounds"),
+    [
+        (1, "height", [1 + VIOLATION, 1 + VIOLATION], {"lower": 0.5 - 0.5 * VIOLATION}),
+        (1, "height", [1.0, -VIOLATION], {"lower": 0.5 - VIOLATION}),
+        (1, "curve", [-VIOLATION, 0.5], {"upper": 1 + 3 * VIOLATION}),
+        (1, "curve", [0.0, 0.5 + VIOLATION], {"upper": 1 + 2 * VIOLATION}),
+        (0, "height", [-1 - VIOLATION, -1 - VIOLATION], {"lower": 0.5 - 0.5 * VIOLATION}),
+        (0, "height", [VIOLATION, -1.0], {"lower": 0.5 - VIOLATION}),
+        (0, "curve", [-0.5 - VIOLATION, -0.5], {"upper": 1 + 3 * VIOLATION}),
+        (0, "curve", [-0.5, -0.5 - VIOLATION], {"upper": 1 + 2 * VIOLATION}),
+    ],
+)
+def test_what_a_witness_and_a_curve_violate_is_charged(label, name, values, bounds):
+    """Predictions 0 and 1 of one label: the residuals are 1/2 and 0, or 0 and -1/2."""
+    valid = {"height": [2.0 * label - 1] * 2, "curve": [0.5 * label - 0.5, label - 0.5]}
+    height, curve = ((valid | {name: values})[key] for key in ("height", "curve"))
+    proof = SmoothCertificate(
+        joint=caldist.Joint.from_masses([0.0, 1.0], [1.0 - label] * 2, [float(label)] * 2),
+        value=0.75,
+        lower=bounds.get("lower", 0.5),
+        upper=bounds.get("upper", 1.0),
+        knot=np.array([0.0, 1.0]),
+        height=np.array(height),
+        curve=np.array(curve),
+    )
+    assert_proves(proof, **bounds)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "excess"),
+    [
+        ([0.25, 0.25 - VIOLATION, 0.25], VIOLATION),
+        ([0.25, 0.5 + VIOLATION, 0.75 + VIOLATION], VIOLATION),
+        ([0.25, 0.25 - VIOLATION, 0.5], 2 * VIOLATION),
+    ],
+)
+def test_slopes_that_a_map_may_not_have_are_charged(fitted, excess):
+    joint = caldist.Joint.from_masses([0.25, 0.5, 0.75], [1.0, 2.0, 0.5], [1.0, 0.5, 3.0])
+    proof = gap_proof(joint, np.array(fitted), excess=excess)
+    assert_proves(proof, lower=proof.lower, upper=proof.upper)
+
+
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_a_map_to_the_wrong_end_proves_no_small_gap(label):
+    """All rows have one label and are mapped to the other: the best map goes the whole way."""
+    joint = caldist.Joint.from_masses([0.25, 0.5], [1 - label] * 2, [label] * 2)
+    proof = gap_proof(joint, np.full(2, 1 - label))
+    assert proof.lower < 0 < loss(joint, joint.prediction) < proof.upper
+    assert_proves(proof, upper=proof.upper)
+
+
+@pytest.mark.parametrize("off", [-VIOLATION, VIOLATION])
+def test_a_map_that_is_nearly_calibrated_costs_what_the_calibrated_one_does(off):
+    proof = UpperCertificate(
+        joint=caldist.Joint.from_masses([0.2, 0.9], [3.0, 1.0], [3.0, 1.0]),
+        value=0.325,
+        lower=0.0,
+        upper=0.325,
+        group=np.zeros(2, np.int64),
+        recalibrated=np.array([0.5 + off]),
+        node=np.array([0.0, 1.0]),
+        potential0=np.zeros(2),
+        potential1=np.zeros(2),
+        exact=False,
+    )
+    assert_proves(proof, upper=0.75 * 0.3 + 0.25 * 0.4)
 
 
 def test_specific_lies_are_named():
@@ -313,6 +465,28 @@ def test_a_total_that_overflows_proves_nothing(mass):
     for name in ("mass0", "mass1"):  # the verifier trusts no other check
         object.__setattr__(joint, name, masses)
     with pytest.raises(caldist.CertificateError, match="finite"):
+        proof.verify()
+
+
+@pytest.mark.parametrize("name", ["mass0", "mass1"])
+def test_a_negative_mass_is_refused(name):
+    proof = example("smooth_ce")
+    joint = caldist.Joint.from_masses([0.2, 0.9], [1.0, 1.0], [1.0, 1.0])
+    object.__setattr__(joint, name, np.array([-0.5, 2.5]))  # which no joint would take
+    with pytest.raises(CertificateError, match="negative masses"):
+        dataclasses.replace(proof, joint=joint).verify()
+
+
+@pytest.mark.parametrize("node", [[0.0, 0.5], [0.5, 1.0]])
+def test_nodes_that_leave_out_an_end_are_refused(node):
+    """Beyond its nodes a function stays as it is, where no constraint is checked."""
+    proof = dataclasses.replace(
+        example("lower_distance"),
+        node=np.array(node),
+        potential0=np.full(2, 0.5 - node[1]) / 2,
+        potential1=np.full(2, 0.5 - node[0]) / -2,
+    )
+    with pytest.raises(CertificateError, match="reach from 0 to 1"):
         proof.verify()
 
 

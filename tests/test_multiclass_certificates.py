@@ -18,6 +18,7 @@ from caldist.certificates import (
 )
 from caldist.data.class_rows import ClassRows
 from caldist.multiclass.coupling import couple
+from certificate_checks import VIOLATION, assert_proves
 from command_lines import run
 
 SEEDS = range(8) if _kernels.COMPILED else range(2)
@@ -297,21 +298,42 @@ def test_a_foreign_file_is_refused(tmp_path, change, reason):
     assert str(path) in str(caught.value)
 
 
-def test_flipped_bits_and_truncations_are_noticed_or_do_no_harm(tmp_path):
-    """Some bits of a valid proof of few numbers; all are tried on joints, read the same way."""
-    flat = {"node": np.array([0.0, 1.0] * 3), "potential0": np.zeros(6), "potential1": np.zeros(6)}
-    proof = ClassCertificate(
+def small_proof():
+    """Return a valid proof of few numbers, whose bounds are far apart."""
+    return ClassCertificate(
         prediction=np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]),
         label=np.array([0, 1]),
-        weight=np.ones(2),
+        weight=np.array([1.0, 3.0]),
         lower=0.0,
         upper=0.5,
         start=np.array([0, 2, 4, 6]),
+        node=np.array([0.0, 1.0] * 3),
+        potential0=np.zeros(6),
+        potential1=np.zeros(6),
         row=np.array([0, 1]),
         group=np.array([0, 1]),
         share=np.ones(2),
-        **flat,
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "bounds"),
+    [
+        ({"share": np.array([1 - VIOLATION, 1.0])}, {"upper": 0.5 + 0.125 * VIOLATION}),
+        ({"share": np.array([1.0, 1 + VIOLATION])}, {"upper": 0.5 + 1.125 * VIOLATION}),
+        (
+            {"potential0": np.full(6, VIOLATION), "potential1": np.full(6, VIOLATION)},
+            {"lower": 0.0},
+        ),
+    ],
+)
+def test_what_is_violated_is_charged(changes, bounds):
+    assert_proves(dataclasses.replace(small_proof(), **changes), **bounds)
+
+
+def test_flipped_bits_and_truncations_are_noticed_or_do_no_harm(tmp_path):
+    """Some bits of a valid proof of few numbers; all are tried on joints, read the same way."""
+    proof = small_proof()
     proof.verify()
     path = tmp_path / "proof.npz"
     proof.save(path)

@@ -1,6 +1,7 @@
 """What is published: metadata without Cython, one version, one list of dependencies."""
 
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -26,6 +27,38 @@ def test_metadata_need_no_cython():
         [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
     )
     assert done.stdout.splitlines()[-1] == "caldist"
+
+
+def extensions(monkeypatch, platform):
+    """Return what setup.py asks the compiler for."""
+    asked = {}
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr("setuptools.setup", asked.update)
+    runpy.run_path("setup.py")
+    return asked["ext_modules"]
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_optimisation_and_debug_symbols_are_for_whoever_sets_cflags(monkeypatch, platform):
+    about_results = {"-ffp-contract=off", "-fno-trapping-math", "-fwrapv"}
+    if platform == "win32":
+        about_results = set()
+    monkeypatch.setenv("CFLAGS", "-O2 -g")
+    for kernel in extensions(monkeypatch, platform):
+        assert set(kernel.extra_compile_args) == about_results
+        assert kernel.extra_link_args == []
+    monkeypatch.delenv("CFLAGS")
+    for kernel in extensions(monkeypatch, platform):
+        fast = set() if platform == "win32" else {"-O3", "-g0"}
+        assert set(kernel.extra_compile_args) == about_results | fast
+        assert kernel.extra_link_args == (["-Wl,-s"] if platform == "linux" else [])
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_kernels_are_linked_with_the_mathematics_they_use(monkeypatch, platform):
+    for kernel in extensions(monkeypatch, platform):
+        assert kernel.libraries == ([] if platform == "win32" else ["m"])
 
 
 @pytest.mark.parametrize("name", ["CITATION.cff", "recipe/meta.yaml"])

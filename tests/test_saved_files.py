@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from caldist import Joint
-from caldist._util.atomic_files import write_atomically
+from caldist._util.atomic_files import whole_file, write_atomically
 from caldist.data import files
 
 EXACT = Joint.from_arrays([0, 1, 1], [0.2, 0.2, 0.9])
@@ -256,7 +256,7 @@ def test_no_permission_is_called_that(tmp_path, monkeypatch, folder):
 
 # -- writing ------------------------------------------------------------------------------------
 
-posix = pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+posix = pytest.mark.skipif(os.name == "nt", reason="permissions and links of POSIX")
 
 
 def mode(path):
@@ -305,14 +305,74 @@ def test_the_mask_of_the_process_is_not_touched(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["joint.npz"]
 
 
-def test_a_failed_write_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("there", [True, False])
+def test_a_failed_write_leaves_what_was_there(tmp_path, there):
+    path = tmp_path / "file"
+    if there:
+        path.write_bytes(b"old")
+    before = [(each.name, each.read_bytes()) for each in tmp_path.iterdir()]
+
     def fail(file):
         file.write(b"half")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_atomically(tmp_path / "file", fail)
-    assert list(tmp_path.iterdir()) == []
+        write_atomically(path, fail)
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == before
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        whole_file(path) as temporary,
+        temporary.open("wb") as file,
+    ):
+        fail(file)
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == before
+
+
+def test_a_file_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
+    steps, put_in_place = [], Path.replace
+
+    def sync(handle):
+        steps.append(("sync", os.fstat(handle).st_size))
+
+    def replace(temporary, path):
+        steps.append(("replace", temporary.stat().st_size))
+        put_in_place(temporary, path)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "replace", replace)
+    write_atomically(tmp_path / "file", lambda file: file.write(b"new"))
+    assert steps == [("sync", 3), ("replace", 3)]
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+@posix
+def test_a_temporary_file_is_never_somebody_elses(tmp_path, monkeypatch):
+    """Who guesses its name, and makes a link of it, would choose the file that is written to."""
+    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * 2 * size)
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    planted = tmp_path / f".caldist-{'0' * 16}"
+    for plant in (planted.symlink_to, planted.hardlink_to):
+        plant(victim)
+        with pytest.raises(FileExistsError):
+            write_atomically(tmp_path / "file", lambda file: file.write(b"new"))
+        assert victim.read_bytes() == b"precious"
+        assert not (tmp_path / "file").exists()
+        planted.unlink()
+
+
+@posix
+def test_a_file_that_others_write_keeps_its_permissions(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    with whole_file(path) as temporary:
+        temporary.write_bytes(b"new")
+        temporary.chmod(0o600)
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert mode(path) == 0o640
 
 
 def test_a_name_as_long_as_names_can_be(tmp_path):

@@ -134,7 +134,7 @@ class ClassCertificate(Certificate):
         matrix, label, weight = self._rows()
         row, group, received, share = self._groups(matrix.shape[1], label, weight)
         sums = np.bincount(row, share, label.size)
-        missing = float(weight @ np.abs(sums - 1))
+        missing = float((weight * np.abs(sums - 1)).sum())
         if not np.abs(sums - 1).max() <= SLACK:
             fail("the shares of a row do not add up to 1")
         total = received.sum(axis=1, keepdims=True)
@@ -143,7 +143,7 @@ class ClassCertificate(Certificate):
         for at in range(0, row.size, 100_000):
             part = slice(at, at + 100_000)
             apart = np.abs(matrix[row[part]] - target[group[part]]).sum(axis=1)
-            cost += 0.5 * float((weight[row[part]] * share[part]) @ apart)
+            cost += 0.5 * float((weight[row[part]] * share[part] * apart).sum())
         return cost + missing
 
     def _groups(

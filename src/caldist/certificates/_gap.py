@@ -51,10 +51,8 @@ class GapCertificate(JointCertificate):
     def _prove_upper(self) -> float:
         gain, step, most, sums = self._parts()
         last = float(self.fitted[-1])
-        room = float(
-            np.maximum(sums, 0.0)[:-1] @ step + np.maximum(-sums, 0.0)[:-1] @ (most - step)
-        )
-        return gain + 2 * (abs(float(sums[-1])) * max(abs(last), abs(1 - last)) + room)
+        room = np.maximum(sums, 0.0)[:-1] * step + np.maximum(-sums, 0.0)[:-1] * (most - step)
+        return gain + 2 * (abs(float(sums[-1])) * max(abs(last), abs(1 - last)) + float(room.sum()))
 
     def _parts(self) -> tuple[float, Vector, Vector, Vector]:
         """Return what κ takes off the loss, its steps, the most they may be, and its sums."""
@@ -64,6 +62,6 @@ class GapCertificate(JointCertificate):
         fitted = vector("fitted", self.fitted, v.size)
         if fitted.min() < -SLACK or fitted.max() > 1 + SLACK:
             fail("fitted leaves [0, 1]")
-        gain = float((fitted - v) @ (mass1 * (2 - v - fitted) - mass0 * (v + fitted)))
+        gain = float(((fitted - v) * (mass1 * (2 - v - fitted) - mass0 * (v + fitted))).sum())
         most = np.minimum(self.max_slope * np.diff(v), 1.0)
         return gain, np.diff(fitted), most, np.cumsum(mass1 * (1 - fitted) - mass0 * fitted)

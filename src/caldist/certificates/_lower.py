@@ -41,7 +41,7 @@ class Coupling(Result):
         return [dict(zip(columns, move, strict=True)) for move in moves]
 
     def __str__(self) -> str:
-        cost = float(self.mass @ np.abs(self.target - self.source))
+        cost = float((self.mass * np.abs(self.target - self.source)).sum())
         return f"{self.mass.size:,} moves of mass that cost {cost:.4g} in all"
 
 
@@ -126,7 +126,7 @@ def dual_bound(joint: Joint, node: object, potential0: object, potential1: objec
     # Made Lipschitz, each potential moves by at most its excess; lowering both by the violation
     # and by the larger excess restores the constraint.
     lost = violation + 2 * max(excess0, excess1)
-    return float(mass0 @ np.interp(v, u, r0) + mass1 @ np.interp(v, u, r1)) - lost
+    return float((mass0 * np.interp(v, u, r0) + mass1 * np.interp(v, u, r1)).sum()) - lost
 
 
 def _transport_cost(v: Vector, have: Vector, u: Vector, want: Vector) -> float:
@@ -134,7 +134,7 @@ def _transport_cost(v: Vector, have: Vector, u: Vector, want: Vector) -> float:
     place = np.concatenate((v, u))
     order = np.argsort(place, kind="stable")
     flow = np.cumsum(np.concatenate((have, -want))[order])
-    return float(np.diff(place[order]) @ np.abs(flow)[:-1])
+    return float((np.diff(place[order]) * np.abs(flow)[:-1]).sum())
 
 
 def _move_in_order(

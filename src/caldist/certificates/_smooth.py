@@ -54,7 +54,7 @@ class SmoothCertificate(JointCertificate):
         beyond = max(0.0, float(np.abs(height).max()) - 1)
         if not beyond <= SLACK:
             fail("height leaves [-1, 1]")
-        attained = float((mass1 * (1 - v) - mass0 * v) @ np.interp(v, knot, height))
+        attained = float(((mass1 * (1 - v) - mass0 * v) * np.interp(v, knot, height)).sum())
         return attained - excess - beyond
 
     def _prove_upper(self) -> float:
@@ -70,5 +70,5 @@ class SmoothCertificate(JointCertificate):
         backwards = float(np.maximum(-steps, 0.0).sum())
         if not backwards <= SLACK:
             fail("curve is not monotone from 0")
-        apart = float(np.diff(v) @ np.abs(sums - curve)[:-1])
+        apart = float((np.diff(v) * np.abs(sums - curve)[:-1]).sum())
         return abs(total) + apart + 2 * backwards + 2 * missing

@@ -57,6 +57,7 @@ class UpperCertificate(JointCertificate):
         ones = np.bincount(group, mass1, minlength=target.size)
         if (mass == 0).any():
             fail("recalibrated lists a group without mass")
-        if not np.abs(ones / mass - target).max() <= SLACK:
+        frequency = ones / mass
+        if not np.abs(frequency - target).max() <= SLACK:
             fail("recalibrated is not the frequency of label 1 in its group")
-        return float((mass0 + mass1) @ np.abs(v - target[group]))
+        return float(((mass0 + mass1) * np.abs(v - frequency[group])).sum())

@@ -314,4 +314,4 @@ def _without_diagonal(joint: Joint, value: float, function: KernelFunction) -> f
     v = joint.prediction
     own = joint.mass1 * (1 - v) ** 2 + joint.mass0 * v**2
     diagonal = estimators.evaluate_kernel(function, v, v)
-    return float((n * n * value - own @ diagonal) / (n * (n - 1)))
+    return (n * n * value - dot(own, diagonal)) / (n * (n - 1))

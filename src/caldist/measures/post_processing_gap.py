@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._kernels import chain
+from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.certificates import GapCertificate
 from caldist.data.joint import Joint
@@ -56,7 +57,7 @@ def _gain(joint: Joint, fitted: Vector) -> float:
     mass0 *= both
     mass1 *= np.subtract(2, both, out=both)
     mass1 -= mass0
-    return float(np.subtract(fitted, v, out=both) @ mass1)
+    return dot(np.subtract(fitted, v, out=both), mass1)
 
 
 def certify_gap(joint: Joint, *, max_slope: float = MAX_SLOPE, **_: object) -> GapCertificate:
@@ -76,7 +77,7 @@ def certify_gap(joint: Joint, *, max_slope: float = MAX_SLOPE, **_: object) -> G
         joint=joint,
         value=value,
         lower=min(gain, value),
-        upper=max(value, float(gain + 2 * (sums[:-1] @ free + end))),
+        upper=max(value, float(gain + 2 * (dot(sums[:-1], free) + end))),
         max_slope=max_slope,
         fitted=fitted,
     )

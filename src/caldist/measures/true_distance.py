@@ -13,6 +13,7 @@ from caldist._kernels import partition
 from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
 from caldist._util.numbers import least, most
+from caldist._util.products import dot
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -205,7 +206,7 @@ def _group_distance(
     value: Vector, mean: Vector, share: Vector, group: NDArray[np.int64], order: float
 ) -> float:
     target = np.bincount(group, share * mean) / np.bincount(group, share)
-    return float((share @ np.abs(value - target[group]) ** order) ** (1 / order))
+    return float(dot(share, np.abs(value - target[group]) ** order) ** (1 / order))
 
 
 def _rounded_coupling(one: Vector, zero: Vector, u: Vector, m: Vector) -> float:

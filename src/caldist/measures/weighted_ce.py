@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -34,14 +35,17 @@ class WeightedNorm(Norm):
 
     def __call__(self, masses: Vector) -> float:
         """Return the norm of masses on the support."""
-        return max(abs(float(masses @ values)) for values in self.values)
+        return float(np.abs(self._correlations(masses)).max())
 
     def witness(self, masses: Vector) -> Vector:
         """Return the function of the family that attains the norm, or its negative."""
-        correlation = self.values @ masses
+        correlation = self._correlations(masses)
         best = int(np.argmax(np.abs(correlation)))
         sign = 1.0 if correlation[best] >= 0 else -1.0
         return np.asarray(sign * self.values[best])
+
+    def _correlations(self, masses: Vector) -> Vector:
+        return np.array([dot(masses, values) for values in self.values])
 
     def candidates(self, masses: Vector, noise: float) -> Vector | None:  # noqa: ARG002
         """Return all functions: one of them, or its negative, is the population's witness."""
@@ -118,8 +122,7 @@ def weighted_ce(
     rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     prediction, residual = rows.residuals
     return max(
-        abs(float(residual @ _values(function, at, prediction)))
-        for at, function in enumerate(family)
+        abs(dot(residual, _values(function, at, prediction))) for at, function in enumerate(family)
     )
 
 
