@@ -281,3 +281,19 @@ def test_hostile_names_of_classes_are_shown_and_not_obeyed(tmp_path, style):
     assert result.exit_code == 0, result.stderr
     assert "\x1b" not in result.stdout + result.stderr
     assert "[2Jred" in result.stdout.replace("\\[", "[")
+
+
+def test_rounded_probabilities_are_divided_by_their_sums(tmp_path):
+    rounded = np.round(TRUTH, 1)
+    columns = {"animal": ANIMAL} | {f"p_{name}": rounded[:, at] for at, name in enumerate(NAMES)}
+    options = ("--label", "animal", "--score", "p_*", "--format", "json")
+    path = write_csv(tmp_path / "rounded.csv", columns)
+    refused = run("measure", path, *options)
+    assert refused.exit_code == 2
+    assert "--normalize divides them by their sums" in refused.stderr
+    (line,) = lines_of(run("measure", path, *options, "--normalize"))
+    whole = rounded / rounded.sum(axis=1, keepdims=True)
+    assert line["classwise_distance"] == multiclass.classwise_distance(ANIMAL, whole, classes=NAMES)
+    one = run("measure", path, "--label", "animal", "--score", "p_cat", "--normalize")
+    assert one.exit_code == 2
+    assert "--normalize divides the probabilities of several classes" in one.stderr

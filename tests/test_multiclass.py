@@ -74,6 +74,29 @@ def test_a_sum_of_rounded_probabilities_is_refused_or_taken_whatever_the_last_bi
                     caldist.top_label([0], [row])
 
 
+def test_rows_are_divided_by_their_sums_where_that_is_asked_for():
+    rng = np.random.default_rng(1)
+    y, matrix = rng.integers(0, 3, 60), np.round(rng.dirichlet(np.ones(3), 60), 1)
+    whole = matrix / matrix.sum(axis=1, keepdims=True)
+    with pytest.raises(ValueError, match="normalize=True divides rows by their sums"):
+        multiclass.smooth_ce(y, matrix)
+    for name, function in FUNCTIONS.items():
+        found = function(y, matrix, normalize=True), function(y, whole)
+        assert str(found[0]) == str(found[1]), name
+    other = matrix[:, [1, 0, 2]]
+    assert str(multiclass.compare(y, matrix, other, normalize=True)) == str(
+        multiclass.compare(y, whole, whole[:, [1, 0, 2]])
+    )
+    for function in (caldist.top_label, caldist.one_vs_rest):
+        assert np.array_equal(function(y, matrix, normalize=True), function(y, whole))
+    pytest.importorskip("matplotlib")
+    found = caldist.report(y, matrix, normalize=True, n_resamples=99, rng=0)
+    expected = caldist.report(y, whole, n_resamples=99, rng=0)
+    assert found.class_models[0].value == expected.class_models[0].value
+    with pytest.raises(TypeError, match="normalize=True divides rows of several classes"):
+        caldist.report(y > 0, matrix[:, 0], normalize=True)
+
+
 def test_softmax_in_half_precision_is_taken():
     logits = RNG.normal(size=(50, 100)).astype(np.float16)
     matrix = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -136,9 +159,17 @@ BAD = {
         [[0.5, 0.5], [0.33, 0.66]],
         {},
         ValueError,
-        ["y_prob[1]", "0.99", "rounded", "y_prob / y_prob.sum(axis=1, keepdims=True)"],
+        ["y_prob[1]", "0.99", "rounded", "normalize=True"],
     ),
     "rounded": ([0, 1], [[0.5, 0.5], [1.0000001, 0]], {}, ValueError, ["[1, 0]", "rounding: clip"]),
+    "nothing to divide by": (
+        [0, 1],
+        [[0.5, 0.5], [0, 0]],
+        {"normalize": True},
+        ValueError,
+        ["y_prob[1]", "sums to 0"],
+    ),
+    "no flag": (*GOOD, {"normalize": 1}, TypeError, ["normalize", "1"]),
     "logits": ([0, 1], [[0.5, 0.5], [-1, 2]], {}, ValueError, ["y_prob[1, 0]", "-1", "softmax"]),
     "nan": ([0, 1], [[0.5, 0.5], [np.nan, 1]], {}, ValueError, ["y_prob[1, 0]", "nan", "drop"]),
     "joint": (caldist.Joint.from_arrays([0], [0.5]), GOOD[1], {}, TypeError, ["y_true", "Joint"]),

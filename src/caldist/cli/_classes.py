@@ -14,7 +14,7 @@ from caldist.cli._columns import check_names, groups_of
 from caldist.cli._content import Content, called, read_content
 from caldist.cli._dropped import Dropped
 from caldist.cli._source import Source
-from caldist.data.class_rows import ROW_SUM_TOLERANCE, ClassRows, check_order
+from caldist.data.class_rows import ROW_SUM_TOLERANCE, ClassRows, check_order, divided_by_sums
 
 if TYPE_CHECKING:
     from caldist.cli._data import Data
@@ -123,7 +123,12 @@ def read_classes(data: Data, source: Source) -> ClassModels:
         if data.by is not None:
             groups = groups_of(data.by, content.names[data.by])
         rows = {
-            name: ClassRows(number, _matrix(columns, content), list(classes), weight)
+            name: ClassRows(
+                number,
+                _matrix(columns, content, normalize=data.normalize),
+                list(classes),
+                weight,
+            )
             for name, columns in found.items()
         }
     notes = [] if content.dropped is None else [content.dropped.note()]
@@ -276,10 +281,12 @@ def _numbers(classes: list[Any], label: str, values: NDArray[Any]) -> NDArray[np
     return result
 
 
-def _matrix(columns: Sequence[str], content: Content) -> NDArray[np.float64]:
+def _matrix(columns: Sequence[str], content: Content, *, normalize: bool) -> NDArray[np.float64]:
     parts = [_validate.probabilities(content.numbers[name], called(name)) for name in columns]
     matrix = np.column_stack(parts)
     total = matrix.sum(axis=1)
+    if normalize:
+        return divided_by_sums(matrix, total, content.place)
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE
     if off.any():
         row = _validate.first(off)
@@ -287,8 +294,8 @@ def _matrix(columns: Sequence[str], content: Content) -> NDArray[np.float64]:
             f"{content.place(row)}: columns {columns[0]!r} to {columns[-1]!r} sum to "
             f"{total[row]:.6g}, the first of {int(off.sum())} such rows: the "
             "probabilities of the classes sum to 1 in each row. Is a class missing? If they were "
-            "rounded, divide them by their sums first. For independent labels pass one column at a "
-            "time."
+            "rounded, --normalize divides them by their sums. For independent labels pass one "
+            "column at a time."
         )
         raise ValueError(message)
     return matrix

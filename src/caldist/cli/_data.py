@@ -35,6 +35,7 @@ _OF_TABLES = {
         "a summary has one column of predictions. Of several classes pass the table, or use "
         "caldist.report([joint, …]) in Python."
     ),
+    "normalize": "a summary has one column of predictions: leave it out.",
     "positive": "the labels of a summary are 0 and 1 already: leave it out.",
     "drop-missing": "its rows are not to be had: leave them out when it is made.",
 }
@@ -137,6 +138,7 @@ class Data:
     by: str | None = None
     by_columns: tuple[str, ...] = ()
     classes: str | None = None
+    normalize: bool = False
     positive: str | None = None
     drop_missing: bool = False
 
@@ -226,6 +228,12 @@ class Data:
         from caldist.cli._columns import read_table
 
         if not (several and speaks_of_classes(self, source.columns)):
+            if self.normalize:
+                message = (
+                    "--normalize divides the probabilities of several classes by their sum, and "
+                    "there is one column: leave it out, or name the classes with --classes."
+                )
+                raise ValueError(message)
             return read_table(self, source)
         if self.positive is not None:
             message = (
@@ -261,7 +269,7 @@ class Data:
         """Raise if an option speaks of columns, which summaries have not."""
         given = (
             *(self.label, self.scores, self.weight, self.clusters, self.by or self.by_columns),
-            *(self.classes, self.positive, self.drop_missing),
+            *(self.classes, self.normalize, self.positive, self.drop_missing),
         )
         for (option, reason), value in zip(_OF_TABLES.items(), given, strict=True):
             if value:

@@ -53,6 +53,12 @@ _DATA = {
         help="Several classes: their names as the labels have them, with commas between, in the "
         "order of the columns; by default what the star of a pattern stands for.",
     ),
+    "normalize": click.option(
+        "--normalize",
+        is_flag=True,
+        help="Several classes: divide the probabilities of each row by their sum, which rounded "
+        "ones miss 1 by.",
+    ),
     "drop_missing": click.option(
         "--drop-missing",
         is_flag=True,

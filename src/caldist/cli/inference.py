@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@_options.data("positive", "clusters", "classes")
+@_options.data("positive", "clusters", "classes", "normalize")
 @_options.resampling
 @click.option("--measure", default="auto", show_default=True, metavar="NAME", help="The statistic.")
 @click.option(
@@ -141,7 +141,7 @@ def _test_classes(
 
 
 @click.command()
-@_options.data("positive", "clusters", "classes")
+@_options.data("positive", "clusters", "classes", "normalize")
 @_options.confidence
 @_options.resampling
 @click.option("--measure", default="smooth_ce", show_default=True, metavar="NAME")

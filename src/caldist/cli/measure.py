@@ -24,7 +24,7 @@ _FAILED, _UNDECIDED = 1, 3
 
 
 @click.command()
-@_options.data("positive", "clusters", "by", "classes")
+@_options.data("positive", "clusters", "by", "classes", "normalize")
 @click.option(
     "--measures",
     metavar="NAMES",

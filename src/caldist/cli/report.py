@@ -24,7 +24,7 @@ _SUFFIXES = (".html", ".json", ".md")
 
 
 @click.command()
-@_options.data("positive", "by_columns", "clusters", "classes")
+@_options.data("positive", "by_columns", "clusters", "classes", "normalize")
 @_options.confidence
 @_options.resampling
 @_options.out(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -71,6 +71,7 @@ class ClassRows:
         y_prob: ArrayLike | None = None,
         *,
         classes: Classes | None = None,
+        normalize: bool = False,
         sample_weight: ArrayLike | None = None,
     ) -> ClassRows:
         """Check labels and a matrix of probabilities."""
@@ -96,7 +97,7 @@ class ClassRows:
             )
             raise TypeError(message)
         hint = " For other labels pass classes=[…], in the order of the columns."
-        label, matrix, names = labelled_matrix(y_true, y_prob, classes, hint)
+        label, matrix, names = labelled_matrix(y_true, y_prob, classes, hint, normalize=normalize)
         weight = None
         if sample_weight is not None:
             weight = _validate.weights(sample_weight, matrix.shape[0])
@@ -253,14 +254,18 @@ def class_source(
     y_prob: Any = None,
     *,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: Any = None,
 ) -> ClassRows | ClassJoints:
     """Check rows, or the joints that stand for them: a dict from class to joint, or a list."""
     if isinstance(y_true, ClassJoints):
         return y_true
     if not _are_summaries(y_true):
-        return ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
-    for name, value in (("y_prob", y_prob), ("sample_weight", sample_weight)):
+        return ClassRows.of(
+            y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+        )
+    given = {"y_prob": y_prob, "sample_weight": sample_weight, "normalize": normalize or None}
+    for name, value in given.items():
         if value is not None:
             message = (
                 f"{name} was given beside a Joint for each class, which have it in them: leave it "
@@ -309,13 +314,19 @@ def class_names(classes: Classes | None, size: int) -> list[Any]:
 
 
 def labelled_matrix(
-    y_true: object, y_prob: object, classes: Classes | None = None, hint: str = ""
+    y_true: object,
+    y_prob: object,
+    classes: Classes | None = None,
+    hint: str = "",
+    *,
+    normalize: bool = False,
 ) -> tuple[Integers, NDArray[Any], list[Any]]:
     """Return the number of each row's class, the matrix and what its columns are called.
 
     ``hint`` says what to do where labels are no numbers and no names of columns.
     """
-    matrix = matrix_beside(y_true, y_prob)
+    normalize = _validate.check_flag("normalize", normalize)
+    matrix = _matrix_beside(y_true, y_prob, normalize=normalize)
     columns = [n.item() if isinstance(n, np.generic) else n for n in column_names(y_prob)]
     if classes is None and _name_classes(columns, y_true):
         classes = columns
@@ -413,10 +424,10 @@ def _named_numbers(y_true: object, size: int, names: list[Any]) -> Integers:
     return result
 
 
-def matrix_beside(y_true: object, y_prob: object) -> NDArray[Any]:
+def _matrix_beside(y_true: object, y_prob: object, *, normalize: bool) -> NDArray[Any]:
     """Return the matrix of probabilities, or say that it stands in the place of the labels."""
     try:
-        return probability_matrix(y_prob)
+        return probability_matrix(y_prob, normalize=normalize)
     except (TypeError, ValueError):
         fail_if_swapped(y_true, y_prob)
         if is_list_of_models(y_prob):
@@ -449,10 +460,12 @@ def _shape(values: Any) -> tuple[int, ...]:
         return ()
 
 
-def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
+def probability_matrix(
+    values: object, name: str = "y_prob", *, normalize: bool = False
+) -> NDArray[Any]:
     """Return a matrix with a row per example and a column per class, rows summing to 1.
 
-    It is not copied, and keeps its precision.
+    It is not copied, and keeps its precision, unless rows are divided by their sums.
     """
     array = _validate.real_array(values, name)
     if array.ndim != 2:
@@ -478,18 +491,29 @@ def probability_matrix(values: object, name: str = "y_prob") -> NDArray[Any]:
         message = f"{name}[{row}, {column}] is {_validate.show(array[row, column])}: {why}"
         raise ValueError(message)
     total = _row_sums(array)
+    if normalize:
+        return divided_by_sums(array, total, lambda row: f"{name}[{row}]")
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE
     if off.any():
         row = _validate.first(off)
         message = (
             f"{name}[{row}] sums to {total[row]:.6g}, the first of {int(off.sum())} such rows: the "
-            "probabilities of the classes sum to 1 in each row. If they were rounded, divide them "
-            f"by their sums, {name} / {name}.sum(axis=1, keepdims=True). For independent labels "
+            "probabilities of the classes sum to 1 in each row. If they were rounded, "
+            "normalize=True divides rows by their sums. For independent labels "
             "use one binary measure per column; columns that are models go by their names, "
             "{name: column}, to caldist.compare_all and caldist.report."
         )
         raise ValueError(message)
     return array
+
+
+def divided_by_sums(matrix: NDArray[Any], total: Vector, place: Callable[[int], str]) -> Vector:
+    """Return rows of nonnegative numbers divided by their sums; ``place`` names a row."""
+    if not total.all():
+        row = place(_validate.first(total == 0))
+        message = f"{row} sums to 0, which nothing can be divided by: correct or drop such rows."
+        raise ValueError(message)
+    return np.asarray(matrix / total[:, None])
 
 
 def _row_sums(matrix: NDArray[Any]) -> Vector:

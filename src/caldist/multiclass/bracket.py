@@ -42,6 +42,7 @@ def distance_bracket(
     *,
     tol: float | None = None,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: ArrayLike | None = None,
     confidence_level: float | None = None,
     rng: _validate.Rng = 0,
@@ -86,6 +87,8 @@ def distance_bracket(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
     sample_weight : array-like, optional
     confidence_level : float, optional
         Speak of the population, with this confidence.
@@ -112,7 +115,9 @@ def distance_bracket(
     if confidence_level is not None:
         confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=999)
-    rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+    rows = ClassRows.of(
+        y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+    )
     if confidence_level is not None:
         return _of_population(rows, confidence_level, resampler, tol)
     return replace(_of_sample(rows, resampler.stream(0), tol), library=rows.library)
@@ -163,6 +168,7 @@ def certify(
     *,
     tol: float | None = None,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: ArrayLike | None = None,
     rng: _validate.Rng = 0,
 ) -> ClassCertificate:
@@ -189,6 +195,8 @@ def certify(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
         Where the search for a coupling begins; the bound is certain for any.
@@ -209,7 +217,9 @@ def certify(
     if tol is not None:
         tol = _validate.check_positive("tol", tol)
     generator = _validate.generator(rng)
-    rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+    rows = ClassRows.of(
+        y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+    )
     proofs = [proof for _, proof in certificates(rows, tol)]
     sizes = [proof.node.size for proof in proofs]
     shares = _two_classes(rows, tol) if rows.n_classes == 2 else couple(rows, generator)

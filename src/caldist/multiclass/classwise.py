@@ -44,6 +44,7 @@ def classwise_distance(
     *,
     tol: float | None = None,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the classwise distance to calibration.
@@ -82,6 +83,8 @@ def classwise_distance(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
     sample_weight : array-like, optional
 
     Returns
@@ -104,7 +107,9 @@ def classwise_distance(
     """
     if tol is not None:
         tol = _validate.check_positive("tol", tol)
-    source = class_source(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+    source = class_source(
+        y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+    )
     lower, upper, tol = distance_ends(source, tol)
     if upper - lower > tol * (1 + 1e-9):
         message = (
@@ -303,6 +308,7 @@ def classwise_table(
     *,
     tol: float | None = None,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: ArrayLike | None = None,
     confidence_level: float | None = 0.95,
     rng: _validate.Rng = 0,
@@ -333,6 +339,8 @@ def classwise_table(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
     sample_weight : array-like, optional
     confidence_level : float or None
         That of the lower limits; None leaves them out.
@@ -362,7 +370,9 @@ def classwise_table(
     if confidence_level is not None:
         confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=1)
-    source = class_source(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+    source = class_source(
+        y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+    )
 
     def line(problem: tuple[Any, tuple[Rows, float]]) -> ClassLine:
         name, (rows, part) = problem

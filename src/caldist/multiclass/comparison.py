@@ -41,6 +41,7 @@ def compare(
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
@@ -72,6 +73,8 @@ def compare(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
         The same seed gives the same result on any number of cores.
@@ -104,7 +107,13 @@ def compare(
     for name, matrix in both.items():
         try:
             models.append(
-                ClassRows.of(y_true, matrix, classes=classes, sample_weight=sample_weight)
+                ClassRows.of(
+                    y_true,
+                    matrix,
+                    classes=classes,
+                    normalize=normalize,
+                    sample_weight=sample_weight,
+                )
             )
         except (TypeError, ValueError) as error:
             raise type(error)(str(error).replace("y_prob", name)) from None

@@ -55,6 +55,7 @@ def confidence_interval(
     method: Literal["cross_fit"] = "cross_fit",
     confidence_level: float = 0.95,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: ArrayLike | None = None,
     rng: _validate.Rng = 0,
 ) -> Interval:
@@ -91,6 +92,8 @@ def confidence_interval(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
     sample_weight : array-like, optional
         Weights are taken as given, not as random.
     rng : int, numpy.random.Generator or None
@@ -123,7 +126,9 @@ def confidence_interval(
     _validate.check_choice("method", method, ("cross_fit",))
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=1)
-    rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+    rows = ClassRows.of(
+        y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+    )
     warn_if_few(rows)
     risk = 1 - confidence_level
     if rows.n_classes == 2:

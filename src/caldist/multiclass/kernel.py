@@ -35,6 +35,7 @@ def kernel_ce(
     unbiased: bool = False,
     n_draws: int | None = None,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: ArrayLike | None = None,
     rng: _validate.Rng = None,
 ) -> float:
@@ -86,6 +87,8 @@ def kernel_ce(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
     sample_weight : array-like, optional
         Not with ``unbiased=True``.
     rng : int, numpy.random.Generator or None
@@ -118,7 +121,9 @@ def kernel_ce(
         _validate.check_goes_with("n_draws", n_draws, "method", method, ("binning",))
         n_draws = _validate.check_count("n_draws", n_draws)
     generator = _validate.generator(rng)
-    rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+    rows = ClassRows.of(
+        y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+    )
     if unbiased and rows.weight is not None:
         message = "unbiased=True is for rows without weights: leave sample_weight out."
         raise ValueError(message)

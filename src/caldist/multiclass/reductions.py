@@ -13,7 +13,9 @@ Labels = NDArray[np.int64]
 
 
 @answering
-def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> tuple[Labels, Vector]:
+def top_label(
+    y_true: ArrayLike, y_prob: ArrayLike, *, normalize: bool = False
+) -> tuple[Labels, Vector]:
     r"""Reduce to confidence calibration: the most probable class, right or wrong.
 
     **What it means.** Whether confidences can be taken as they are is a question of its own.
@@ -27,6 +29,8 @@ def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> tuple[Labels, Vector]:
     y_true : array-like of class numbers 0, 1, …, or of names of the columns of a frame
     y_prob : matrix
         A row per example, a column per class, rows summing to 1.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
 
     Returns
     -------
@@ -48,14 +52,16 @@ def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> tuple[Labels, Vector]:
     >>> round(caldist.multiclass.classwise_distance(y_true, y_prob), 4)
     0.01
     """
-    label, matrix, _ = labelled_matrix(y_true, y_prob)
+    label, matrix, _ = labelled_matrix(y_true, y_prob, normalize=normalize)
     matrix = np.asarray(matrix, dtype=np.float64)
     best = matrix.argmax(axis=1)
     return (best == label).astype(np.int64), matrix[np.arange(best.size), best]
 
 
 @answering
-def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[tuple[Labels, Vector]]:
+def one_vs_rest(
+    y_true: ArrayLike, y_prob: ArrayLike, *, normalize: bool = False
+) -> list[tuple[Labels, Vector]]:
     """Reduce to one binary problem per class: this class or any other.
 
     Parameters
@@ -63,6 +69,8 @@ def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[tuple[Labels, Vect
     y_true : array-like of class numbers 0, 1, …, or of names of the columns of a frame
     y_prob : matrix
         A row per example, a column per class, rows summing to 1.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
 
     Returns
     -------
@@ -76,7 +84,7 @@ def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[tuple[Labels, Vect
     >>> [caldist.smooth_ce(y, p) for y, p in pairs]
     [0.15625, 0.375, 0.25]
     """
-    label, matrix, _ = labelled_matrix(y_true, y_prob)
+    label, matrix, _ = labelled_matrix(y_true, y_prob, normalize=normalize)
     return [
         ((label == k).astype(np.int64), np.ascontiguousarray(matrix[:, k], dtype=np.float64))
         for k in range(matrix.shape[1])

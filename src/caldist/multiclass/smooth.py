@@ -88,6 +88,7 @@ def smooth_ce(
     landmarks: int | None = None,
     tol: float | None = None,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: ArrayLike | None = None,
     rng: _validate.Rng = 0,
 ) -> float:
@@ -126,6 +127,8 @@ def smooth_ce(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
         Which rows become landmarks; the bounds are certain for any.
@@ -153,7 +156,9 @@ def smooth_ce(
     if tol is not None:
         tol = _validate.check_positive("tol", tol)
     generator = _validate.generator(rng)
-    rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+    rows = ClassRows.of(
+        y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+    )
     if rows.n_classes == 2:
         return binary_smooth_ce(rows.binary.joint)
     bounds = smooth_bounds(rows, method, landmarks, generator)

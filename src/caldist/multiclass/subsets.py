@@ -61,6 +61,7 @@ def worst_subset(
     y_prob: ArrayLike | None = None,
     *,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: ArrayLike | None = None,
 ) -> Subset:
     r"""Return the set of classes whose joint probability is worst calibrated.
@@ -86,6 +87,8 @@ def worst_subset(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
     sample_weight : array-like, optional
 
     Returns
@@ -99,7 +102,9 @@ def worst_subset(
     >>> print(multiclass.worst_subset([0, 2, 2, 1], y_prob))
     The worst set of classes of all sets is {2}: smCE 0.1875.
     """
-    rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+    rows = ClassRows.of(
+        y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+    )
     k = rows.n_classes
     search = _Search(rows)
     exhaustive = k <= _MOST and 2 ** (k - 1) * rows.n_rows <= _WORK

@@ -42,6 +42,7 @@ def calibration_test(
     measure: Measured = "auto",
     n_resamples: int = 999,
     classes: Classes | None = None,
+    normalize: bool = False,
     sample_weight: ArrayLike | None = None,
     rng: _validate.Rng = None,
     progress: bool = False,
@@ -88,6 +89,8 @@ def calibration_test(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
+    normalize : bool
+        Divide each row by its sum, which probabilities that were rounded miss 1 by.
     sample_weight : array-like, optional
         Weights must not depend on the labels.
     rng : int, numpy.random.Generator or None
@@ -116,7 +119,9 @@ def calibration_test(
     """
     _validate.check_choice("measure", measure, ("auto", *_STATISTICS))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
-    rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+    rows = ClassRows.of(
+        y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+    )
     names = list(_STATISTICS) if measure == "auto" else [measure]
     statistics = [_STATISTICS[name](rows, resampler) for name in names]
     dense = rows.dense

@@ -61,6 +61,7 @@ class TopLabelDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve]):
         y_prob: ArrayLike,
         *,
         classes: Classes | None = None,
+        normalize: bool = False,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float | None = 0.95,
@@ -78,6 +79,8 @@ class TopLabelDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve]):
         classes : sequence, optional
             The labels in the order of the columns, where they are not 0, 1, … or the names of a
             frame's columns.
+        normalize : bool
+            Divide each row by its sum, which probabilities that were rounded miss 1 by.
         sample_weight : array-like, optional
         name : str, optional
             The model's name in the figure.
@@ -91,7 +94,9 @@ class TopLabelDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve]):
         if confidence_level is not None:
             confidence_level = _validate.check_fraction("confidence_level", confidence_level)
         generator, name = _validate.generator(rng), one_name(name)
-        rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+        rows = ClassRows.of(
+            y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+        )
         curve = reliability_curve(name, top_label_rows(rows), confidence_level, generator)
         return cls([curve], library=rows.library).plot(ax=ax)
 
@@ -132,6 +137,7 @@ class ClassReliabilityDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve
         y_prob: ArrayLike,
         *,
         classes: Classes | None = None,
+        normalize: bool = False,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float | None = 0.95,
@@ -150,6 +156,8 @@ class ClassReliabilityDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve
         classes : sequence, optional
             The labels in the order of the columns, where they are not 0, 1, … or the names of a
             frame's columns.
+        normalize : bool
+            Divide each row by its sum, which probabilities that were rounded miss 1 by.
         sample_weight : array-like, optional
         name : str, optional
             The model's name, put before those of the classes.
@@ -166,7 +174,9 @@ class ClassReliabilityDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve
         most = _validate.check_count("most", most)
         prefix = "" if name is None else f"{one_name(name)}, "
         seed = int(_validate.generator(rng).integers(2**63))
-        rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+        rows = ClassRows.of(
+            y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+        )
         table = classwise_table(rows, confidence_level=confidence_level, rng=seed)  # type: ignore[arg-type]  # checked
         worst = class_shares("", table).worst_first()[:most].tolist()
         curves = class_curves(rows, worst, prefix, confidence_level, seed)

@@ -98,6 +98,7 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
         y_prob: ArrayLike | None = None,
         *,
         classes: Classes | None = None,
+        normalize: bool = False,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float | None = 0.95,
@@ -116,6 +117,8 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
         classes : sequence, optional
             The labels in the order of the columns, where they are not 0, 1, … or the names of a
             frame's columns.
+        normalize : bool
+            Divide each row by its sum, which probabilities that were rounded miss 1 by.
         sample_weight : array-like, optional
         name : str, optional
             The model's name in the figure.
@@ -130,6 +133,7 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
             y_true,
             y_prob,
             classes=classes,
+            normalize=normalize,
             sample_weight=sample_weight,
             confidence_level=confidence_level,
             rng=rng,

@@ -105,6 +105,7 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
         y_prob: ArrayLike,
         *,
         classes: Classes | None = None,
+        normalize: bool = False,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float | None = 0.95,
@@ -121,6 +122,8 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
             A row per example and three columns, rows summing to 1.
         classes : sequence, optional
             The labels in the order of the columns, where they are not 0, 1, 2.
+        normalize : bool
+            Divide each row by its sum, which probabilities that were rounded miss 1 by.
         sample_weight : array-like, optional
         name : str, optional
             The model's name in the figure.
@@ -133,7 +136,9 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
         if confidence_level is not None:
             confidence_level = _validate.check_fraction("confidence_level", confidence_level)
         generator, name = _validate.generator(rng), one_name(name)
-        rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+        rows = ClassRows.of(
+            y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+        )
         shown = simplex_groups(name, rows, confidence_level, generator)
         return cls([shown], library=rows.library).plot(ax=ax)
 

@@ -75,6 +75,7 @@ def report(
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     classes: Classes | None = None,
+    normalize: bool = False,
     by: By | None = None,
     group_order: Order | None = None,
     sample_weight: ArrayLike | None = None,
@@ -112,6 +113,9 @@ def report(
     classes : sequence, optional
         Of several classes: the labels in the order of the columns, where they are not 0, 1, … or
         the names of a frame's columns.
+    normalize : bool
+        Of several classes: divide each row by its sum, which probabilities that were rounded miss 1
+        by.
     by : array-like, or dict from names to such, or frame, optional
         A sub-group for each row, or several columns of them. Numbers of more than 20 different
         values are put into four bins of about equally many rows, which the table names; turn them
@@ -177,10 +181,21 @@ def report(
             "monitor": monitor,
         }
         spoken = class_report(
-            y_true, y_prob, classes, sample_weight, level, resampler, drawn, refused
+            y_true,
+            y_prob,
+            classes,
+            sample_weight,
+            level,
+            resampler,
+            drawn,
+            refused,
+            normalize=normalize,
         )
         data = with_source(spoken.data, origin)
         return replace(spoken, data=data, seed=seed, versions=_versions())
+    if _validate.check_flag("normalize", normalize):
+        message = "normalize=True divides rows of several classes by their sums: leave it out."
+        raise TypeError(message)
     watched = None if monitor is None else monitor_report(monitor)
     models = models_of(
         y_true, y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label

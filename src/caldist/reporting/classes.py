@@ -128,15 +128,22 @@ def _are_joints(values: object) -> bool:
 
 
 def class_models(
-    y_true: Any, y_prob: Any, classes: Classes | None, sample_weight: ArrayLike | None
+    y_true: Any,
+    y_prob: Any,
+    classes: Classes | None,
+    sample_weight: ArrayLike | None,
+    *,
+    normalize: bool,
 ) -> dict[str, Source]:
     """Check the rows of each model, once, and return them by name."""
     if isinstance(y_true, Mapping) and not _are_joints(y_true):
-        found = _summaries(y_true, y_prob, classes, sample_weight)
+        found = _summaries(y_true, y_prob, classes, sample_weight, normalize=normalize)
     elif _are_joints(y_true):
         if isinstance(y_true, Mapping):
             y_true, classes = _in_order(y_true, classes)
-        source = class_source(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+        source = class_source(
+            y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+        )
         found = {"model": source}
     elif isinstance(y_prob, Mapping):
         found = {}
@@ -147,7 +154,11 @@ def class_models(
                 raise TypeError(message)
             try:
                 found[name] = ClassRows.of(
-                    y_true, matrix, classes=classes, sample_weight=sample_weight
+                    y_true,
+                    matrix,
+                    classes=classes,
+                    normalize=normalize,
+                    sample_weight=sample_weight,
                 )
             except (TypeError, ValueError) as error:
                 raise type(error)(str(error).replace("y_prob", f"y_prob[{name!r}]")) from None
@@ -155,7 +166,9 @@ def class_models(
             message = "y_prob is an empty dict: at least one model is needed."
             raise ValueError(message)
     else:
-        rows = ClassRows.of(y_true, y_prob, classes=classes, sample_weight=sample_weight)
+        rows = ClassRows.of(
+            y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
+        )
         found = {"model": rows}
     (first, one), *others = found.items()
     for name, other in others:
@@ -186,6 +199,8 @@ def _summaries(
     y_prob: Any,
     classes: Classes | None,
     sample_weight: ArrayLike | None,
+    *,
+    normalize: bool,
 ) -> dict[str, Source]:
     found: dict[str, Source] = {}
     for name, item in models.items():
@@ -202,7 +217,9 @@ def _summaries(
             )
             raise TypeError(message)
         joints, named = _in_order(item, classes) if isinstance(item, Mapping) else (item, classes)
-        found[name] = class_source(joints, y_prob, classes=named, sample_weight=sample_weight)
+        found[name] = class_source(
+            joints, y_prob, classes=named, normalize=normalize, sample_weight=sample_weight
+        )
     return found
 
 
@@ -215,13 +232,15 @@ def class_report(
     resampler: Resampler,
     seed: int,
     refused: Mapping[str, object],
+    *,
+    normalize: bool,
 ) -> Report:
     """Return a report on several classes, without what says where it came from."""
     for name, value in refused.items():
         if value is not None:
             message = f"{name} was given with several classes: {_ELSEWHERE[name]}"
             raise TypeError(message)
-    models = class_models(y_true, y_prob, classes, sample_weight)
+    models = class_models(y_true, y_prob, classes, sample_weight, normalize=normalize)
     first = next(iter(models.values()))
     notes = list(dict.fromkeys(words for rows in models.values() for words in _few(rows)))
     with warnings.catch_warnings():
