@@ -35,7 +35,7 @@ MODULES = (
     "caldist.torch",
 )
 # What a page about caldist.torch needs of torch are names, so the site is built without it as well.
-MOCKED = [name for name in ("torch",) if find_spec(name) is None]
+MOCKED = [name for name in ("torch", "torchmetrics") if find_spec(name) is None]
 
 _ROUTING = re.compile("set_.*_request")  # scikit-learn's, on every estimator
 

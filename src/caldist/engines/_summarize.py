@@ -205,7 +205,7 @@ def summarize_top_label(
     Parameters
     ----------
     table, sample_weight, by, bits, invalid, memory_limit
-        As in :func:`summarize`. A row whose probabilities do not sum to 1, within 0.01, is a bad
+        As in :func:`summarize`. A row whose probabilities do not sum to 1, within 0.0075, is a bad
         prediction.
     y_true : str
         The column of true classes.

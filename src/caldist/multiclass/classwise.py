@@ -75,7 +75,7 @@ def classwise_distance(
         Numbers 0, 1, …, or names listed in ``classes``. A dict from class to joint, or a list as
         :func:`caldist.engines.summarize_one_vs_rest` returns it, stands for rows of any number.
     y_prob : matrix
-        A row per example and a column per class. Rows sum to 1 within 0.01, and are divided by
+        A row per example and a column per class. Rows sum to 1 within 0.0075, and are divided by
         their sum where that is not 1.
     tol : float, optional
         How wide the certified interval may be, whose lower end is returned. By default 1e-6 with

@@ -170,7 +170,7 @@ class MulticlassCalibrationDistance(Metric):
         How many columns the predictions have.
     from_logits : bool
         Whether predictions are logits, which get a softmax, or probabilities, whose rows sum to 1
-        within 0.01 and are divided by their sum where that is not 1. No guess is made.
+        within 0.0075 and are divided by their sum where that is not 1. No guess is made.
     bits : int
         2^bits cells between 0 and 1.
     **options
