@@ -14,12 +14,10 @@ import pytest
 
 import caldist
 from caldist import _kernels
-from caldist.data import rows as data_rows
 from caldist.data.categories import number_labels
 from caldist.data.random_labels import RandomLabels
 from caldist.data.rows import Rows
 from caldist.inference import (
-    _limits_of_each,
     _null,
     _resampling,
     _side_by_side,
@@ -306,10 +304,7 @@ KINDS_OF_GROUPS = {
 
 @pytest.mark.parametrize("kind", KINDS_OF_GROUPS)
 @pytest.mark.parametrize("summarized", [False, True])
-def test_groups_side_by_side_have_the_intervals_of_each_alone(kind, summarized, monkeypatch):
-    """To the bit, for groups of any sizes: some put side by side, some too large for it."""
-    monkeypatch.setattr(_limits_of_each, "_TOGETHER", 100)
-    monkeypatch.setattr(_limits_of_each, "_LARGE", 70)
+def test_groups_have_the_intervals_of_each_alone(kind, summarized):
     options = {"digits": 17, "weighted": False, "shift": 0.0, "rows": 9, "sign": 1.0}
     options |= KINDS_OF_GROUPS[kind]
     rng = np.random.default_rng(12)
@@ -341,7 +336,7 @@ def test_groups_side_by_side_have_the_intervals_of_each_alone(kind, summarized, 
             assert group.intervals[str(measure)] == expected
 
 
-def test_rounded_summaries_beside_exact_ones_have_the_intervals_of_each_alone():
+def test_rounded_and_exact_summaries_have_the_intervals_of_each_alone():
     rng = np.random.default_rng(13)
     v = rng.random(600)
     y = labels(rng, v)
@@ -356,9 +351,7 @@ def test_rounded_summaries_beside_exact_ones_have_the_intervals_of_each_alone():
         assert (expected.rounding > 0) == (k % 3 == 0)
 
 
-@pytest.mark.parametrize("together", [1, 30, 10**6])
-def test_parts_of_rows_have_the_joints_and_units_of_each_alone(together, monkeypatch):
-    monkeypatch.setattr(data_rows, "_TOGETHER", together)
+def test_parts_of_rows_have_the_joints_and_units_of_each_alone():
     rng = np.random.default_rng(14)
     v = np.round(rng.random(400), 1)
     v[rng.random(400) < 0.05] = -0.0

@@ -1,7 +1,6 @@
 """The compiled kernels and the same files as plain Python give the same numbers."""
 
 import warnings
-from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -137,26 +136,6 @@ def test_samples_side_by_side():
         assert each.tolist() == alone
         replicates.count_ones(labels, start, ones)
         assert ones.tolist() == [float((part > 0).sum()) for _, part in found]
-
-
-@compiled_only
-def test_witnesses_side_by_side():
-    """Several rows of masses on the same supports, no rows of which meet each other."""
-    found = list(regressions())
-    v = np.concatenate([part for part, _ in found])
-    start = np.cumsum([0, *(part.size for part, _ in found)])
-    rows = [np.concatenate([scale * c for _, c in found]) for scale in (1.0, -2.0, 0.0)]
-    alone = np.empty((3, v.size))
-    for c, heights in zip(rows, alone, strict=True):
-        for first, last in pairwise(start.tolist()):
-            curve, height = np.empty(last - first), np.empty(last - first)
-            _kernels.smooth.smooth_ce(v[first:last], c[first:last], curve)
-            _kernels.smooth.witness(v[first:last], c[first:last], curve, height)
-            heights[first:last] = height
-    for kernel in (_kernels.smooth, _kernels.plain("smooth")):
-        heights = np.full(3 * v.size, np.nan)
-        kernel.witness_of_each(v, np.concatenate(rows), start, heights)
-        assert np.array_equal(heights, alone.ravel())
 
 
 @pytest.mark.parametrize("plain", [False, True])

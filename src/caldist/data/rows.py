@@ -42,7 +42,6 @@ _KINDS: dict[np.dtype[Any], tuple[int, type | None]] = {
 }
 _PREDICTIONS = (np.dtype(np.float64), np.dtype(np.float32))
 _COARSE_BITS = 16
-_TOGETHER = 1 << 16  # rows of parts that are counted together
 
 
 class Rows:
@@ -397,18 +396,6 @@ class Rows:
         place = self.order[np.argsort(small[self.order], kind="stable")]
         start = prefix_sums(np.bincount(code, minlength=count))
         parts = []
-        if self.weight is None and self.cluster is None and (start[1:] > start[:-1]).all():
-            label, prediction = self.label[place], self.prediction[place]
-            for first, last in pairwise(start.tolist()):
-                part = Rows(label[first:last], prediction[first:last], library=self.library)
-                part.order, part.index = np.arange(last - first), place[first:last]
-                parts.append(part)
-            # Some at a time, so that what is needed on the way takes little memory.
-            ends = np.searchsorted(start, np.arange(0, start[-1], _TOGETHER))
-            for one, other in pairwise([*np.unique(ends).tolist(), count]):
-                some, own = slice(start[one], start[other]), start[one : other + 1] - start[one]
-                _count_rows(parts[one:other], label[some], prediction[some], own)
-            return parts
         for first, last in pairwise(start.tolist()):
             rows = place[first:last]
             cluster, n_clusters = None, 0
@@ -429,34 +416,6 @@ class Rows:
             part.order, part.index = np.arange(rows.size), rows
             parts.append(part)
         return parts
-
-
-def _count_rows(parts: Sequence[Rows], label: Labels, prediction: Vector, start: Integers) -> None:
-    """Give parts their joints and units: of many, one by one, that would take long.
-
-    ``label`` and ``prediction`` are those of all, by part and then sorted.
-    """
-    prediction = prediction + 0.0  # -0.0 is 0.0
-    new = np.ones(prediction.size, dtype=np.bool_)
-    new[1:] = prediction[1:] != prediction[:-1]
-    new[start[:-1]] = True
-    first = np.flatnonzero(new)
-    support = prediction[first]
-    mass1 = np.add.reduceat(label, first, dtype=np.float64)
-    mass0 = np.diff(first, append=prediction.size) - mass1
-    for column in (support, mass0, mass1):
-        column.flags.writeable = False  # nobody else has them, so that a joint need not copy
-    place = np.searchsorted(first, start)
-    units = Units.of_counts(support, mass0, mass1, place)
-    for part, own, (low, high) in zip(parts, units, pairwise(place.tolist()), strict=True):
-        columns = {
-            name: column[low:high]
-            for name, column in zip(
-                ("prediction", "mass0", "mass1"), (support, mass0, mass1), strict=True
-            )
-        }
-        part.joint = Joint._of_counts(columns, part.label.size)  # noqa: SLF001 -- rows that were checked
-        part.units = own
 
 
 _DISTRIBUTIONS = (Joint, Rows)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.random_labels import RandomLabels, random_bytes
-from caldist.kernels._arrays import prefix_sums
 
 Draw = Callable[[np.random.Generator], Vector]  # residual masses of a replicate
 
@@ -107,53 +105,6 @@ class Units:
             mass=mass,
             heaviest=heaviest,
         )
-
-    @classmethod
-    def of_counts(
-        cls, prediction: Vector, mass0: Vector, mass1: Vector, start: Integers
-    ) -> list[Units]:
-        """Take the rows of many samples, each as :meth:`of_joint` does.
-
-        Their supports lie one after the other, with numbers of rows for masses. The k-th goes from
-        ``start[k]`` up to ``start[k + 1]``.
-        """
-        size = np.diff(start)
-        rows = np.add.reduceat(mass0 + mass1, start[:-1])
-        total = np.repeat(rows, size)
-        residual = mass1 / total * (1 - prediction) - mass0 / total * prediction
-        # Of each sample label 1 comes first, then label 0.
-        sample = np.repeat(np.arange(size.size), size)
-        both = [np.flatnonzero(mass) for mass in (mass1, mass0)]
-        number = [np.bincount(sample[some], minlength=size.size) for some in both]
-        first = prefix_sums(number[0] + number[1])
-        place, weight = np.empty(first[-1], dtype=np.int64), np.empty(first[-1])
-        label = np.zeros(first[-1], dtype=np.int64)
-        before = first[:-1]
-        for some, found, mass in zip(both, number, (mass1, mass0), strict=True):
-            at = np.arange(some.size) + np.repeat(before - (np.cumsum(found) - found), found)
-            place[at], weight[at] = some - start[sample[some]], mass[some]
-            label[at] = mass is mass1
-            before = first[:-1] + found
-        count, mass = weight.astype(np.int64), weight / np.repeat(rows, np.diff(first))
-        units = []
-        ends = zip(pairwise(start.tolist()), pairwise(first.tolist()), rows.tolist(), strict=True)
-        for (low, high), (one, last), all_rows in ends:
-            share = np.broadcast_to(np.float64(1 / all_rows), last - one)
-            alone = all_rows == last - one  # what all rows have in common is not written out
-            units.append(
-                cls(
-                    prediction=prediction[low:high],
-                    residual=residual[low:high],
-                    place=place[one:last],
-                    label=label[one:last],
-                    count=np.broadcast_to(np.int64(1), last - one) if alone else count[one:last],
-                    share=share,
-                    mass=share if alone else mass[one:last],
-                )
-            )
-        return units
-
-    # -- what follows from the units -----------------------------------------------------------
 
     @cached_property
     def n_rows(self) -> int:

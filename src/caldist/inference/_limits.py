@@ -170,10 +170,6 @@ class Limits:
             self._split_means[measure] = split_mean(measure, self.dealt, self.cells.rate)
         return self._split_means[measure]
 
-    def remember(self, measure: Measure[Any], mean: float, error: float) -> None:
-        """Take the mean of a measure's duals, and its error, from where they are known."""
-        self._split_means[measure] = (mean, error)
-
     def split_lower(self, measure: Measure[Any], bound: float = 1.0) -> float:
         """Return the lower limit by splitting; ``bound`` is the largest value of a dual."""
         mean, error = self._split_mean(measure)

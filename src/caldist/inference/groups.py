@@ -25,7 +25,7 @@ from caldist.inference._limits import worth_in_words
 from caldist.inference._null import drawing_error
 from caldist.inference._resampling import Resampler
 from caldist.inference._side_by_side import smooth_ce_of_groups
-from caldist.inference.intervals import Interval, Method, interval_of, intervals_together
+from caldist.inference.intervals import Interval, Method, interval_of
 from caldist.measures._measure import Measure
 from caldist.measures.registry import all_measures, find_all, shown_in
 
@@ -277,14 +277,10 @@ def groups_of(
     # Without replicates those of clusters are far wider, and others hardly.
     without = len(parts) >= _MANY and units[0].cluster is None
     method: Method = "split" if without else "auto"
-    together: Sequence[Mapping[str, Interval]] = [{}] * len(parts)
-    if without:
-        together = intervals_together(parts, measures, confidence_level, each)
     found = []
     for at, part in enumerate(counted(parts, "intervals", " groups", show=resampler.progress)):
         intervals = {
-            name: together[at].get(name)
-            or interval_of(part, measure, confidence_level, each, method)
+            name: interval_of(part, measure, confidence_level, each, method)
             for name, measure in named
         }
         part.kept.clear()  # of many groups it would be much

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
@@ -19,10 +18,8 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.inference._grid import SHARE, GridOption, check_grid, on_grid
 from caldist.inference._limits import Limits, warn_if_few
-from caldist.inference._limits_of_each import are_made_together, limits_together
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Measure
-from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find
 
 Method = Literal["auto", "resampling", "split", "finite_sample"]
@@ -284,53 +281,6 @@ def _interval_of(
         rounding=None if ends is None else max(value - ends[0], ends[1] - value),
         library=rows.library,
     )
-
-
-def intervals_together(
-    parts: Sequence[Rows],
-    measures: Sequence[Measure[Any]],
-    confidence_level: float,
-    resampler: Resampler,
-) -> list[dict[str, Interval]]:
-    """Return intervals of many samples by splitting, where these are cheaper side by side.
-
-    They are by the name of the measure, and the same that :func:`interval_of` makes of each sample.
-    """
-    found: list[dict[str, Interval]] = [{} for _ in parts]
-    chosen = [measure for measure in measures if are_made_together(measure)]
-    split = any(measure.facts is lower_distance.facts for measure in measures)
-    if not (chosen or split):
-        return found
-    risk = 1 - confidence_level
-    for numbers, limits in limits_together(parts, risk, resampler):
-        if split:  # solved one by one, but split together
-            means = limits.split_means(lower_distance)
-            for at, *known in zip(numbers, *(column.tolist() for column in means), strict=True):
-                Limits.of(parts[at], risk, resampler, "split").remember(lower_distance, *known)
-        for measure in chosen:
-            name, ceiling = str(measure), measure.facts.ceiling
-            if measure.facts.loss is None:
-                value, lower, upper = limits.of_norm(measure)
-            else:
-                value = np.array([measure.of(parts[at].joint) for at in numbers])
-                half = limits.of_mean(measure.facts.loss)
-                lower, upper = value - half, value + half
-            # As of predictions that were not rounded, see Measure.moved_outwards.
-            lower, upper = lower - value + value, upper - value + value
-            ends = np.minimum(np.maximum(lower, 0.0), ceiling), np.minimum(upper, ceiling)
-            columns = (column.tolist() for column in (value, *ends))
-            for at, one, low, high in zip(numbers, *columns, strict=True):
-                found[at][name] = Interval(
-                    value=one,
-                    lower=low,
-                    upper=high,
-                    confidence_level=confidence_level,
-                    method="split" if measure.facts.loss is None else "normal",
-                    n_resamples=0,
-                    measure=name,
-                    library=parts[at].library,
-                )
-    return found
 
 
 def chosen_method(rows: Rows, method: Method) -> str:

@@ -261,44 +261,6 @@ def smooth_ce_of_each(
             )
 
 
-def witness_of_each(
-    v: cython.const[cython.double][::1],
-    c: cython.const[cython.double][::1],
-    start: cython.const[cython.longlong][::1],
-    w: cython.double[::1],
-) -> None:
-    """Write witnesses of several samples side by side, the k-th from ``start[k]`` on.
-
-    ``start`` has one entry more than there are samples, the length of v. There may be any number
-    of residual masses ``c`` on these supports, one after the other.
-    """
-    n: cython.Py_ssize_t = v.shape[0]
-    number: cython.Py_ssize_t = start.shape[0] - 1
-    most: cython.Py_ssize_t = 0
-    k: cython.Py_ssize_t
-    here: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    row: cython.Py_ssize_t
-    for k in range(number):
-        most = max(most, start[k + 1] - start[k])
-    work: cython.double[::1] = doubles(8 * most)
-    with cython.nogil:
-        for j in range(c.shape[0] // n):
-            row = j * n
-            for k in range(number):
-                here = start[k + 1] - start[k]
-                _smooth_ce(
-                    v[start[k] : start[k + 1]], c[row + start[k] : row + start[k + 1]],
-                    work[:here], 0, here, work[most : 2 * most], work[2 * most : 3 * most],
-                    work[3 * most : 4 * most], work[4 * most : 5 * most],
-                )  # fmt: skip
-                _witness(
-                    v[start[k] : start[k + 1]], c[row + start[k] : row + start[k + 1]],
-                    work[:here], work[5 * most : 6 * most], work[6 * most : 7 * most],
-                    work[7 * most :], w[row + start[k] : row + start[k + 1]],
-                )  # fmt: skip
-
-
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)

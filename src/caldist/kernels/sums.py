@@ -1044,7 +1044,8 @@ def cells(
     f is the fraction of its cell at which v lies. Rows with weights are added to ``mass`` instead,
     each times its weight, which is scaled. The six sums of a cell lie next to each other, and its
     place among the cells is that of the block of 2^shift cells that it is in, ``start``, and its
-    own in the block. A row in a block without a place, -1, ends the pass like a bad value.
+    own in the block. A row with weight in a block without a place, -1, ends the pass like
+    a bad value.
     """
     y: cython.p_double = reader.y
     v: cython.p_double = reader.v
@@ -1072,6 +1073,8 @@ def cells(
                 first = int(f * unit)
                 second = int(f * f * unit)
                 if start[cell >> shift] < 0:
+                    if reader.weighted and w[i] == 0:
+                        continue  # which gives no block a place
                     rows = -1
                     break
                 at = int(y[i])

@@ -22,11 +22,11 @@ from caldist import _validate
 from caldist._near_misses import refuse_unknown
 from caldist._util.cached import cached_property
 from caldist._util.errors import ToleranceError
-from caldist._util.types import Integers, Vector
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
-from caldist.measures._norm import Norm, Norms
+from caldist.measures._norm import Norm
 from caldist.measures._tolerance import Enclosure, enclose
 
 if TYPE_CHECKING:
@@ -128,9 +128,6 @@ class Facts:
         What it never leaves, with default options.
     norm
         Support to the norm of residual masses that the measure is.
-    norms
-        (supports one after the other, where each starts) to the norm on all of them, where that is
-        cheaper than one by one.
     loss
         Label and prediction to the loss whose mean it is.
     statistic
@@ -170,7 +167,6 @@ class Facts:
     floor: float = 0.0
     ceiling: float = 1.0
     norm: Callable[..., Norm] | None = None
-    norms: Callable[..., Norms] | None = None
     loss: Callable[[Vector, Vector], Vector] | None = None
     statistic: Callable[..., Statistic] | None = None
     dual: Callable[..., tuple[Vector, Vector]] | None = None
@@ -404,11 +400,6 @@ class Measure(Generic[P]):
         """Return the norm that it is, on a support."""
         assert self.facts.norm is not None  # noqa: S101 -- only asked where it is one
         return self.facts.norm(prediction, **self._of_facts)
-
-    def norms(self, prediction: Vector, start: Integers) -> Norms:
-        """Return the norm that it is, on the supports of many samples side by side."""
-        assert self.facts.norms is not None  # noqa: S101 -- only asked where it has them
-        return self.facts.norms(prediction, start, **self._of_facts)
 
     @property
     def has_interval(self) -> bool:

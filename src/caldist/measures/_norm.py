@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from caldist._util.types import Integers, Vector
+from caldist._util.types import Vector
 
 
 class Norm(ABC):
@@ -57,28 +57,3 @@ class Norm(ABC):
         not to be trusted, and any function of the family may be the population's.
         """
         return self.witnesses(masses)
-
-
-class Norms(ABC):
-    """A norm on the supports of many samples side by side: each as :class:`Norm` has it.
-
-    ``prediction`` has the supports one after the other, the k-th from ``start[k]`` on, and
-    ``start`` ends with their length. It is for norms whose candidates are their witnesses.
-    """
-
-    bound: float = 1.0
-
-    def __init__(self, prediction: Vector, start: Integers) -> None:
-        self.prediction, self.start = prediction, start
-
-    @abstractmethod
-    def __call__(self, masses: Vector) -> Vector:
-        """Return the norm of each sample's masses."""
-
-    @abstractmethod
-    def witness(self, masses: Vector) -> Vector:
-        """Return the witnesses of masses, which may have any number of rows."""
-
-    @abstractmethod
-    def witnesses(self, masses: Vector) -> Vector:
-        """Return all extreme functions that attain the norms, a row each; some may be equal."""

@@ -15,7 +15,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures import _passes, _second_order
 from caldist.measures._measure import Entries, Worst, measure
-from caldist.measures._norm import Norm, Norms
+from caldist.measures._norm import Norm
 from caldist.measures._rounding import (
     around,
     better_of,
@@ -73,30 +73,6 @@ class SmoothNorm(Norm):
         return np.array([height + (1 - height.max()), height - (1 + height.min())])
 
 
-class SmoothNorms(Norms):
-    """smCE of many samples."""
-
-    def __call__(self, masses: Vector) -> Vector:
-        """Return the norm of each sample's masses."""
-        out = np.empty(self.start.size - 1)
-        smooth.smooth_ce_of_each(self.prediction, masses, self.start, out)
-        return out
-
-    def witness(self, masses: Vector) -> Vector:
-        """Return Lipschitz functions that attain the norms."""
-        height = np.empty_like(masses)
-        smooth.witness_of_each(self.prediction, masses.ravel(), self.start, height.ravel())
-        return height
-
-    def witnesses(self, masses: Vector) -> Vector:
-        """Return the witness twice, or both extremes where its height is free."""
-        height, first, size = self.witness(masses), self.start[:-1], np.diff(self.start)
-        most, least = (extreme.reduceat(height, first) for extreme in (np.maximum, np.minimum))
-        free = np.maximum(most, -least) <= _AT_ONE
-        up, down = np.where(free, 1 - most, 0.0), np.where(free, 1 + least, 0.0)
-        return np.array([height + np.repeat(up, size), height - np.repeat(down, size)])
-
-
 def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
     """Bound smCE: a 1-Lipschitz w changes by at most |v - v'| at a residual |e|."""
     moved = joint.radius if joint.grid is None else residual_moves(joint)
@@ -144,7 +120,6 @@ def _properties() -> Entries:
     shown_in=("evaluate", "measure", "report", "report table", "groups", "test"),
     rounding=_rounding_bounds,
     norm=SmoothNorm,
-    norms=SmoothNorms,
     worst=Worst(bias=0.0, reach=2.0),
     certify=certify_smooth,
     properties=_properties,
