@@ -258,6 +258,14 @@ def test_the_bits_that_would_fit_in_memory_are_as_many_as_can_be(cells, fit):
         summarize(table, **COLUMNS, by="k", memory_limit=448 * cells)
 
 
+def test_memory_is_checked_for_all_groups_together():
+    """Ten groups have 80 cells; 30 would fit, which is more than the 28 of any one group."""
+    score = np.repeat(np.arange(8) / 8, 10)
+    table = pa.table({"label": [0] * 80, "score": score, "k": [*range(10)] * 8})
+    with pytest.raises(MemoryError, match="80 cells in 10 groups"):
+        summarize(table, **COLUMNS, by="k", bits=3, memory_limit=448 * 30)
+
+
 def test_too_many_rows_in_a_cell_are_an_error(constructor, monkeypatch):
     """Sums of places are below 2^63 for up to 2^32 rows; the limit is lowered here."""
     monkeypatch.setattr("caldist.data.grid.ROWS_PER_CELL", 4)
