@@ -490,7 +490,7 @@ def test_the_effect_of_rounding_on_the_slope_is_bounded():
         assert free - ends[0] - 1e-9 <= change <= ends[1] - free + 1e-9
 
 
-@pytest.mark.parametrize("width", [1e-3, 0.01, 0.02, 0.2])
+@pytest.mark.parametrize("width", [0.0, 1e-3, 0.01, 0.02, 0.2])
 def test_the_bound_of_the_slope_by_hand(width):
     """A row at a time, with the eigenvalue of two by two numbers in closed form."""
     log_odds = [-2.0, -0.75, 0.5, 1.25, 3.0]
