@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 import caldist
 from caldist import Joint, calibration_summary
 from caldist.data.rows import Rows
-from caldist.inference._logistic import Counts, score_test
+from caldist.inference._logistic import Counts, score_test, slope_rounding
 from caldist.inference._smoothers import smoother_of
 from r_random import calibration_curves_example, pmcalibration_example, rms_example
 
@@ -488,6 +488,61 @@ def test_the_effect_of_rounding_on_the_slope_is_bounded():
         free = exact.intercept.upper - exact.intercept.value
         change = moved.intercept.value - found.intercept.value
         assert free - ends[0] - 1e-9 <= change <= ends[1] - free + 1e-9
+
+
+@pytest.mark.parametrize("width", [0.0, 1e-3, 0.01, 0.02, 0.2])
+def test_the_bound_of_the_slope_by_hand(width):
+    """A row at a time, with the eigenvalue of two by two numbers in closed form."""
+    log_odds = [-2.0, -0.75, 0.5, 1.25, 3.0]
+    share0, share1 = [0.1, 0.1, 0.14, 0.03, 0.05], [0.05, 0.08, 0.06, 0.19, 0.15]
+    intercept, slope = -0.1, 0.8
+    low = [x - width for x in log_odds]
+    high = [x + width * (1 + n) / 3 for n, x in enumerate(log_odds)]
+
+    def fitted(x):
+        return 1 / (1 + math.exp(-intercept - slope * x))
+
+    mass = [a + b for a, b in zip(share0, share1, strict=True)]
+    centre = sum(m * x for m, x in zip(mass, log_odds, strict=True)) / sum(mass)
+    squares = sum(m * (x - centre) ** 2 for m, x in zip(mass, log_odds, strict=True))
+    scale = math.sqrt(squares / sum(mass))
+    first = second = 0.0
+    rows = []
+    for a, b, x, least, most in zip(share0, share1, log_odds, low, high, strict=True):
+        u, shift = (x - centre) / scale, max(most - x, x - least) / scale
+        change = max(fitted(most) - fitted(x), fitted(x) - fitted(least))
+        first += (a + b) * change
+        second += a * fitted(most) * shift + b * (1 - fitted(least)) * shift
+        second += (a + b) * abs(u) * change
+        rows.append((u, shift, (a + b) * fitted(x) * (1 - fitted(x))))
+    gradient = radius = math.sqrt(first**2 + second**2)
+    expected = None
+    while expected is None:
+        moments = [0.0, 0.0, 0.0]
+        lost = 0.0
+        for u, shift, weight in rows:
+            length = math.sqrt(1 + u**2)
+            kept = weight * math.exp(-slope * scale * shift - radius * (length + shift))
+            moments = [m + kept * u**n for n, m in enumerate(moments)]
+            lost += kept * (2 * length * shift + shift**2)
+        zeroth, middle, last = moments
+        least = (zeroth + last - math.sqrt((zeroth - last) ** 2 + 4 * middle**2)) / 2 - lost
+        if least <= 0:
+            expected = math.inf
+        elif gradient / least <= radius:
+            expected = gradient / least / scale
+        radius *= 1.5
+    assert (expected == math.inf) == (width == 0.2)
+    shares, line = np.array([share0, share1]), (intercept, slope)
+    ends = np.array(low), np.array(high)
+    found = slope_rounding(np.array(log_odds), shares, line, ends)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_slope_is_not_bounded_where_the_likelihood_is_flat():
+    """Of probabilities that are all 1 to the last bit."""
+    x, shares = np.array([-1.0, 0.0, 2.0]), np.full((2, 3), 1 / 6)
+    assert slope_rounding(x, shares, (800.0, 1.0), (x - 1e-6, x + 1e-6)) == math.inf
 
 
 def test_cells_at_the_ends_and_radii_without_cells_have_no_slope_interval():

@@ -110,6 +110,16 @@ def test_the_cost_of_cells_is_at_least_that_of_the_map():
     assert np.mean(found) > cost - 4 * np.std(found) / math.sqrt(200)
 
 
+def test_cells_of_rows_without_weight_cost_nothing():
+    y, V = oracles.softmax(60, 3, 1.5, 1.0, 0)
+    cell = np.repeat([0, 1, 2], 20)
+    weight = np.repeat([1.0, 0.0, 1.0], 20)
+    found = _cells.cell_cost(ClassRows.of(y, V, sample_weight=weight), cell, 1.645)
+    some = weight > 0
+    rest = ClassRows.of(y[some], V[some])
+    assert found == pytest.approx(_cells.cell_cost(rest, cell[some] // 2, 1.645), rel=1e-12)
+
+
 def test_equal_rows_are_one_cell():
     from caldist.multiclass._cells import leaves
 

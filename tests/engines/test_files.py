@@ -95,6 +95,12 @@ def test_csv_whose_scores_begin_with_whole_numbers(tmp_path):
     assert found.prediction[0] == 0.25
 
 
+def test_csv_with_semicolons_and_decimal_commas(tmp_path):
+    (tmp_path / "a.csv").write_text("label;score\n0;0,25\n1;0,75\n1;1\n", "utf-8")
+    expected = Joint.from_arrays([0, 1, 1], [0.25, 0.75, 1.0]).coarsen(16)
+    assert summarize(tmp_path / "a.csv", **COLUMNS) == expected
+
+
 def test_csv_files_with_columns_in_another_order(tmp_path):
     (tmp_path / "a.csv").write_text("label,score\n1,0.25\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text("score,label\n0.5,1\n", encoding="utf-8")

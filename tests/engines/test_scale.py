@@ -129,6 +129,8 @@ def test_tables_and_names_of_a_wrong_type():
     table = pa.table({"label": [0, 1], "score": [0.1, 0.2]})
     with pytest.raises(TypeError, match=r"table is of type ndarray.*Joint\.from_arrays"):
         summarize(np.zeros((2, 2)), **COLUMNS)
+    with pytest.raises(TypeError, match="table is of type list"):
+        summarize(["a.csv", 3], **COLUMNS)
     with pytest.raises(TypeError, match="y_true is 3"):
         summarize(table, y_true=3, y_prob="score")
     for by in (3, []):

@@ -248,6 +248,24 @@ def test_memory_is_checked_before_cells_come_back(constructor):
         summarize(table, **COLUMNS, by="k", memory_limit=1000)
 
 
+@pytest.mark.parametrize(("cells", "fit"), [(31, None), (32, 1), (279, 5), (280, 6)])
+def test_the_bits_that_would_fit_in_memory_are_as_many_as_can_be(cells, fit):
+    """Two groups of 200 rows have at most 2 (2^b + 6) cells each, of 448 bytes."""
+    score = np.repeat(np.arange(200) / 199, 2)
+    table = pa.table({"label": [0] * 400, "score": score, "k": [0, 1] * 200})
+    remedy = "not even" if fit is None else f"bits={fit} would fit"
+    with pytest.raises(MemoryError, match=f"400 cells in 2 groups.*{remedy}"):
+        summarize(table, **COLUMNS, by="k", memory_limit=448 * cells)
+
+
+def test_memory_is_checked_for_all_groups_together():
+    """Ten groups have 80 cells; 30 would fit, which is more than the 28 of any one group."""
+    score = np.repeat(np.arange(8) / 8, 10)
+    table = pa.table({"label": [0] * 80, "score": score, "k": [*range(10)] * 8})
+    with pytest.raises(MemoryError, match="80 cells in 10 groups"):
+        summarize(table, **COLUMNS, by="k", bits=3, memory_limit=448 * 30)
+
+
 def test_too_many_rows_in_a_cell_are_an_error(constructor, monkeypatch):
     """Sums of places are below 2^63 for up to 2^32 rows; the limit is lowered here."""
     monkeypatch.setattr("caldist.data.grid.ROWS_PER_CELL", 4)
