@@ -143,21 +143,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command += f" --sets {options.sets}"
     if options.study == "training":
         compute = partial(compute, device=options.device or training.default_device())
-    run_cells(
+    rows = run_cells(
         study.cells(plan), partial(compute, plan=plan), str(plan), table,
         jobs=options.jobs, title=options.study,
     )  # fmt: skip
-    return int(pages.FAIL in write_page(options.study, options.out, plan, command))
+    return int(pages.FAIL in write_page(options.study, options.out, rows, plan, command))
 
 
-def write_page(name: str, folder: Path, plan: Any = None, command: str | None = None) -> str:
-    """Write the page and the figure of the table in a folder, and return the page."""
-    study, rows = STUDIES[name], read_rows(folder / f"{name}.csv")
-    page = study.page(rows, plan or study.full, command or f"python -m studies {name}")
+def write_page(name: str, folder: Path, rows: list[Row], plan: Any, command: str) -> str:
+    """Write the page and the figure of some rows, and return the page."""
+    study = STUDIES[name]
+    page = study.page(rows, plan, command)
     write_bytes(folder / f"{name}.md", page.encode())
     if study.figure is not None:
         write_bytes(folder / f"{name}.svg", study.figure(rows))
     return page
+
+
+def write_stored_page(name: str, folder: Path) -> str:
+    """Write the page and the figure of the table in a folder, which follows the full plan."""
+    rows = read_rows(folder / f"{name}.csv")
+    return write_page(name, folder, rows, STUDIES[name].full, f"python -m studies {name}")
 
 
 if __name__ == "__main__":

@@ -296,4 +296,4 @@ def test_rounded_probabilities_are_divided_by_their_sums(tmp_path):
     assert line["classwise_distance"] == multiclass.classwise_distance(ANIMAL, whole, classes=NAMES)
     one = run("measure", path, "--label", "animal", "--score", "p_cat", "--normalize")
     assert one.exit_code == 2
-    assert "--normalize divides the probabilities of several classes" in one.stderr
+    assert "--normalize is for several classes" in one.stderr

@@ -126,7 +126,7 @@ def test_the_page_of_a_study_is_made_of_its_table(extension, name, tmp_path):
     pytest.importorskip("matplotlib")
     study_pages = extension("study_pages")
     shutil.copy(DOCS / "studies" / f"{name}.csv", tmp_path)
-    page = study_pages.write_page(name, tmp_path)
+    page = study_pages.write_stored_page(name, tmp_path)
     assert page == (tmp_path / f"{name}.md").read_text("utf-8")
     assert f"`python -m studies {name}`" in page
 

@@ -5,6 +5,7 @@ that rare classes keep from vanishing, quantiles, and terms for finite samples.
 """
 
 import math
+from itertools import product
 from statistics import NormalDist
 
 import numpy as np
@@ -18,7 +19,7 @@ from caldist.inference._cells import cells_of
 from caldist.inference._resampling import Resampler
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.smooth_ce import SmoothNorm
-from caldist.multiclass import classwise, intervals, smooth, subsets
+from caldist.multiclass import _cells, classwise, intervals, smooth, subsets
 from caldist.multiclass.smooth import smooth_bounds
 
 LEVEL, SEED = 0.9, 3
@@ -272,3 +273,22 @@ def test_the_tolerance_that_nobody_asked_for(k, expected):
     rows = ClassRows.of(np.arange(k), np.full((k, k), 1 / k))
     assert classwise.default_tolerance(rows, None) == pytest.approx(expected)
     assert classwise.default_tolerance(rows, 0.5) == 0.5
+
+
+@pytest.mark.parametrize("k", [2, 3, 6, 7, 10])
+def test_slopes_that_make_the_error_largest(k):
+    """Against all choices of one slope for each class; of many classes they are looked for."""
+    rng = np.random.default_rng(k)
+    for spread in (0.3, 1.0, 3.0):
+        mean = rng.dirichlet(np.ones(k) * spread, 40)
+        above = rng.uniform(-0.5, 0.5, (40, k))
+        below = above - rng.uniform(0, 0.7, (40, k))
+        own, square = rng.normal(0, 0.1, (40, k)), mean / 50
+        sums = [square, square * own, square * (own**2 + 0.01)]
+        expected = np.zeros(40)
+        for choice in product([False, True], repeat=k):
+            slope = np.where(choice, above, below)
+            psi = own + slope - (mean * slope).sum(axis=1)[:, None]  # of each label
+            expected = np.maximum(expected, (square * (psi**2 + 0.01)).sum(axis=1))
+        found = _cells.largest_squares(above, below, mean, sums)
+        assert found == pytest.approx(expected, rel=1e-9)

@@ -348,7 +348,7 @@ def test_several_joints_are_not_compared(rows):
     assert f"a has 200 rows of its own, {rows['y_true'][:200].sum()} with label 1." in notes
     assert "b has 600 rows of its own." in notes
     assert found.models[0].mean_label == rows["y_true"][:200].mean()
-    assert "Each model has rows of its own." in Page(found.to_html()).text
+    assert "Each model has rows of its own, taken as independent." in Page(found.to_html()).text
     assert caldist.Report.from_json(found.to_json()) == found
 
 

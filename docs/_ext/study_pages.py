@@ -11,7 +11,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from studies.__main__ import STUDIES, write_page
+from studies.__main__ import STUDIES, write_stored_page
 
 _TABLES = Path(__file__).resolve().parents[1] / "studies"
 
@@ -19,7 +19,7 @@ _TABLES = Path(__file__).resolve().parents[1] / "studies"
 def write_pages(_: Sphinx) -> None:
     """Write the page and the figure of each study."""
     for name in STUDIES:
-        write_page(name, _TABLES)
+        write_stored_page(name, _TABLES)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

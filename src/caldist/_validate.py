@@ -305,8 +305,8 @@ def weights(values: object, size: int, name: str = "sample_weight") -> Vector:
 def check_ratios(name: str, values: NDArray[Any]) -> None:
     """Raise for a weight that is too small next to the largest one, and not 0."""
     largest = values.max(initial=0)
-    small = (values > 0) & (values < LEAST_RATIO * largest)
-    if small.any():
+    small = values < LEAST_RATIO * largest
+    if small.any() and (small := small & (values > 0)).any():
         why = (
             f"a weight is 0 or at least {LEAST_RATIO:g} times the largest one, which is "
             f"{show(largest)}. Only ratios of weights matter, and this one is too small to change "

@@ -241,7 +241,7 @@ def _class_names(found: Mapping[str, list[str]], given: list[str] | None) -> lis
                 "their order."
             )
             raise ValueError(message)
-        check_order(f"--score {name!r} stands for the columns", columns, given)
+        check_order(f"the columns of {name!r} are", columns, given)
     return given
 
 

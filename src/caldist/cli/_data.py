@@ -230,8 +230,8 @@ class Data:
         if not (several and speaks_of_classes(self, source.columns)):
             if self.normalize:
                 message = (
-                    "--normalize divides the probabilities of several classes by their sum, and "
-                    "there is one column: leave it out, or name the classes with --classes."
+                    "--normalize is for several classes: name their columns, as --score 'p_*', or "
+                    "leave it out."
                 )
                 raise ValueError(message)
             return read_table(self, source)
@@ -275,6 +275,17 @@ class Data:
             if value:
                 message = f"--{option} was given with a summary (.npz), but {reason}"
                 raise ValueError(message)
+
+
+def needs_rows(measures: str | None) -> bool:
+    """Whether a measure is named of which a summary of many rows tells too little."""
+    if measures is None or measures.strip() == "all":
+        return False
+    from caldist.cli._medical import NAME
+    from caldist.measures.registry import shown_in
+
+    unknown = {str(measure) for measure in shown_in("evaluate") if measure.facts.rounding is None}
+    return not (unknown | {NAME}).isdisjoint(name.strip() for name in measures.split(","))
 
 
 @contextmanager

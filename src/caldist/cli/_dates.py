@@ -164,14 +164,14 @@ def refused(place: str, texts: Collection[str], date_format: str | None) -> Valu
     if date_format is not None:
         return ValueError(f"{found} does not follow --date-format {date_format!r}: correct it.")
     fitting = [known for known in _FORMATS if all(date_of(text, known) for text in texts)]
-    remedy = "correct it, or say with --date-format how dates are written, as %d/%m/%Y."
+    remedy = "correct it, or pass the format of the dates, such as --date-format %d/%m/%Y."
     if len(fitting) == 1:
         remedy = f"it looks like {fitting[0]}: pass --date-format {fitting[0]!r}."
     elif fitting:
         remedy = f"it may be {' or '.join(fitting)}: say which with --date-format."
     elif all(text.isdecimal() for text in texts) and len(example) in _EPOCHS:
         remedy = f"it looks like {_EPOCHS[len(example)]} since 1970: make dates of them first."
-    return ValueError(f"{found} is no ISO date such as {_SAMPLE}: {remedy}")
+    return ValueError(f"{found} is not an ISO date such as {_SAMPLE}; {remedy}")
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class Passed:
         """Say what the state is past, which is so in each run on the same files."""
         if not self.older:
             return None
-        return f"Not taken: {_counted(self.older)}, not after the last one of the state."
+        return f"Skipped {_counted(self.older)}: not later than the last date in the state."
 
     def warnings(self) -> list[str]:
         """Say what should not be so."""
@@ -228,12 +228,12 @@ class Passed:
             named = ", ".join(map(str, list(self.late)[:_NAMED]))
             more = ", …" if len(self.late) > _NAMED else ""
             found.append(
-                f"{_counted(self.late)} before the last one of the state came too late, and were "
-                f"never taken: {named}{more}. Begin a new state to take them."
+                f"{_counted(self.late)} came too late, before the last date in the state, and were "
+                f"never counted: {named}{more}. Start a new state to include them."
             )
         if self.epochs:
             found.append(
-                f"{_counted(self.epochs)} in January 1970, where clocks begin: are dates missing, "
+                f"{_counted(self.epochs)} in January 1970, the Unix epoch: are dates missing, "
                 "or seconds read as milliseconds?"
             )
         return found

@@ -34,9 +34,9 @@ def doubts_of_columns(data: Data, source: Source) -> Iterator[str]:
         different = len(set(known))
         if _LEAST <= different < len(known):
             yield (
-                f"the column {name} has {different:,} different values in {len(known):,} rows, and "
-                "rows are taken as independent: if those of one value belong together, pass "
-                f"--clusters {name}."
+                f"column {name} has {different:,} different values in the first {len(known):,} "
+                "rows, and rows are taken as independent: if rows with the same value belong "
+                f"together, pass --clusters {name}."
             )
 
 

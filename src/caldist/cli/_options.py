@@ -56,8 +56,8 @@ _DATA = {
     "normalize": click.option(
         "--normalize",
         is_flag=True,
-        help="Several classes: divide the probabilities of each row by their sum, which rounded "
-        "ones miss 1 by.",
+        help="Several classes: divide the probabilities of each row by their sum, where "
+        "rounding keeps them from summing to 1.",
     ),
     "drop_missing": click.option(
         "--drop-missing",

@@ -32,7 +32,7 @@ def exposition(monitor: Monitor, name: str) -> str:
         ("tolerance", "The distance to calibration that is acceptable", monitor.tolerance),
         ("batches", "Batches since the monitor was made or reset", len(monitor.steps)),
         ("last_batch_timestamp_seconds", "The date of the last batch", _seconds(last.label)),
-        ("onset_timestamp_seconds", "Since when the alarm is, an estimate", _onset(monitor)),
+        ("onset_timestamp_seconds", "Estimated start of the miscalibration", _onset(monitor)),
     ):
         lines += _metric(f"caldist_monitor_{metric}", meaning, [(own, value)])
     parts = {str(group): list(_of_step(step, "")) for group, step in last.by.items()}

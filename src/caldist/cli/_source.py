@@ -237,7 +237,7 @@ def matches(name: str) -> list[Path]:
             return found
         message = (
             f"{name}: there is no file in this folder whose name ends in {', '.join(_KNOWN)} and "
-            "does not begin with _ or a point."
+            "does not start with _ or a dot."
         )
         raise FileNotFoundError(message)
     if path.is_file():
@@ -245,7 +245,8 @@ def matches(name: str) -> list[Path]:
     paths = visible(map(Path, glob(name, recursive=True)), name)  # noqa: PTH207 -- a pattern may be absolute
     if has_magic(name) and paths:
         return paths
-    message = f"{name}: there is no such file."
+    hidden = " (names that start with _ or a dot are left out)" if has_magic(name) else ""
+    message = f"{name}: there is no such file{hidden}."
     if "://" in name:
         message = (
             f"{name}: only local files are read here. In Python caldist.engines.open_files(…, "

@@ -10,7 +10,7 @@ import click
 
 from caldist._util.numbers import least_of
 from caldist.cli import _options
-from caldist.cli._data import Data, Models
+from caldist.cli._data import Data, Models, needs_rows
 from caldist.cli._output import PValue, format_option, noting, show
 from caldist.cli._streams import say
 
@@ -62,7 +62,7 @@ def test(
 
     if fail_below is not None:
         fail_below = _validate.check_fraction("--fail-below", fail_below)
-    models = data.read()
+    models = data.read(whole=needs_rows(measure))
     if not isinstance(models, Models):
         if tolerance is not None:
             message = (

@@ -9,7 +9,7 @@ import click
 
 from caldist._util.numbers import down, up
 from caldist.cli import _medical, _options
-from caldist.cli._data import Data, Models
+from caldist.cli._data import Data, Models, needs_rows
 from caldist.cli._output import COUNTS, NOTHING, format_option, noting, show
 from caldist.cli._streams import say
 from caldist.cli._working import working
@@ -92,7 +92,7 @@ def measure(
         _medical.refuse_limits(given)
     elif not data.may_have_classes:  # refused before a file is read
         _limits(_chosen(measures)[0], given)
-    models = data.read(whole=tol > 0 or _needs_rows(measures))
+    models = data.read(whole=tol > 0 or needs_rows(measures))
     if tol > 0 and (medical or not isinstance(models, Models)):
         message = "--tol goes with measures of labels 0 and 1 that sort rows: leave it out here."
         raise ValueError(message)
@@ -151,7 +151,7 @@ def measure(
             f"cells; {NOTHING} where cells tell nothing about it."
         )
         if not models.are_summaries:
-            notes[-1] += " --measures with its name reads every row."
+            notes[-1] += " Name such a measure in --measures to compute it from every row."
     show(shown, style, head=models.head, notes=notes)
     context.exit(_judged(str(chosen[0]), [line for line, _ in lines], gates, limits))
 
@@ -245,16 +245,6 @@ def _chosen(measures: str | None) -> list[Measure[Any]]:
         message = "--measures names no measure."
         raise ValueError(message)
     return [find(name, "--measures") for name in dict.fromkeys(names)]
-
-
-def _needs_rows(measures: str | None) -> bool:
-    """Whether a measure is named of which a summary tells nothing."""
-    if measures is None or measures.strip() in {"all", _medical.NAME}:
-        return False
-    from caldist.measures.registry import shown_in
-
-    unknown = {str(measure) for measure in shown_in("evaluate") if measure.facts.rounding is None}
-    return not unknown.isdisjoint(name.strip() for name in measures.split(","))
 
 
 def _described(line: dict[str, object]) -> str:

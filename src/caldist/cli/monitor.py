@@ -43,7 +43,7 @@ _OPTIONS = {
 @click.option(
     "--date-format",
     metavar="FORMAT",
-    help="How texts that are no ISO dates are written, as %d/%m/%Y; the letters are strptime's.",
+    help="The format of dates that are not ISO dates, such as %d/%m/%Y, in strptime codes.",
 )
 @click.option(
     "--state", required=True, metavar="FILE", help="What the monitor remembers, .npz; made if new."
@@ -122,8 +122,8 @@ def monitor(
 
     Takes the dates of FILE that come after the last one in --state, prints a line for each, and
     keeps the state: run it as often as you like, each date counts once. The probability of ever a
-    false alarm is at most --false-alarm-rate, whenever you look. The state is saved last, whole: if
-    the run is stopped before, the next one prints the same lines again. A second run at the same
+    false alarm is at most --false-alarm-rate, whenever you look. The state is saved last: if a
+    run is cut short, the next one prints the same lines again. A second run at the same
     time is refused.
 
     FILE is CSV, Parquet or JSON lines, a glob in quotes, or summaries (.npz) that are named by

@@ -75,7 +75,7 @@ def report(
     models = data.read(whole=whole)
     if isinstance(models, Models) and models.are_summarized and not models.are_summaries:
         say(
-            "The report is of the summary. --rows reads all rows, in more time and memory.",
+            "The report uses this summary; --rows uses every row, with more time and memory.",
             err=True,
         )
     from caldist.reporting import report as make_report  # not needed to refuse

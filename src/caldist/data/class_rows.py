@@ -342,11 +342,18 @@ def labelled_matrix(
 def _name_classes(columns: list[Any], y_true: object) -> bool:
     """Return whether the columns of a frame are called as the labels are.
 
-    All numbers must be names of columns, as these may mean anything; of text one will do, so that
-    another is refused.
+    Of text one label will do, so that another is refused. Numbers may be names or positions: where
+    some could be both, which labels occur must not decide.
     """
-    if columns == list(range(len(columns))):
+    positions = range(len(columns))
+    if columns == list(positions):
         return False
+    if any(name in positions for name in columns if isinstance(name, int)):
+        message = (
+            f"y_prob has the columns {_validate.show(columns)}, of which some are also positions: "
+            "pass classes=[…], the labels in the order of the columns."
+        )
+        raise ValueError(message)
     label = np.asarray(y_true, dtype=object)
     if label.ndim != 1:
         return False
@@ -367,8 +374,8 @@ def check_order(what: str, columns: Sequence[Any], names: Sequence[Any]) -> None
     if called != wanted and sorted(called) == sorted(wanted):
         message = (
             f"{what} {_validate.show(list(columns))} and the classes are "
-            f"{_validate.show(list(names))}, the same in another order. Columns count by their "
-            "position: reorder one of them."
+            f"{_validate.show(list(names))}, the same names in another order. Columns are "
+            "matched by position: reorder the columns or the classes."
         )
         raise ValueError(message)
 
@@ -461,7 +468,11 @@ def _shape(values: Any) -> tuple[int, ...]:
 
 
 def probability_matrix(
-    values: object, name: str = "y_prob", *, normalize: bool = False
+    values: object,
+    name: str = "y_prob",
+    *,
+    normalize: bool = False,
+    remedy: str = "normalize=True divides rows by their sums",
 ) -> NDArray[Any]:
     """Return a matrix with a row per example and a column per class, rows summing to 1.
 
@@ -499,9 +510,8 @@ def probability_matrix(
         message = (
             f"{name}[{row}] sums to {total[row]:.6g}, the first of {int(off.sum())} such rows: the "
             "probabilities of the classes sum to 1 in each row. If they were rounded, "
-            "normalize=True divides rows by their sums. For independent labels "
-            "use one binary measure per column; columns that are models go by their names, "
-            "{name: column}, to caldist.compare_all and caldist.report."
+            f"{remedy}. For independent labels use one binary measure per column; columns that are "
+            "models go by their names, {name: column}, to caldist.compare_all and caldist.report."
         )
         raise ValueError(message)
     return array
@@ -511,7 +521,7 @@ def divided_by_sums(matrix: NDArray[Any], total: Vector, place: Callable[[int], 
     """Return rows of nonnegative numbers divided by their sums; ``place`` names a row."""
     if not total.all():
         row = place(_validate.first(total == 0))
-        message = f"{row} sums to 0, which nothing can be divided by: correct or drop such rows."
+        message = f"{row} sums to 0, so it cannot be normalized: correct or drop such rows."
         raise ValueError(message)
     return np.asarray(matrix / total[:, None])
 

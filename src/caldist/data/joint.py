@@ -193,7 +193,6 @@ class Joint:
         label0 = _validate.masses(mass0, "mass0", value.size, "prediction")
         label1 = _validate.masses(mass1, "mass1", value.size, "prediction")
         _validate.check_total("mass0 + mass1", label0, label1)
-        _validate.check_ratios("mass0 + mass1", label0 + label1)
         if n_rows is not None:
             n_rows = _validate.check_count("n_rows", n_rows)
         radius = _validate.check_nonnegative("radius", radius)

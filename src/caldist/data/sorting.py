@@ -31,9 +31,7 @@ _ROWS_PER_PART = 2**15  # that are in the cache while NumPy sorts them
 _MANY = 20_000  # rows for which it is worth while to see who sorts faster
 _TRIED = 4096  # keys that show who sorts faster
 _GROUPS = 4  # of parts for each thread, as some take longer
-_INTERRUPTIBLE = (
-    2**24
-)  # rows that are sorted in parts by one thread too, so that Ctrl-C need not wait
+_INTERRUPTIBLE = 2**24  # rows that one thread sorts in parts too: Ctrl-C need not wait
 
 
 def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> Columns:

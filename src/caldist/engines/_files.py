@@ -122,12 +122,13 @@ def opened(
             kinds = {name: "VARCHAR" if name in names else found for name, found in types}
             options["columns"] = kinds
             relation = read(paths_found, **options)
+        own = relation.columns  # without those of folders
         if all("=" in Path(name).parent.name for name in found):
             refuse_columns_twice(relation.columns, found)
             options["hive_partitioning"] = True
             relation = read(paths_found, **options)
         if kind == "csv" and not verbatim:
-            texts = {name: "VARCHAR" for name in (*numbers, *names) if name in relation.columns}
+            texts = {name: "VARCHAR" for name in (*numbers, *names) if name in own}
             relation = read(paths_found, dtype=texts, **options) if texts else relation
             # DuckDB guesses types from the first rows, and has words of its own for labels.
             replaced = [
@@ -290,7 +291,7 @@ def _matches(connection: Any, path: str) -> list[str]:
         kinds = ", ".join(_READERS)
         message = (
             f"{path!r}: there is no such file, or no file in it whose name ends in {kinds} and "
-            "does not begin with _ or a point."
+            "does not start with _ or a dot."
         )
         raise FileNotFoundError(message)
     return names

@@ -56,6 +56,7 @@ def solve(
     """
     k: cython.Py_ssize_t = u.shape[0]
     steps: cython.Py_ssize_t = 0
+    passed: cython.Py_ssize_t = 0
     mean: cython.double
     work: cython.double[::1] = doubles(47 * k + 2)
     s: cython.double[::1] = work[: 4 * k]
@@ -85,8 +86,11 @@ def solve(
                 u, g, x, rise, depth, lam, m, reach, central * mean, room, trial, r, s, z
             )
             steps += 1
-            with cython.gil:
-                checkpoint()
+            passed += k
+            if passed > 1 << 20:  # small problems are over before anybody waits
+                passed = 0
+                with cython.gil:
+                    checkpoint()
     return steps
 
 

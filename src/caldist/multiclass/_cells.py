@@ -31,6 +31,8 @@ from caldist.data.class_rows import ClassRows, sums_by
 from caldist.inference._cells import secants
 from caldist.inference._limits import normal_quantile
 
+_ALL = 6  # classes of which all choices of slopes are tried
+_STARTS = 9  # choices from which others are looked for, for each of four orders
 _NOISE = (1.0, 2.0)  # weights of the noise of mean labels
 _PSEUDO = 0.02  # rows of any label in every cell: certain predictions may be wrong
 _LEAST = 2  # rows of a cell
@@ -170,33 +172,63 @@ def largest_squares(above: Vector, below: Vector, mean: Vector, sums: Sequence[V
 
     Each class has the one ``above`` its mean label or the one ``below``. ``sums`` are those over
     the rows of each cell and label of squared shares, and of these times what the distance from
-    the mean label exceeds its mean by, and times its square. The sum of squares is convex in the
-    slopes: it is largest where classes have the larger slope whose ψ lies above the mean, the
-    first ones in the order of the middle of both. (Of unequal weights it may be a little larger
-    elsewhere.)
+    the mean label exceeds its mean by, and times its square. Up to ``_ALL`` classes all choices are
+    tried. Of more, choices are improved class by class, from each of several to begin with: in
+    trials with 9 to 14 classes that found the largest sum in all of 3,000 cells.
     """
-    zeroth, first, second = sums
+    k = above.shape[1]
+    zeroth, first, _ = sums
+    if k <= _ALL:
+        bits = (np.arange(2**k)[:, None] >> np.arange(k)) & 1
+        starts = [np.broadcast_to(choice.astype(bool), above.shape) for choice in bits]
+        tried = [_squares(np.where(c, above, below), mean, sums) for c in starts]
+        return np.asarray(np.max(tried, axis=0))
     own = np.divide(first, zeroth, out=np.zeros_like(first), where=zeroth > 0)
-    order = np.argsort(-(above + below) / 2 - own, axis=1, kind="stable")
-    above, below, mean, zeroth, first = (
-        np.take_along_axis(part, order, axis=1) for part in (above, below, mean, zeroth, first)
-    )
+    found = np.zeros(above.shape[0])
+    for key in ((above + below) / 2, above, below, mean * (above - below)):
+        order = np.argsort(np.argsort(-key - own, axis=1, kind="stable"), axis=1) + 1
+        for size in np.unique(np.linspace(0, k, _STARTS).astype(int)):
+            found = np.maximum(found, _improved(order <= size, above, below, mean, sums))
+    return found
 
-    def total(weight: Vector, power: int) -> Vector:
-        """Return the sums over classes if none has the slope above, the first one, two, and so on.
 
-        They are of the weights times powers of the slopes.
-        """
-        low, high = (weight * part**power for part in (below, above))
-        steps = np.insert(np.cumsum(high - low, axis=1), 0, 0.0, axis=1)
-        return np.asarray(low.sum(axis=1, keepdims=True) + steps)
+def _improved(
+    choice: Vector, above: Vector, below: Vector, mean: Vector, sums: Sequence[Vector]
+) -> Vector:
+    """Return the sum of squares of a choice, changed one class at a time while it grows."""
+    zeroth, first, _ = sums
+    total, mass = first.sum(axis=1), zeroth.sum(axis=1)
+    choice = choice.copy()
+    rows = np.arange(choice.shape[0])
+    for _ in range(choice.shape[1]):
+        slope = np.where(choice, above, below)
+        step = np.where(choice, below, above) - slope
+        middle = (mean * slope).sum(axis=1)
+        weighed = (zeroth * slope).sum(axis=1)
+        moved = mean * step  # of the middle, if one class changes
+        gain = (
+            2 * (first * step - moved * total[:, None])
+            + zeroth * step * (2 * slope + step)
+            - 2 * (moved * weighed[:, None] + (middle[:, None] + moved) * zeroth * step)
+            + mass[:, None] * moved * (2 * middle[:, None] + moved)
+        )
+        best = gain.argmax(axis=1)
+        better = gain[rows, best] > 1e-12 * mass
+        if not better.any():
+            break
+        choice[rows[better], best[better]] ^= True
+    return _squares(np.where(choice, above, below), mean, sums)
 
-    middle = total(mean, 1)
+
+def _squares(slope: Vector, mean: Vector, sums: Sequence[Vector]) -> Vector:
+    """Return the sum of squares of ψ in each cell for one choice of slopes."""
+    zeroth, first, second = sums
+    middle = (mean * slope).sum(axis=1)
     found = (
-        second.sum(axis=1)[:, None]
-        + 2 * (total(first, 1) - middle * first.sum(axis=1)[:, None])
-        + total(zeroth, 2)
-        - 2 * middle * total(zeroth, 1)
-        + middle**2 * zeroth.sum(axis=1)[:, None]
+        second.sum(axis=1)
+        + 2 * ((first * slope).sum(axis=1) - middle * first.sum(axis=1))
+        + (zeroth * slope**2).sum(axis=1)
+        - 2 * middle * (zeroth * slope).sum(axis=1)
+        + middle**2 * zeroth.sum(axis=1)
     )
-    return np.asarray(np.maximum(0.0, found.max(axis=1)))
+    return np.asarray(np.maximum(0.0, found))

@@ -88,7 +88,7 @@ def distance_bracket(
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
     normalize : bool
-        Divide each row by its sum, which probabilities that were rounded miss 1 by.
+        Divide each row by its sum, where rounding keeps rows from summing to 1.
     sample_weight : array-like, optional
     confidence_level : float, optional
         Speak of the population, with this confidence.
@@ -196,7 +196,7 @@ def certify(
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
     normalize : bool
-        Divide each row by its sum, which probabilities that were rounded miss 1 by.
+        Divide each row by its sum, where rounding keeps rows from summing to 1.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
         Where the search for a coupling begins; the bound is certain for any.

@@ -74,7 +74,7 @@ def compare(
         The labels in the order of the columns, where they are not 0, 1, … or the names of a
         frame's columns.
     normalize : bool
-        Divide each row by its sum, which probabilities that were rounded miss 1 by.
+        Divide each row by its sum, where rounding keeps rows from summing to 1.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
         The same seed gives the same result on any number of cores.

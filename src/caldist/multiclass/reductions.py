@@ -30,7 +30,7 @@ def top_label(
     y_prob : matrix
         A row per example, a column per class, rows summing to 1.
     normalize : bool
-        Divide each row by its sum, which probabilities that were rounded miss 1 by.
+        Divide each row by its sum, where rounding keeps rows from summing to 1.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def one_vs_rest(
     y_prob : matrix
         A row per example, a column per class, rows summing to 1.
     normalize : bool
-        Divide each row by its sum, which probabilities that were rounded miss 1 by.
+        Divide each row by its sum, where rounding keeps rows from summing to 1.
 
     Returns
     -------

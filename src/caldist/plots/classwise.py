@@ -118,7 +118,7 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
             The labels in the order of the columns, where they are not 0, 1, … or the names of a
             frame's columns.
         normalize : bool
-            Divide each row by its sum, which probabilities that were rounded miss 1 by.
+            Divide each row by its sum, where rounding keeps rows from summing to 1.
         sample_weight : array-like, optional
         name : str, optional
             The model's name in the figure.

@@ -200,7 +200,7 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
 def _label(model: DecisionCurve) -> str:
     """Return the name of a model, and from which threshold on it treats nobody."""
     nobody = model.threshold[model.treated == 0]
-    return f"{model.name} (from {nobody[0]:.3g} on: treats nobody)" if nobody.size else model.name
+    return f"{model.name} (treats nobody from {nobody[0]:.3g} on)" if nobody.size else model.name
 
 
 def even_thresholds(models: Iterable[Rows], scale: ScaleName) -> Vector:

@@ -114,8 +114,8 @@ def report(
         Of several classes: the labels in the order of the columns, where they are not 0, 1, … or
         the names of a frame's columns.
     normalize : bool
-        Of several classes: divide each row by its sum, which probabilities that were rounded miss 1
-        by.
+        Of several classes: divide each row by its sum, where rounding keeps rows from
+        summing to 1.
     by : array-like, or dict from names to such, or frame, optional
         A sub-group for each row, or several columns of them. Numbers of more than 20 different
         values are put into four bins of about equally many rows, which the table names; turn them
@@ -441,7 +441,7 @@ def _independence(rows: Rows) -> str:
     """Say what intervals and tests take as independent."""
     if rows.cluster is not None:
         return (
-            f"Clusters are taken as independent, {rows.n_clusters:,} of them; the rows of one may "
+            f"The {rows.n_clusters:,} clusters are taken as independent; rows within one may "
             "depend on each other."
         )
     return (

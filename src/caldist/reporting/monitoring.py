@@ -49,7 +49,7 @@ def monitor_report(monitor: Monitor, *, name: str = "monitor") -> MonitorReport:
     caption = (
         "The e-value with the threshold of its alarm; the distance to calibration of all rows so "
         "far, with its confidence sequence; and by how much labels are more frequent than "
-        "predicted, since the batch where that is plainest now, over where predictions are."
+        "predicted, at each prediction, since the batch with the strongest evidence now."
     )
     groups = _groups(monitor)
     words = _verdict(monitor, groups, _direction(curves[0]))

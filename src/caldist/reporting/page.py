@@ -153,7 +153,7 @@ _MONITOR_TERMS = {
     ),
     "onset": (
         "The batch since which the evidence was largest when the alarm began, and which way "
-        "predictions err now, as the last part of the figure has it. Both are estimates, to be "
+        "predictions err now, as the last panel of the figure shows. Both are estimates, to be "
         "read after an alarm, and have no guarantee."
     ),
     "groups": (

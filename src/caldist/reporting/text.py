@@ -303,9 +303,9 @@ def rows_in_words(data: DataReport) -> str:
     if data.share_of_ones is None:
         return f"Each model has rows of its own, {_INDEPENDENT}."
     if data.n_rows is None:
-        return f"A summary that does not say how many rows it stands for, {_INDEPENDENT}."
+        return f"A summary of an unknown number of rows, {_INDEPENDENT}."
     ones = "" if data.positives is None else f", {data.positives:,} of them with label 1"
-    clusters = "" if data.n_clusters is None else f"in {data.n_clusters:,} clusters, "
+    clusters = "" if data.n_clusters is None else f"in {data.n_clusters:,} clusters that are "
     return f"{data.n_rows:,} rows{ones}, {clusters}{_INDEPENDENT}."
 
 
@@ -466,7 +466,7 @@ def _groups(groups: Sequence[GroupReport], report: Report) -> Table:
 
 
 def _monitor_groups(groups: Sequence[MonitorGroupReport]) -> Table:
-    rows = [["group", "at fault", "p-value", "distance", "at least"]]
+    rows = [["group", "at fault", "p-value", "distance", "at least", "since", "predictions now"]]
     return rows + [
         [
             group.group,
@@ -474,6 +474,8 @@ def _monitor_groups(groups: Sequence[MonitorGroupReport]) -> Table:
             probability(group.pvalue),
             number(group.value),
             down(group.lower),
+            group.onset if group.alarm and group.onset else "",
+            group.direction or "",
         ]
         for group in groups[:ROWS_OF_A_PAGE]
     ]

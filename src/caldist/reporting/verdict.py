@@ -74,7 +74,7 @@ def verdict(
         if found:
             return f"{distance} As a whole {compatible}, but {where}."
         return f"{distance} T{compatible[1:]}."
-    parts = f" By themselves {where}." if found else ""
+    parts = f" Taken separately, {where}." if found else ""
     if pvalue >= LEVEL:
         return f"{distance} As a whole {compatible}, but it {places}.{parts}"
     if regions:

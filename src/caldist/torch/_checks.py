@@ -175,7 +175,8 @@ def check_class_values(prob: Tensor, target: Tensor, *, from_logits: bool) -> No
                 "not +inf."
             )
             raise ValueError(message)
-    probability_matrix(matrix, "preds")  # for its messages
+    divided = "divide them by their sums, preds / preds.sum(dim=1, keepdim=True)"
+    probability_matrix(matrix, "preds", remedy=divided)  # for its messages
     _validate.fail(
         "target",
         _array(target),

@@ -120,7 +120,7 @@ def _decayed(v: Tensor, c: Tensor, h: float) -> Tensor:
 def pair_sums(v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
     """Return the sums of the Gaussian kernel, as ``kernel_sums``, from all pairs of rows."""
     parts = []
-    for rows in torch.split(v, max(1, _PAIRS // v.shape[-1]), dim=-1):
+    for rows in torch.split(v, max(1, _PAIRS // v.numel()), dim=-1):
         apart = rows[..., :, None] / h - v[..., None, :] / h
         kernel = (apart * apart).neg_().exp_()
         sums = [kernel @ c[..., None]]
