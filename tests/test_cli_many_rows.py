@@ -72,7 +72,7 @@ def test_a_report_is_that_of_the_summary(file, rows, named):
     few = rows[["won", "p"]] if not named else rows
     few.to_parquet(file)
     found, said = reported(file, *(COLUMNS if named else COLUMNS[4:]))
-    assert f"600 rows: {SAID}\nThe report is of the summary. --rows reads all rows" in said
+    assert f"600 rows: {SAID}\nThe report uses this summary; --rows uses every row" in said
     assert ("using label 'won' and score 'p'" in said) != named
     assert found == expected(joint_of(rows))
     assert "rounded to 65,536 cells" in " ".join(found["data"]["notes"])
@@ -220,7 +220,7 @@ def test_measures_of_a_summary_have_bounds(file, rows, options):
     assert expected.lower <= exact <= expected.upper
     table = run("measure", file, *COLUMNS[:4], *options).stdout
     assert "contain the value on the rows themselves" in table
-    assert "where cells tell nothing about it. --measures with its name reads every row." in table
+    assert "where cells tell nothing about it. Name such a measure in --measures" in table
 
 
 def test_sub_groups_of_a_summary_are_those_of_the_rows(file, rows, monkeypatch):

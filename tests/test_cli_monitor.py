@@ -456,12 +456,12 @@ KINDS = ("csv", "jsonl", "parquet", "folders", "summaries")
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("%d/%m/%Y", "which is no ISO date such as 2026-11-15: it may be %d/%m/%Y or %m/%d/%Y"),
+        ("%d/%m/%Y", "which is not an ISO date such as 2026-11-15; it may be %d/%m/%Y or %m/%d/%Y"),
         ("%d-%m-%Y", "it may be %d-%m-%Y or %m-%d-%Y: say which with --date-format."),
         ("%d-%m-%y", "it may be %d-%m-%y or"),
         ("%Y%m%d", "it looks like %Y%m%d: pass --date-format '%Y%m%d'."),
         ("%d %b %Y", "it looks like %d %b %Y"),
-        ("day %j of %Y", "say with --date-format how dates are written, as %d/%m/%Y."),
+        ("day %j of %Y", "pass the format of the dates, such as --date-format %d/%m/%Y."),
     ],
 )
 def test_dates_that_are_not_iso_are_refused_until_their_format_is_named(
@@ -540,12 +540,12 @@ def test_dates_of_files_that_are_read_in_memory(place):
 @pytest.mark.parametrize(
     ("values", "options", "message"),
     [
-        ([1, 1, 2, 10], (), "is '1', which is no ISO date"),
+        ([1, 1, 2, 10], (), "is '1', which is not an ISO date"),
         ([1767312000] * 4, (), "it looks like seconds since 1970: make dates of them first."),
         ([1767312000123] * 4, (), "it looks like milliseconds since 1970"),
-        (["2026-W01"] * 4, (), "is '2026-W01', which is no ISO date"),
-        (["epoch", "infinity", "a", "b"], (), "is 'epoch', which is no ISO date"),
-        (["2026-02-30"] * 4, (), "is '2026-02-30', which is no ISO date"),
+        (["2026-W01"] * 4, (), "is '2026-W01', which is not an ISO date"),
+        (["epoch", "infinity", "a", "b"], (), "is 'epoch', which is not an ISO date"),
+        (["2026-02-30"] * 4, (), "is '2026-02-30', which is not an ISO date"),
         (["02/01/26"] * 4, ("%d/%m/%Y",), "is '02/01/26', which does not follow"),
         (WRITTEN, ("%d/%m/%Y",), "column 'day' holds DATE, which is no text: leave --date-for"),
         (DAYS, ("%d/%m",), "--date-format is '%d/%m', which does not say year, month and day"),
@@ -585,14 +585,16 @@ def test_dates_that_the_state_is_past_are_counted(place, kind):
     assert passed_of(second) == {
         "older": (3, rows["older"]), "late": (2, rows["late"]), "epochs": nothing
     }  # fmt: skip
-    late = "2 dates before the last one of the state came too late, and were never taken: 2026-01-"
+    late = (
+        "2 dates came too late, before the last date in the state, and were never counted: 2026-01-"
+    )
     assert late in second.stderr
     third = monitored(files)
     assert (third.exit_code, third.stdout) == (0, "")
     assert "no new dates after 2026-01-06." in third.stderr
-    assert "4 dates, not after the last one of the state." in third.stderr
+    assert "4 dates: not later than the last date in the state." in third.stderr
     table = monitored(files, "--format", "table", state="t.npz")
-    assert "Not taken" not in table.output
+    assert "Skipped" not in table.output
 
 
 def test_dates_before_a_reset_are_not_late(place):
@@ -615,7 +617,7 @@ def test_dates_where_clocks_begin_are_counted(place, style):
     )  # fmt: skip
     for epochs, taken in ((True, 3), (True, 0)):
         result = monitored(files, "--format", style)
-        said = "2 rows of 2 dates in January 1970, where clocks begin: are dates missing, or sec"
+        said = "2 rows of 2 dates in January 1970, the Unix epoch: are dates missing, or sec"
         assert (said in result.output) == epochs
         if style == "json" and taken:
             assert passed_of(result)["epochs"] == (2, 2)
@@ -720,7 +722,7 @@ def test_prometheus_says_where_the_monitor_stands_without_new_dates(place):
         (["--today", "2026-01-01"], "give both, or neither"),
         (["--date", "when"], "there is no column 'when'"),
         (["--date", "p"], "column 'p' holds DOUBLE, which names no days"),
-        (["--date", "week"], "column 'week' is '0', which is no ISO date"),
+        (["--date", "week"], "column 'week' is '0', which is not an ISO date"),
         (["--label", "p", "--score", "y"], "not valid"),
         (["--score", "y"], "--label, --score and --date"),
         (["--state", "s.json"], "--state is 's.json'; its name must end in .npz"),

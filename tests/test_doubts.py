@@ -201,7 +201,9 @@ def test_identifiers_that_repeat_are_doubted_on_the_command_line(tmp_path, name)
     rows = ("--label", "y", "--score", "p")
     result = run("measure", path, *rows, "--measures", "smooth_ce")
     [said] = [line for line in result.stderr.splitlines() if "warning" in line]
-    assert said.startswith(f"warning: the column {name} has 100 different values in 400 rows, and")
+    assert said.startswith(
+        f"warning: column {name} has 100 different values in the first 400 rows, and"
+    )
     assert f"pass --clusters {name}." in said
     for given in ("--clusters", "--by"):
         result = run("measure", path, *rows, given, name, "--measures", "smooth_ce")

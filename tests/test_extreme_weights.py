@@ -76,12 +76,11 @@ def test_a_mass_that_vanishes_next_to_the_largest_is_refused():
     v = FIVE[1][:3]
     refused = pytest.raises(ValueError, match=r"\[1\] is 1e-250: a weight is 0 or at least 1e-100")
     with refused:
-        Joint.from_masses(v, [1.0, 1e-250, 0], [0, 0, 1.0])
-    with refused:
         Joint.from_cells([0, 1, 2], [1.0, 1e-250, 0], [0, 0, 1.0], [0.0] * 3, [0.0] * 3, bits=2)
     with refused:
         caldist.true_distance([0.5, 1, 0], v, mass=[1.0, 1e-250, 1.0])
-    # The labels of one prediction may be as unequal as probabilities are.
+    # Masses of a law may be as small as probabilities are.
+    assert Joint.from_masses(v, [1.0, 1e-250, 0], [0, 0, 1.0]).mass0[1] == 1e-250
     assert Joint.from_masses([0.5], [1.0], [1e-250]).mass1 == 1e-250
 
 

@@ -103,7 +103,8 @@ def test_a_verdict_has_the_numbers_of_the_table(one_site):
     assert found.value < found.tolerance < group.lower
     assert f"of all rows since 2025-04-01: {number(found.value)}" in page
     assert (
-        "That is within 0.01, because rows from before the change, and of sub-groups with" in page
+        "That is within 0.01, because it also counts rows from before the change and rows of"
+        in page
     )
 
 

@@ -392,6 +392,17 @@ def test_labels_may_be_the_names_of_the_columns_of_a_frame_in_any_order(name):
             assert figures(function(named, frame)) == figures(expected)
 
 
+def test_columns_that_may_be_names_or_positions_need_classes():
+    """Which labels occur must not decide."""
+    frame = pd.DataFrame(GOOD[1], columns=[1, 2, 3])
+    for label in (GOOD[0], [1, 2, 2, 1]):
+        with pytest.raises(ValueError, match=r"some are also positions: pass classes="):
+            multiclass.smooth_ce(label, frame)
+    for classes in ([0, 1, 2], [1, 2, 3]):
+        label = [classes[at] for at in GOOD[0]]
+        assert multiclass.smooth_ce(label, frame, classes=classes) == multiclass.smooth_ce(*GOOD)
+
+
 def test_models_with_columns_in_two_orders_are_not_compared():
     y, matrix = ["a", "b", "c", "b"], np.array(GOOD[1])
     one, other = (pd.DataFrame(matrix, columns=list(names)) for names in ("abc", "bca"))

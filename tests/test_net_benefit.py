@@ -221,7 +221,7 @@ def test_that_nobody_is_treated_is_said():
     assert found.lower[1] < 0 < found.upper[1]
     display = DecisionCurveDisplay.from_predictions(y, p, thresholds=[0.3, 0.5, 0.6], name="risk")
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert "risk (from 0.5 on: treats nobody)" in names
+    assert "risk (treats nobody from 0.5 on)" in names
     assert display.models[0].treated.tolist()[1:] == [0, 0]
     assert display.to_frame("polars")["treated"].to_list()[1:] == [0, 0]
     plt.close(display.figure_)

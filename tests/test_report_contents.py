@@ -276,12 +276,12 @@ def test_sub_groups_in_words():
     assert text.endswith("but 1 of 2 sub-groups is not calibrated: site a (adjusted p = 0.010).")
     many = [(f"{at}\nb", 0.04 - at / 1000) for at in range(9)]
     text = verdict_of([*many, ("x" * 99, 0.002)], pvalue=0.001)
-    assert "range of predictions it errs. By themselves 10 of 10 sub-groups are not" in text
+    assert "range of predictions it errs. Taken separately, 10 of 10 sub-groups are not" in text
     assert f"site {'x' * 34}… (adjusted p = 0.002), site 8 b (adjusted p = 0.032), " in text
     assert text.endswith("(adjusted p = 0.033) and 7 more.")
     region = Region(0.1, 0.2, 0.1, 0.5)
     assert "but it is over-confident" in verdict_of(many, regions=[region])
-    assert "By themselves 9 of 9" in verdict_of(many, regions=[region])
+    assert "Taken separately, 9 of 9" in verdict_of(many, regions=[region])
 
 
 def test_dates_are_sorted_by_time_and_bins_by_size(report, rows):

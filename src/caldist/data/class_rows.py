@@ -348,7 +348,7 @@ def _name_classes(columns: list[Any], y_true: object) -> bool:
     positions = range(len(columns))
     if columns == list(positions):
         return False
-    if any(name in positions for name in columns if isinstance(name, int)):
+    if 0 < len(set(columns) & set(positions)) < len(columns):
         message = (
             f"y_prob has the columns {_validate.show(columns)}, of which some are also positions: "
             "pass classes=[…], the labels in the order of the columns."
