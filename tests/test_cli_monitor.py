@@ -597,6 +597,18 @@ def test_dates_that_the_state_is_past_are_counted(place, kind):
     assert "Skipped" not in table.output
 
 
+def test_csv_files_in_folders_of_dates(place):
+    """The column of dates is in the names of folders, and in no file."""
+    for at, value in enumerate(["2026-01-02", "2026-01-03"]):
+        folder = place / f"day={value}"
+        folder.mkdir()
+        write_csv(folder / "rows.csv", {name: column[2 * at :] for name, column in ROWS.items()})
+    found = monitored("day=*/*.csv")
+    assert found.exit_code == 0, found.stderr
+    lines = [json.loads(line) for line in found.stdout.splitlines()]
+    assert [line["label"] for line in lines] == ["2026-01-02", "2026-01-03"]
+
+
 def test_dates_before_a_reset_are_not_late(place):
     assert monitored(write_dates(place, "csv", DAYS)).exit_code == 0
     caldist.Monitor.load("s.npz").reset(dt.date(2026, 2, 5)).save("s.npz")
