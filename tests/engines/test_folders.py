@@ -62,11 +62,11 @@ def test_names_that_are_asked_for_are_read(spark, tmp_path):
 
 def test_a_folder_without_files_that_count(tmp_path):
     write(tmp_path / "_old.parquet")
-    with pytest.raises(FileNotFoundError, match=r"does not begin with _ or a point"):
+    with pytest.raises(FileNotFoundError, match=r"does not start with _ or a dot"):
         summarize(tmp_path, **COLUMNS)
     done = run("measure", tmp_path, *SHELL)
     assert done.exit_code == 2
-    assert "does not begin with _ or a point" in done.stderr
+    assert "does not start with _ or a dot" in done.stderr
 
 
 TABLES = {

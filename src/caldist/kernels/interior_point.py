@@ -87,7 +87,7 @@ def solve(
             )
             steps += 1
             passed += k
-            if passed > 1 << 20:  # small problems are over before anybody waits
+            if passed > 1 << 16:  # small problems are over before anybody waits
                 passed = 0
                 with cython.gil:
                     checkpoint()
