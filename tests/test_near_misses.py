@@ -189,7 +189,10 @@ def test_one_threshold_where_a_list_is_meant():
         (lambda: caldist.summarize(TABLE, y_true="won", score="p"), "it is called y_prob."),
         (lambda: caldist.summarize(TABLE, "won", "p"), "takes table by position, the rest by name"),
         (lambda: caldist.top_label(Y, y_pred=MATRIX), "it is called y_prob."),
-        (lambda: caldist.top_label(Y, MATRIX, P), "top_label() got 3 values without a name, and takes y_true, y_prob by position"),
+        (
+            lambda: caldist.top_label(Y, MATRIX, P),
+            "top_label() got 3 values without a name, and takes y_true, y_prob by position",
+        ),
     ],
 )
 def test_summaries_and_monitors_answer(call, expected):
