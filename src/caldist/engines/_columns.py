@@ -148,14 +148,18 @@ class Columns:
 
 
 def _numbered(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Rename the columns of DuckDB and Spark by position: to these ``*`` means all of them.
+    """Rename the columns of engines that take some names for patterns or fields.
 
-    To Spark, ``a.b`` is a field of a column, too.
+    To DuckDB and Spark ``*`` means all columns, to Spark ``a.b`` is a field of a column, and early
+    versions of Polars take ``^…$`` for a regular expression.
     """
     native, engine = frame.to_native(), frame.implementation
     if engine.is_duckdb():
         columns = (f"{quoted(name)} AS column{at}" for at, name in enumerate(native.columns))
         native = native.project(", ".join(columns))
+    elif engine.is_polars():
+        columns = native.collect_schema().names()
+        native = native.rename({name: f"column{at}" for at, name in enumerate(columns)})
     elif engine.is_spark_like():
         native = native.toDF(*(f"column{at}" for at in range(len(native.columns))))
     numbered: nw.LazyFrame[Any] = nw.from_native(native).lazy()
