@@ -18,6 +18,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, relu
 
 from caldist.torch._kernel_loss import kernel_losses
 from caldist.torch._smooth import smooth_losses
+from studies.ways import Way
 
 __all__ = ["Networks", "Schedule", "Way", "device_name", "train"]
 
@@ -27,36 +28,6 @@ Values = NDArray[np.float64]
 LEARNING_RATE = 2e-3
 HELD_BATCH = 500  # rows that a penalty on rows held out looks at in each step
 _CHUNK = 2**21  # predictions made at once, which bounds the memory
-
-
-@dataclass(frozen=True)
-class Way:
-    """How a network is trained: by its log loss, and what else.
-
-    Attributes
-    ----------
-    family
-        Ways of one kind, of which the rows held out choose one.
-    kernel, smooth
-        The weights of ``kernel_ce_loss`` and of ``smooth_ce_loss`` of the batch.
-    held_out
-        The weight of ``kernel_ce_loss`` of the rows held out.
-    smoothing
-        The share of a label that is spread over both.
-    decay
-        The rate at which weights shrink, decoupled from the gradient as AdamW has it.
-    """
-
-    family: str
-    kernel: float = 0.0
-    smooth: float = 0.0
-    held_out: float = 0.0
-    smoothing: float = 0.0
-    decay: float = 0.0
-
-    def __str__(self) -> str:
-        values = (self.kernel, self.smooth, self.held_out, self.smoothing, self.decay)
-        return " ".join([self.family, *(f"{value:g}" for value in values if value)])
 
 
 @dataclass(frozen=True)

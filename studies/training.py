@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 from unittest import mock
 
 import numpy as np
@@ -23,9 +22,7 @@ import caldist
 from caldist import Joint
 from studies.laws import stream
 from studies.runs import Row
-
-if TYPE_CHECKING:
-    from studies.networks import Way
+from studies.ways import Way
 
 __all__ = [
     "FULL",
@@ -344,8 +341,6 @@ def ways() -> list[Way]:
     Their strengths are from ranges in which something happens and nothing collapses: ten times the
     largest weight of a penalty leaves constant predictions.
     """
-    from studies.networks import Way
-
     none, kernel, smooth, smoothing, decay, both, held_out = FAMILIES
     return [
         Way(none),
