@@ -5,6 +5,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,10 @@ def extensions(monkeypatch, platform):
     """Return what setup.py asks the compiler for."""
     asked = {}
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(sys, "platform", platform)
+    # Loaded here, before the platform is another one.
+    import_module("setuptools.command.build_ext")
     monkeypatch.setattr("setuptools.setup", asked.update)
+    monkeypatch.setattr(sys, "platform", platform)
     runpy.run_path("setup.py")
     return asked["ext_modules"]
 
