@@ -303,7 +303,7 @@ def weights(values: object, size: int, name: str = "sample_weight") -> Vector:
 
 
 def check_ratios(name: str, values: NDArray[Any]) -> None:
-    """Raise for a weight that is too small next to the largest one, and not 0."""
+    """Raise for a weight that is positive and below ``LEAST_RATIO`` times the largest one."""
     largest = values.max(initial=0)
     small = values < LEAST_RATIO * largest
     if small.any() and (small := small & (values > 0)).any():

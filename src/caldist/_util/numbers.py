@@ -61,7 +61,7 @@ def signed(value: float | None) -> str:
 
 
 def down(value: float, decimals: int = 3, digits: int = 3, *, plus: bool = False) -> str:
-    """Return a lower end with so many digits or decimals, rounded so that it stays one.
+    """Return a lower limit rounded down, with so many decimals or significant digits.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def down(value: float, decimals: int = 3, digits: int = 3, *, plus: bool = False
 
 
 def up(value: float, decimals: int = 3, digits: int = 3, *, plus: bool = False) -> str:
-    """Return an upper end with so many digits or decimals, rounded so that it stays one.
+    """Return an upper limit rounded up, with so many decimals or significant digits.
 
     Examples
     --------

@@ -118,7 +118,7 @@ def day_in_sql(kind: str, paths: Sequence[str], name: str, date_format: str | No
 def refuse_others(
     table: Any, kind: str, paths: Sequence[str], name: str, date_format: str | None
 ) -> None:
-    """Raise if rows without a date have a text instead."""
+    """Raise if a row has text that is not a date."""
     if (kind not in _TEXTS and not kind.startswith("ENUM")) or _folders(paths, name):
         return
     text, day = _text(name), date_in_sql(_text(name), date_format)
