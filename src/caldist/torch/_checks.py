@@ -125,13 +125,16 @@ def check_binary_values(prob: Tensor, label: Tensor, weight: Tensor | None) -> N
 
 
 def good_rows(prob: Tensor, label: Tensor) -> bool:
-    """Return whether predictions and labels are such; the device is asked once."""
-    good = ((prob >= 0) & (prob <= 1)).all()  # NaN is neither
+    """Return whether predictions and labels are such; the device is asked once, in few launches."""
+    if prob.numel() == 0:
+        return True
+    found = list(torch.aminmax(prob))  # both are NaN where a prediction is
     if label.dtype in _INTEGERS:
-        good &= ((label >> 1) == 0).all()
+        found.append((label >> 1).any())
     elif label.dtype != torch.bool:
-        good &= ((label == 0) | (label == 1)).all()
-    return bool(good)
+        found.append(torch.addcmul(label, label, label, value=-1).any())  # NaN is not 0, either
+    low, high, *wrong = torch.stack(found).tolist()
+    return low >= 0 and high <= 1 and not any(wrong)
 
 
 def good_weights(weight: Tensor) -> bool:
@@ -143,7 +146,8 @@ def good_weights(weight: Tensor) -> bool:
 
 def fail_binary(prob: Tensor, label: Tensor, weight: Tensor | None) -> NoReturn:
     """Raise the error that names what is wrong with the values."""
-    for prediction, outcome in zip(_array(prob), _array(label), strict=True):
+    problems = (np.atleast_2d(_array(part)) for part in (prob, label))
+    for prediction, outcome in zip(*problems, strict=True):
         _validate.binary_inputs(
             outcome, prediction, remedy="The order is (y_prob, y_true).", takes_pos_label=False
         )

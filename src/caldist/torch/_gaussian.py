@@ -25,8 +25,11 @@ REACH = 13
 def gaussian_sums(v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
     r"""Return :math:`\sum_j c_j K^{(r)}(v_i - v_j)` for r = 0, …, highest, at most 2.
 
-    ``v`` and ``c`` are float64 of the shape (problems, rows), ``v`` sorted along its rows.
+    ``v`` and ``c`` are float64 of the shape (problems, rows) or (rows,), ``v`` sorted along
+    its rows.
     """
+    if v.dim() == 1:
+        return _one_problem(v, c, h, highest)
     problems = [_one_problem(*row, h, highest) for row in zip(v, c, strict=True)]
     return [torch.stack(sums) for sums in zip(*problems, strict=True)]
 

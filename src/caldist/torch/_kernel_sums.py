@@ -31,9 +31,9 @@ _PAIRS = 2**25  # at a time
 def kernel_sums(kernel: str, v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
     r"""Return :math:`\sum_j c_j K^{(r)}(v_i - v_j)` for r = 0, …, highest, at most 2.
 
-    ``v`` and ``c`` are float64 of the shape (problems, rows), ``v`` sorted along its rows. In the
-    Laplace kernel equal predictions have slope and curvature 0 on each other, as automatic
-    differentiation of :math:`|u - v|` gives: sign(0) = 0.
+    ``v`` and ``c`` are float64 of the shape (problems, rows) or (rows,), ``v`` sorted along its
+    rows. In the Laplace kernel equal predictions have slope and curvature 0 on each other, as
+    automatic differentiation of :math:`|u - v|` gives: sign(0) = 0.
     """
     if v.device.type in _COMPILED_ON:
         return _compiled_sums(kernel, v, c, h, highest)
@@ -44,10 +44,11 @@ def kernel_sums(kernel: str, v: Tensor, c: Tensor, h: float, highest: int) -> li
 
 def _compiled_sums(kernel: str, v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
     write = _kernels.laplace.sums if kernel == "laplace" else _kernels.gaussian.sums
-    rows = [part.contiguous().numpy() for part in (v, c)]
+    rows = [np.atleast_2d(part.contiguous().numpy()) for part in (v, c)]
     sums = np.empty((highest + 1, *v.shape))
-    for k in range(v.shape[0]):
-        value, first, second = (sums[r, k] if r <= highest else np.empty(0) for r in range(3))
+    by_problem = sums.reshape(highest + 1, *rows[0].shape)
+    for k in range(len(rows[0])):
+        value, first, second = (by_problem[r, k] if r <= highest else np.empty(0) for r in range(3))
         write(rows[0][k], rows[1][k], h, value, first, second)
     return list(torch.from_numpy(sums))
 
@@ -60,11 +61,11 @@ def laplace_sums(v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
     sums = _by_powers if h >= _NARROW else _by_doubling
     below, upto, above = sums(v, c, h, first, after)
     # Products with 1/h, which overflows before a quotient does, would give 0 times infinity.
-    found = [upto + above]
+    found = [upto.add_(above)]
     if highest > 0:
-        found.append((above - below) / h)
+        found.append((above - below).div_(h))
     if highest > 1:
-        found.append((above + below) / h / h)
+        found.append((above + below).div_(h).div_(h))
     return found
 
 
@@ -72,7 +73,7 @@ def _by_powers(
     v: Tensor, c: Tensor, h: float, first: Tensor, after: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sums over smaller predictions, with those that are equal, and over larger ones."""
-    up = ((v - 0.5) / h).exp_()
+    up = (v - 0.5).div_(h).exp_()
     down = up.reciprocal()
     before = _partial_sums(c * up)  # over the first rows
     beyond = _partial_sums((c * down).flip(-1))  # over the last rows

@@ -33,17 +33,22 @@ KEYS = {torch.float32: torch.int32, torch.float64: torch.int64}
 
 @dataclass(frozen=True)
 class SortedRows:
-    """The rows of each problem in the order of their predictions, in float64."""
+    """The rows of each problem in the order of their predictions, in float64.
+
+    Masses, and residuals with them, sum to 1 when they are multiplied by ``unit``: equal masses
+    are 1, and cost no pass over the rows.
+    """
 
     prediction: Tensor
-    mass: Tensor
+    mass: Tensor | float
     residual: Tensor
     order: Tensor
+    unit: float
 
-    def restore(self, values: Tensor, dtype: torch.dtype) -> Tensor:
-        """Put values, one for each sorted row, back into the order the rows came in."""
-        result = torch.empty_like(values, dtype=dtype)
-        return result.scatter_(-1, self.order, values.to(dtype))
+    def restore(self, values: Tensor, dtype: torch.dtype, factor: float = 1.0) -> Tensor:
+        """Put multiples of values, one for each sorted row, into the order the rows came in."""
+        multiple = torch.mul(values, factor, out=torch.empty_like(values, dtype=dtype))
+        return torch.empty_like(multiple).scatter_(-1, self.order, multiple)
 
 
 def sorted_labels(prob: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
@@ -67,12 +72,12 @@ def sort_rows(prob: Tensor, label: Tensor, weight: Tensor | None) -> SortedRows:
         prediction, order = prob.sort(dim=-1)
         label = label.view(torch.uint8) if label.dtype == torch.bool else label  # to subtract from
         prediction, label = prediction.double(), label.gather(-1, order)
+    residual = label - prediction
     if weight is None:
-        mass = prediction.new_full((1, 1), 1 / prob.shape[-1])
-    else:
-        mass = weight.double()
-        mass = (mass / mass.sum())[order]
-    return SortedRows(prediction, mass, mass * (label - prediction), order)
+        return SortedRows(prediction, 1.0, residual, order, 1 / prob.shape[-1])
+    mass = weight.double()
+    mass = (mass / mass.sum())[order]
+    return SortedRows(prediction, mass, residual.mul_(mass), order, 1.0)
 
 
 def _squared(
@@ -85,27 +90,23 @@ def _squared(
     with_gradient: bool,  # noqa: FBT001
 ) -> tuple[Tensor, Tensor]:
     """Return kCE² of each problem, or of vectors, and the gradient where it is wanted."""
-    if prob.dim() == 1:
-        options = kernel, bandwidth, unbiased, with_gradient
-        value, gradient = _squared(prob[None], label[None], weight, *options)
-        return value.squeeze(0), gradient.squeeze(0)
     _checks.check_binary_values(prob, label, weight)
     rows = sort_rows(prob, label, weight)
     sums = kernel_sums(kernel, rows.prediction, rows.residual, bandwidth, int(with_gradient))
     potential = sums[0] - rows.residual if unbiased else sums[0]
-    value = (rows.residual * potential).sum(-1)
-    if unbiased:
-        value *= _scale(prob)
+    value = (rows.residual * potential).sum(-1).mul_(_scale(rows, unbiased=unbiased))
     if not with_gradient:
         return value.to(prob.dtype), prob.new_empty(0)
-    gradient = torch.addcmul(rows.residual * sums[1], rows.mass, potential, value=-1)
-    gradient *= 2 * _scale(prob) if unbiased else 2
-    return value.to(prob.dtype), rows.restore(gradient, prob.dtype)
+    pull = potential if isinstance(rows.mass, float) else potential * rows.mass
+    gradient = sums[1].mul_(rows.residual).sub_(pull)
+    factor = 2 * _scale(rows, unbiased=unbiased)
+    return value.to(prob.dtype), rows.restore(gradient, prob.dtype, factor)
 
 
-def _scale(prob: Tensor) -> float:
-    n = prob.shape[-1]
-    return n / (n - 1)
+def _scale(rows: SortedRows, *, unbiased: bool) -> float:
+    """Return what turns sums of products of two residuals into those of residuals that sum to 1."""
+    n = rows.order.shape[-1]
+    return rows.unit**2 * (n / (n - 1) if unbiased else 1.0)
 
 
 def _hessian(
@@ -122,9 +123,6 @@ def _hessian(
     Moving v along x moves c by -m x, P by P[-m x] + x D[c] - D[c x] and D by
     D[-m x] + x M[c] - M[c x].
     """
-    if prob.dim() == 1:
-        options = kernel, bandwidth, unbiased
-        return _hessian(prob[None], label[None], weight, *options, direction[None]).squeeze(0)
     rows = sort_rows(prob, label, weight)
     v, m, c = rows.prediction, rows.mass, rows.residual
     x = direction.double().gather(-1, rows.order)
@@ -136,8 +134,7 @@ def _hessian(
     if unbiased:
         potential_moved += m * x
     result = c * slope_moved - m * x * slope - m * potential_moved
-    result *= 2 * _scale(prob) if unbiased else 2
-    return rows.restore(result, prob.dtype)
+    return rows.restore(result, prob.dtype, 2 * _scale(rows, unbiased=unbiased))
 
 
 _INPUTS = "Tensor prob, Tensor label, Tensor? weight, str kernel, float bandwidth, bool unbiased"

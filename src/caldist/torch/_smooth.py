@@ -91,7 +91,8 @@ def _smooth_ce(
     """Return smCE of each problem, and the gradient where it is wanted."""
     _checks.check_binary_values(prob, label, weight)
     rows = sort_rows(prob, label, weight)
-    on_cpu = (rows.prediction, rows.mass.expand_as(rows.prediction), rows.residual)
+    mass = torch.as_tensor(rows.mass * rows.unit).expand_as(rows.prediction)
+    on_cpu = (rows.prediction, mass, rows.residual * rows.unit)
     problems = zip(*(part.cpu().numpy() for part in on_cpu), strict=True)
     solved = [_solve(*problem, with_gradient=with_gradient) for problem in problems]
     value = prob.new_tensor([value for value, _ in solved])
