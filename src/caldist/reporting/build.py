@@ -148,8 +148,8 @@ def report(
     Returns
     -------
     Report
-        Prints as a table, shows as HTML in a notebook; ``to_html(path)``, ``to_json(path)`` and
-        ``to_markdown(path)`` write it.
+        Prints as a table, shows as HTML in a notebook; ``to_html(path)`` and ``to_json(path)``
+        write it.
 
     Examples
     --------

@@ -338,8 +338,8 @@ class MonitorReport(Result):
 class Report(Result):
     """The calibration of one or more models. Make one with :func:`caldist.report`.
 
-    It prints as a table, shows as HTML in a notebook, and is written by :meth:`to_html`,
-    :meth:`to_json` and :meth:`to_markdown`. ``to_frame`` has a line for each model and measure.
+    It prints as a table, shows as HTML in a notebook, and is written by :meth:`to_html`
+    and :meth:`to_json`. ``to_frame`` has a line for each model and measure.
     Models of several classes, whose predictions are matrices, are in ``class_models``, and then
     ``models`` is empty.
     """
@@ -398,12 +398,6 @@ class Report(Result):
         from caldist.reporting.page import page  # needs jinja2 and matplotlib
 
         return _written(page(self), path)
-
-    def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the report as Markdown; also write it if a path is given."""
-        from caldist.reporting.text import markdown  # text imports this module
-
-        return _written(markdown(self), path)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the report as JSON at full precision; also write it if a path is given.
