@@ -548,7 +548,7 @@ addEventListener("load", () => {
     beyond = Math.max(beyond, -place.left, place.right - innerWidth);
   }
   const passed = [];
-  for (const each of document.querySelectorAll("a, summary, .tip:not(.spot), .scroll")) {
+  for (const each of document.querySelectorAll("a, summary, .tip, .scroll")) {
     if (!each.checkVisibility()) continue;
     each.focus();
     const seen = getComputedStyle(each).outlineStyle !== "none";
@@ -565,10 +565,10 @@ addEventListener("load", () => {
     contrast,
     tip: getComputedStyle(tip.querySelector(".meaning")).display,
     focusable: document.querySelectorAll("[tabindex='0']").length,
-    folded: [...document.querySelectorAll("details:not(.numbers)")].map(each =>
+    folded: [...document.querySelectorAll("details")].map(each =>
       each.getBoundingClientRect().height - each.firstElementChild.getBoundingClientRect().height),
     passed,
-    hidden: [...document.querySelectorAll(".contents, .spot, .numbers, .meaning")].every(each =>
+    hidden: [...document.querySelectorAll(".contents, .meaning")].every(each =>
       getComputedStyle(each).display === "none"),
   };
   const pre = document.createElement("pre");

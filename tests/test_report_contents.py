@@ -20,11 +20,10 @@ from caldist.plots import DecisionCurveDisplay, TransportDisplay
 from caldist.plots.map import _stated, repair_curve
 from caldist.plots.transport import map_plan
 from caldist.reporting import Report
-from caldist.reporting.figures import drawn
 from caldist.reporting.model import GroupReport
 from caldist.reporting.subgroups import columns_of, groups_of_models
 from caldist.reporting.verdict import verdict
-from test_report import BROWSER, Page, browse
+from test_report import Page
 
 QUICK = {"n_resamples": 59, "rng": 0}
 HOSTILE = "<script>alert(1)</script>"
@@ -373,33 +372,6 @@ def test_bad_columns(rows, by, message):
 # -- figures and the words of medicine -----------------------------------------------------------
 
 
-def test_figures_have_numbers_to_touch_and_a_table(report, page):
-    drawings = [drawn(figure) for figure in report.figures]
-    points = [point for drawing in drawings for point in drawing.points]
-    assert all(drawing.points for drawing in drawings)
-    assert len(re.findall(r'<span class="spot tip', page)) == len(points)
-    assert all(0 <= point.left <= 100 and 0 <= point.top <= 100 for point in points)
-    text = Page(page).text
-    drawing = drawings[1]
-    assert (drawing.across, drawing.up) == ("prediction", "frequency of label 1")
-    for point in drawing.points:
-        assert f"{point.name}. prediction: {point.x}; frequency of label 1: {point.y}" in text
-    assert page.count('<details class="numbers">') == len(drawings)
-
-
-def test_points_are_where_the_markers_are(report):
-    figure = report.figures[1]
-    drawing = drawn(figure)
-    curve = figure.models[0]
-    own = [point for point in drawing.points if point.name == curve.name]
-    assert [float(point.x) for point in own] == sorted(float(point.x) for point in own)
-    for point in own:
-        assert np.nanmin(np.abs(curve.prediction - float(point.x))) < 1e-3
-    lefts, tops = [point.left for point in own], [point.top for point in own]
-    assert lefts == sorted(lefts)
-    assert tops[0] > tops[-1]  # the frequency rises
-
-
 @pytest.mark.parametrize("joint", [False, True])
 def test_the_words_of_medicine(rows, joint):
     data = (rows["y_true"], rows["y_prob"]["two"])
@@ -451,41 +423,6 @@ def test_reports_of_the_fourth_format_are_read(report):
     assert 'id="medicine"' not in page
     assert again.models[0].verdict in Page(page).text
     assert str(again)
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-def test_numbers_show_without_scripts_in_a_browser(page, tmp_path):
-    """A marker that has the focus, as after a tap, shows its numbers by style alone."""
-    probe = """<script>addEventListener("load", () => {
-  const spot = document.querySelector(".spot"), before = getComputedStyle(spot.firstChild).display;
-  spot.focus();
-  const box = spot.firstChild.getBoundingClientRect();
-  document.title = [before, getComputedStyle(spot.firstChild).display,
-    box.left >= 0 && box.right <= innerWidth].join(" ");
-});</script>"""
-    done = browse(page.replace("</body>", probe + "</body>"), tmp_path, 800, "--dump-dom")
-    assert "<title>none block true</title>" in done.stdout
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-@pytest.mark.parametrize("width", [820, 1000, 1280, 1920])
-def test_numbers_of_a_figure_stay_below_it_in_a_browser(page, tmp_path, width):
-    """Where the table is wider than the figure it scrolls, and its head may wrap before that."""
-    probe = """<script>addEventListener("load", () => {
-  const beyond = [...document.querySelectorAll("figure .numbers")].map(folded => {
-    folded.open = true;
-    folded.querySelectorAll("td.text").forEach(cell => { cell.textContent = "gradient boosting"; });
-    const room = folded.parentElement.getBoundingClientRect().right;
-    const table = folded.querySelector("table").getBoundingClientRect().right;
-    const seen = getComputedStyle(folded).overflowX === "auto" ? 0 : table - room;
-    return Math.max(seen, folded.scrollWidth - folded.clientWidth);
-  });
-  document.title = `${beyond.length} ${Math.max(...beyond)}`;
-});</script>"""
-    done = browse(page.replace("</body>", probe + "</body>"), tmp_path, width, "--dump-dom")
-    [(number, beyond)] = re.findall(r"<title>(\d+) (\S+)</title>", done.stdout)
-    assert int(number) > 3
-    assert float(beyond) <= 1
 
 
 def test_limits_in_figures_are_rounded_outwards():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,8 +94,6 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
     (('0', '1', '2'), 1.0)
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
-
-    pointed: ClassVar[bool] = False
 
     @classmethod
     @answering

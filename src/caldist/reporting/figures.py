@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,6 @@ import numpy as np
 
 from caldist._util.brief import Brief
 from caldist._util.numbers import down, percent, up
-from caldist._util.numbers import short as digits
 from caldist._util.optional import require
 from caldist._util.progress import phases
 from caldist.data.rows import Rows
@@ -33,29 +31,7 @@ from caldist.reporting.model import ModelReport
 _OVERLAID = 4  # models that one pair of axes can show without confusion
 _WIDTH = 4.2  # inches: letters stay legible at the width of a phone
 _RARE, _MOST = 0.1, 0.95  # a share of the predictions beyond that calls for log odds
-_POINTS = 12  # numbers of one model that can be pointed at
 _NAME = 30  # letters of a model's name that fit into a figure
-
-
-@dataclass(frozen=True)
-class Point:
-    """A number in a figure: its place in per cent of width and height, and what it says."""
-
-    left: float
-    top: float
-    name: str
-    x: str
-    y: str
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure that was drawn: what the axes are called, and the numbers that are marked on it."""
-
-    svg: str
-    across: str
-    up: str
-    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,22 +64,17 @@ class Figure(Brief):
 
     def svg(self) -> str:
         """Draw on axes of their own, without pyplot's global state."""
-        return drawn(self).svg
-
-
-def drawn(figure: Figure) -> Drawing:
-    """Draw, and find the places of the numbers that are marked."""
-    matplotlib = require("matplotlib", extra="report")
-    figure_module = require("matplotlib.figure", extra="report")
-    page = figure_module.Figure(figsize=(_WIDTH, figure.height), layout="constrained")
-    text = io.StringIO()
-    real_text = {"svg.fonttype": "none", "svg.hashsalt": "caldist"}
-    with warnings.catch_warnings(), matplotlib.rc_context(real_text):
-        # The browser has fonts for letters that Matplotlib's own font lacks, which only measures.
-        warnings.filterwarnings("ignore", "Glyph .* missing|.* does not support", UserWarning)
-        display = figure.display(figure.models).plot(ax=page.add_subplot())
-        page.savefig(text, format="svg", metadata={"Date": None})
-    return Drawing(text.getvalue(), *_numbers(display))
+        matplotlib = require("matplotlib", extra="report")
+        figure_module = require("matplotlib.figure", extra="report")
+        page = figure_module.Figure(figsize=(_WIDTH, self.height), layout="constrained")
+        text = io.StringIO()
+        real_text = {"svg.fonttype": "none", "svg.hashsalt": "caldist"}
+        with warnings.catch_warnings(), matplotlib.rc_context(real_text):
+            # The browser has fonts for letters that Matplotlib's own font lacks: it only measures.
+            warnings.filterwarnings("ignore", "Glyph .* missing|.* does not support", UserWarning)
+            self.display(self.models).plot(ax=page.add_subplot())
+            page.savefig(text, format="svg", metadata={"Date": None})
+        return text.getvalue()
 
 
 def figures(
@@ -202,29 +173,6 @@ def _decisions(
         )
         made.append(Figure(caption, caption, DecisionCurveDisplay, curves, 3.4, medical=True))
     return made
-
-
-def _numbers(display: Display[Any]) -> tuple[str, str, tuple[Point, ...]]:
-    """Return the names of the axes of a display that was drawn, and its markers with numbers."""
-    ax = display.ax_
-    across, up = (
-        re.split(r"[\n:(]", text)[0].strip() for text in (ax.get_xlabel(), ax.get_ylabel())
-    )
-    points: list[Point] = []
-    if not display.pointed:
-        return across, up, ()
-    to_figure = ax.transData + ax.figure.transFigure.inverted()
-    for model, line in zip(display.models, display.lines_, strict=False):
-        x, y = (np.asarray(values, dtype=np.float64) for values in line.get_data())
-        every = line.get_markevery()
-        step = every if isinstance(every, int) else 1
-        marked = every if isinstance(every, list) else list(range(0, x.size, step))
-        for at in marked[:_POINTS]:
-            left, top = to_figure.transform((x[at], y[at])).tolist()
-            if 0 <= left <= 1 and 0 <= top <= 1:  # not where a curve has a gap
-                texts = digits(float(x[at])), digits(float(y[at])) if up else ""
-                points.append(Point(100 * left, 100 - 100 * top, model.name, *texts))
-    return across, up, tuple(points)
 
 
 def short_names(names: Sequence[str], letters: int = _NAME) -> dict[str, str]:

@@ -25,7 +25,7 @@ from caldist._version import __version__
 from caldist.inference._rates import Rates, factors
 from caldist.inference.calibration_summary import NAMES
 from caldist.reporting.class_verdict import BLIND
-from caldist.reporting.figures import Figure, drawn
+from caldist.reporting.figures import Figure
 from caldist.reporting.model import ClassModelReport, MonitorReport, Report
 from caldist.reporting.text import (
     CLASS_LIMITS,
@@ -48,7 +48,6 @@ from caldist.reporting.text import (
     worst,
 )
 
-_POINT = 500  # letters that a number to be pointed at takes, with its line in a table
 _FIGURES = 700_000  # letters that figures may take of a page of at most a megabyte
 
 _TERMS = {
@@ -373,9 +372,8 @@ def _drawn(wanted: Sequence[Figure]) -> list[dict[str, Any]]:
     figures: list[dict[str, Any]] = []
     size = 0
     for figure in wanted:
-        drawing = drawn(figure)
-        source = _as_data(drawing.svg)
-        size += len(source) + _POINT * len(drawing.points)
+        source = _as_data(figure.svg())
+        size += len(source)
         if size > _FIGURES:
             break
         figures.append(
@@ -385,10 +383,6 @@ def _drawn(wanted: Sequence[Figure]) -> list[dict[str, Any]]:
                 "source": source,
                 "repair_of": figure.repair_of,
                 "medical": figure.medical,
-                "across": drawing.across,
-                "up": drawing.up,
-                "points": drawing.points,
-                "several": len(figure.models) > 1,
             }
         )
     return figures
