@@ -22,7 +22,6 @@ from caldist.plots import (
     DecisionCurveDisplay,
     MapDisplay,
     ReliabilityDisplay,
-    TransportDisplay,
     WitnessDisplay,
     _data,
 )
@@ -32,8 +31,7 @@ from caldist.reporting.figures import fitting_scale
 from caldist.reporting.verdict import verdict
 
 SCALED = (
-    BinnedDisplay, DecisionCurveDisplay, MapDisplay, ReliabilityDisplay, TransportDisplay,
-    WitnessDisplay,
+    BinnedDisplay, DecisionCurveDisplay, MapDisplay, ReliabilityDisplay, WitnessDisplay,
 )  # fmt: skip
 
 

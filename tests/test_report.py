@@ -233,19 +233,15 @@ def test_figures_show_the_results_of_the_text(clustered):
     assert "sure" not in drawn
     [distance] = shown["DistanceDisplay"].models
     assert distance.population_upper == float(up(model.population_upper))
-    for name in ("ReliabilityDisplay", "CumulativeDisplay"):
-        [curve] = shown[name].models
-        assert curve.confidence_level == 0.9
-        assert "90% band if calibrated" in shown[name].svg()
-        independent = getattr(plots, name).from_predictions(
-            clustered["y_true"], clustered["y_prob"], confidence_level=0.9
-        )
-        plt.close(independent.figure_)
-        [narrow] = independent.models
-        if name == "CumulativeDisplay":
-            assert curve.band > 2 * narrow.band
-        else:
-            assert np.nanmean(curve.band_upper) > np.nanmean(narrow.band_upper) + 0.05
+    [curve] = shown["ReliabilityDisplay"].models
+    assert curve.confidence_level == 0.9
+    assert "90% band if calibrated" in shown["ReliabilityDisplay"].svg()
+    independent = plots.ReliabilityDisplay.from_predictions(
+        clustered["y_true"], clustered["y_prob"], confidence_level=0.9
+    )
+    plt.close(independent.figure_)
+    [narrow] = independent.models
+    assert np.nanmean(curve.band_upper) > np.nanmean(narrow.band_upper) + 0.05
 
 
 def test_regions_that_are_said_are_drawn(report):
@@ -466,7 +462,7 @@ def test_the_page_is_one_small_file_with_every_figure_described(report):
     page = Page(text)
     assert {"script", "iframe", "object", "embed"}.isdisjoint(page.tags)
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
-    assert len(page.images) == 4 + 3 * len(report.models)
+    assert len(page.images) == 3 + 2 * len(report.models)
     assert all(image["alt"] for image in page.images)
     assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.images)
 

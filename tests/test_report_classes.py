@@ -23,7 +23,6 @@ from caldist.plots import (
     ClassReliabilityDisplay,
     ClasswiseDisplay,
     DistanceDisplay,
-    SimplexDisplay,
     TopLabelDisplay,
 )
 from caldist.reporting import build, classes
@@ -152,7 +151,6 @@ def test_figures_show_the_results_of_the_text(report):
     kinds = Counter(figure.display for figure in report.figures)
     assert kinds == {
         DistanceDisplay: 1, ClasswiseDisplay: 2, TopLabelDisplay: 1, ClassReliabilityDisplay: 2,
-        SimplexDisplay: 2,
     }  # fmt: skip
     content = json.loads(report.to_json())
     distances, *_ = report.figures

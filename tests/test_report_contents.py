@@ -16,9 +16,8 @@ from caldist.cli import main
 from caldist.data.categories import bin_numbers
 from caldist.data.rows import Rows
 from caldist.inference.regions import Region
-from caldist.plots import DecisionCurveDisplay, TransportDisplay
+from caldist.plots import DecisionCurveDisplay
 from caldist.plots.map import _stated, repair_curve
-from caldist.plots.transport import map_plan
 from caldist.reporting import Report
 from caldist.reporting.model import GroupReport
 from caldist.reporting.subgroups import columns_of, groups_of_models
@@ -427,11 +426,6 @@ def test_reports_of_the_fourth_format_are_read(report):
 
 def test_limits_in_figures_are_rounded_outwards():
     rng = np.random.default_rng(3)
-    plan = map_plan("a", Rows.of(rng.random(50) < 0.4, rng.random(50)))
-    for distance in (0.012341, 0.23449):
-        changed = replace(plan, distance=distance, exact=False)
-        label = TransportDisplay((changed,)).plot().ax_.get_legend().get_texts()[0].get_text()
-        assert distance <= float(label.rpartition("≤ ")[2]) < 1.01 * distance
     curve = repair_curve("a", caldist.repair(rng.random(200) < 0.4, rng.random(200), rng=0), None)
     words = _stated(replace(curve, lower_before=0.0129, upper_after=0.0121))
     assert words == ": smCE ≥ 0.012, then ≤ 0.013"

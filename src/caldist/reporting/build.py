@@ -248,7 +248,7 @@ def report(
         seed=seed,
         versions=_versions(),
         monitor=watched,
-        figures=figures(shown, found, repairs, level, resampler, drawn),
+        figures=figures(shown, found, repairs, level, drawn, progress=resampler.progress),
         library=first.library,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,12 @@ from caldist._util.numbers import down, percent, up
 from caldist._util.optional import require
 from caldist._util.progress import phases
 from caldist.data.rows import Rows
-from caldist.inference._resampling import Resampler
 from caldist.plots._display import Display
 from caldist.plots._scale import ScaleName
-from caldist.plots.cumulative import CumulativeDisplay, cumulative_curve
 from caldist.plots.decision import DecisionCurveDisplay, decision_curve, even_thresholds
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
 from caldist.plots.map import MapDisplay, repair_curve
 from caldist.plots.reliability import ReliabilityDisplay, reliability_curve
-from caldist.plots.transport import TransportDisplay, map_plan
 from caldist.plots.witness import WitnessDisplay, witness_curve
 from caldist.repairing.repair import Repair
 from caldist.reporting.model import ModelReport
@@ -82,8 +79,9 @@ def figures(
     found: Sequence[ModelReport],
     repairs: Mapping[str, Repair],
     level: float,
-    resampler: Resampler,
     seed: int,
+    *,
+    progress: bool,
 ) -> tuple[Figure, ...]:
     """Return the figures of models, of which ``found`` is what the report says."""
     made = [_distance(found, level)]
@@ -91,8 +89,7 @@ def figures(
     names = list(models)
     scale = fitting_scale(models.values())
     overlaid = range(0, len(names), _OVERLAID)
-    with phases("figures", 2 * len(overlaid) + 3 * len(names), show=resampler.progress) as begin:
-        resampler = replace(resampler, progress=False)
+    with phases("figures", len(overlaid) + 2 * len(names), show=progress) as begin:
         for start in overlaid:
             begin("reliability")
             few = {short[name]: models[name] for name in names[start : start + _OVERLAID]}
@@ -107,15 +104,6 @@ def figures(
             height = 3.9 + 0.65 * len(few)  # square axes, and a histogram for each model
             said = " ".join(f"{curve.name} {' '.join(curve.rates.split())}." for curve in curves)
             made.append(Figure(caption, f"{caption} {said}", ReliabilityDisplay, curves, height))
-            begin("sums")
-            caption = (
-                "Sums of label minus prediction, from the smallest prediction on; calibrated stays "
-                "within the band."
-            )
-            sums = tuple(
-                cumulative_curve(name, rows, level, resampler) for name, rows in few.items()
-            )
-            made.append(Figure(caption, caption, CumulativeDisplay, sums, 3.1))
         for model in found:
             name, rows = short[model.name], models[model.name]
             begin("witness")
@@ -125,11 +113,6 @@ def figures(
             )
             witness = witness_curve(name, rows, model.regions, level, scale)
             made.append(Figure(caption, caption, WitnessDisplay, (witness,), 3.1))
-            begin("transport")
-            caption = f"The nearest calibrated predictions to those of {model.name}."
-            made.append(
-                Figure(caption, caption, TransportDisplay, (map_plan(name, rows, scale),), 4.5)
-            )
         for key, rows in models.items():
             begin("repair")
             caption = (
