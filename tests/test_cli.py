@@ -555,7 +555,7 @@ def test_a_report_is_written_in_the_format_of_its_name(file, tmp_path, ending):
     result = run("report", file, *options, "-o", path)
     assert result.exit_code == 0, result.stderr
     content = path.read_text(encoding="utf-8")
-    assert {"html": "<!DOCTYPE html>", "json": "caldist-report-5"}[ending] in content
+    assert {"html": "<!DOCTYPE html>", "json": "caldist-report-1"}[ending] in content
     assert "confidence this model is at most" in result.stdout
 
 

@@ -179,15 +179,6 @@ def test_json_round_trips_and_follows_its_schema(report, tmp_path):
         jsonschema.validate(content, schema)
 
 
-def test_reports_of_the_third_format_are_read(rows):
-    label = rows["y_true"] == "cat"
-    found = caldist.report(label, rows["y_prob"]["honest"][:, 0], n_resamples=99)
-    content = json.loads(found.to_json())
-    content["format"] = "caldist-report-3"
-    del content["class_models"], content["data"]["n_classes"]
-    assert caldist.Report.from_json(json.dumps(content)) == found
-
-
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))])
 def test_copies_say_the_same(report, again):
     copied = again(report)

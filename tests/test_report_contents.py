@@ -1,7 +1,6 @@
 """What a report has beside its numbers: source, contents, overview, sub-groups, points to touch."""
 
 import datetime as dt
-import json
 import re
 from dataclasses import replace
 
@@ -406,22 +405,6 @@ def test_what_medicine_cannot_say_has_a_reason():
     rough = caldist.Joint.from_masses([0.2, 0.6], [8, 4], [2, 6], n_rows=20, radius=0.01)
     without = caldist.report(rough, **QUICK)
     assert not any(figure.medical for figure in without.figures)
-
-
-def test_reports_of_the_fourth_format_are_read(report):
-    content = json.loads(report.to_json()) | {"format": "caldist-report-4"}
-    for model in content["models"]:
-        del model["rates"], model["medical"]
-    for part in (*content["pairs"], *content["groups"]):
-        part.pop("least_pvalue", None)
-        part.pop("by", None)
-    del content["data"]["source"]
-    again = Report.from_json(json.dumps(content))
-    assert again.models[0].rates is None
-    page = again.to_html()
-    assert 'id="medicine"' not in page
-    assert again.models[0].verdict in Page(page).text
-    assert str(again)
 
 
 def test_limits_in_figures_are_rounded_outwards():

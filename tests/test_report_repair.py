@@ -159,14 +159,3 @@ def test_maps_that_are_constant_and_losses_that_are_infinite():
     assert ">—</td>" in certain.to_html()
     alone = caldist.report(np.ones(50, int), np.linspace(0.1, 0.9, 50), **QUICK)
     assert "have label 0" in alone.models[0].repair.reason
-
-
-def test_reports_of_the_second_format_say_nothing_of_a_repair(report):
-    content = json.loads(report.to_json()) | {"format": "caldist-report-2"}
-    for model in content["models"]:
-        del model["repair"]
-    again = caldist.Report.from_json(json.dumps(content))
-    assert again.models[0].repair is None
-    for text in (str(again), again.to_html()):
-        assert TITLE not in text
-    assert valid(again)

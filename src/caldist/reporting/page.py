@@ -194,13 +194,11 @@ def page(report: Report) -> str:
             origin=source_in_words(report.data),
             figures=plain,
             decisions=[one for one in drawn if one["medical"]],
-            medical=[model for model in report.models if model.medical is not None],
             medicine=MEDICINE,
             estimate_names=NAMES,
             sections=_sections(report, figures=bool(plain)),
             maps={figure["repair_of"]: figure for figure in drawn},
             undrawn=len(report.figures) - len(drawn),
-            repaired=[model for model in report.models if model.repair is not None],
             repair_draws=repair_draws(report.models),
             pairs=pairs,
             pairs_omitted=pairs_omitted,
@@ -225,18 +223,16 @@ def page(report: Report) -> str:
 def _sections(report: Report, *, figures: bool) -> list[tuple[str, str]]:
     """Return the anchor and the title of each section that the page has."""
     several = len(report.models) > 1
-    repaired = any(model.repair is not None for model in report.models)
-    medical = any(model.medical is not None for model in report.models)
     listed = (
         (several, "overview", "Overview"),
         (True, "verdict", "Verdict"),
         (figures, "figures", "Figures"),
         (report.monitor is not None, "over-time", "Over time"),
-        (repaired, "repair", REPAIRS),
+        (True, "repair", REPAIRS),
         (bool(report.pairs), "compared", "Models compared"),
         (bool(report.groups), "groups", "Sub-groups"),
         (True, "measures", "All measures"),
-        (medical, "medicine", MEDICINE),
+        (True, "medicine", MEDICINE),
         (True, "data", "Data"),
         (True, "meaning", "What the numbers mean"),
         (True, "computed", "How it was computed"),
@@ -260,9 +256,9 @@ def _class_sections(report: Report, *, figures: bool) -> list[tuple[str, str]]:
     return [(anchor, words) for there, anchor, words in listed if there]
 
 
-def _ratio(rates: Rates | None) -> str:
+def _ratio(rates: Rates) -> str:
     """Return observed over predicted, as it stands in a table."""
-    if rates is None or rates.ratio is None:
+    if rates.ratio is None:
         return "—"
     of = "" if rates.label == 1 else " (of label 0)"
     if rates.lower is None or rates.upper is None:

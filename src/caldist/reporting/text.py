@@ -59,14 +59,11 @@ def plain(report: Report) -> str:
     blocks = [*_doubts(report.data), *_source(report.data)]
     blocks.append("\n".join(_aligned(_summary(report))))
     blocks += [f"{for_line(model.name)}: {model.verdict}" for model in report.models]
-    if repairs := _repairs(report.models, level):
-        blocks.append(f"{REPAIRS}, if these rows trained no model")
-        blocks.append("\n".join(_aligned(repairs)))
-        reasons = dict.fromkeys(
-            model.repair.reason for model in report.models if model.repair and model.repair.reason
-        )
-        blocks += [f"No statement is made: {reason}" for reason in reasons]
-        blocks += filter(None, [repair_draws(report.models)])
+    blocks.append(f"{REPAIRS}, if these rows trained no model")
+    blocks.append("\n".join(_aligned(_repairs(report.models, level))))
+    reasons = dict.fromkeys(model.repair.reason for model in report.models if model.repair.reason)
+    blocks += [f"No statement is made: {reason}" for reason in reasons]
+    blocks += filter(None, [repair_draws(report.models)])
     if report.monitor is not None:
         blocks.append(str(report.monitor))
     if report.pairs:
@@ -167,7 +164,7 @@ def _class_table(classes: Sequence[ClassReport]) -> Table:
 
 def repair_draws(models: Sequence[ModelReport]) -> str:
     """Say how many replicates the limits of repairs come from; empty where there are none."""
-    counts = {model.repair.n_resamples for model in models if model.repair is not None} - {0}
+    counts = {model.repair.n_resamples for model in models} - {0}
     if not counts:
         return ""
     return f"The limits of repairs come from {', '.join(map(str, sorted(counts)))} resamples."
@@ -280,14 +277,12 @@ def estimate(found: EstimateReport) -> list[str]:
 
 
 def _repairs(models: Sequence[ModelReport], level: str) -> Table:
-    """Return what repairs would do, a line for each model; nothing where that is not known."""
+    """Return what repairs would do, a line for each model."""
     shown = shown_in("repair")
     rows = [["model", "repair", f"smCE before, {level}", "smCE after"]]
     rows[0] += [measure.facts.called for measure in shown]
     for model in models:
         found = model.repair
-        if found is None:
-            continue
         bounds = {item.name: item for item in found.bounds}
         losses = {item.name: item for item in found.losses}
         smooth = bounds.get(smooth_ce.name)
@@ -300,7 +295,7 @@ def _repairs(models: Sequence[ModelReport], level: str) -> Table:
                 *(change(losses.get(measure.name)) for measure in shown),
             ]
         )
-    return rows if len(rows) > 1 else []
+    return rows
 
 
 def change(loss: LossReport | None) -> str:
