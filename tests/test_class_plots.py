@@ -13,19 +13,16 @@ from sklearn.linear_model import LogisticRegression
 
 import caldist
 from caldist import multiclass
-from caldist.data.class_rows import ClassRows
 from caldist.multiclass._cells import leaves
 from caldist.plots import (
     ClassReliabilityDisplay,
     ClassShares,
     ClasswiseDisplay,
     ReliabilityDisplay,
-    SimplexDisplay,
     TopLabelDisplay,
-    simplex,
 )
 
-DISPLAYS = (ClassReliabilityDisplay, ClasswiseDisplay, SimplexDisplay, TopLabelDisplay)
+DISPLAYS = (ClassReliabilityDisplay, ClasswiseDisplay, TopLabelDisplay)
 HOSTILE = ("$x^2$", "<b>&amp;</b>", "two\nlines\x1b[31m")
 NAMES = ["cat", "dog", "owl"]
 
@@ -131,12 +128,11 @@ def test_bars_are_the_table_the_worst_first():
 
 def test_one_model_fills_the_axes():
     label, matrix = rows(40)
-    for display in (ClasswiseDisplay, SimplexDisplay):
-        drawn = display.from_predictions(label, matrix, name="first")
-        with pytest.raises(ValueError, match="ax shows 'first' already"):
-            display.from_predictions(label, matrix, ax=drawn.ax_)
-        with pytest.raises(ValueError, match="models has 2 models"):
-            display([*drawn.models, *drawn.models]).plot()
+    drawn = ClasswiseDisplay.from_predictions(label, matrix, name="first")
+    with pytest.raises(ValueError, match="ax shows 'first' already"):
+        ClasswiseDisplay.from_predictions(label, matrix, ax=drawn.ax_)
+    with pytest.raises(ValueError, match="models has 2 models"):
+        ClasswiseDisplay([*drawn.models, *drawn.models]).plot()
     none = np.full(2, np.nan)
     bare = ClassShares("m", ("a", "b"), np.array([0.1, 0.0]), none, none, 0.1)
     draw(ClasswiseDisplay([bare]).plot())
@@ -163,62 +159,6 @@ def test_the_diagram_of_classes_is_that_of_each_against_the_rest():
         np.testing.assert_allclose(curve.frequency, plain.models[0].frequency, atol=1e-12)
 
 
-def test_groups_of_the_triangle_are_means():
-    label, matrix = rows(400)
-    weight = np.random.default_rng(0).random(400)
-    drawn = draw(SimplexDisplay.from_predictions(label, matrix, sample_weight=weight))
-    [model] = drawn.models
-    assert model.mass.sum() == pytest.approx(1)
-    assert 8 <= model.mass.size <= 32
-    assert model.mass @ model.prediction == pytest.approx(
-        np.average(matrix, axis=0, weights=weight)
-    )
-    true = np.average(np.eye(3)[label], axis=0, weights=weight)
-    assert model.mass @ model.frequency == pytest.approx(true)
-    with pytest.raises(ValueError, match="4 columns; a triangle shows three classes"):
-        SimplexDisplay.from_predictions(*rows(20, 4))
-
-
-def test_rows_without_weight_are_not_in_the_triangle():
-    label, matrix = rows(700)
-    weight = (np.arange(700) < 40).astype(float)
-    [model] = SimplexDisplay.from_predictions(label, matrix, sample_weight=weight).models
-    np.testing.assert_array_equal(model.point, matrix[:40])
-    assert (model.mass > 0).all()
-
-
-def test_arrows_of_the_ring_go_round_beyond_chance_and_no_class_errs():
-    label, matrix = ring(4000)
-    [model] = SimplexDisplay.from_predictions(label, matrix).models
-    assert model.beyond.mean() > 0.3
-    away, gap = model.prediction - 1 / 3, model.frequency - model.prediction
-    axis = np.ones(3) / np.sqrt(3)
-    turned = np.cross(axis, away)
-    along = np.einsum("ij,ij->i", gap, turned)[model.beyond]
-    assert (np.sign(along) == np.sign(along[0])).all()
-    table = multiclass.classwise_table(label, matrix)
-    assert all(line.lower == 0 for line in table.lines)
-
-
-def test_bold_arrows_of_calibrated_predictions_are_rare():
-    bold = 0
-    for seed in range(60):
-        label, matrix = rows(150, seed=seed, power=1.0)
-        shown = simplex.simplex_groups(
-            "", ClassRows.of(label, matrix), 0.9, np.random.default_rng(seed)
-        )
-        bold += bool(shown.beyond.any())
-    assert bold <= 12  # of 60 at level 0.1: more has probability 0.01 at most
-
-
-def test_levels_that_no_draw_reaches_have_no_bold_arrows():
-    label, matrix = ring(500)
-    [model] = SimplexDisplay.from_predictions(label, matrix, confidence_level=0.99999).models
-    assert not model.beyond.any()
-    [model] = SimplexDisplay.from_predictions(label, matrix, confidence_level=None).models
-    assert not model.beyond.any()
-
-
 def test_predictions_that_are_all_alike_make_one_cell():
     # 1/3 is not its own mean in floating point, which once made empty cells for ever.
     assert leaves(np.full((150, 3), 1 / 3), 12).max() == 0
@@ -228,4 +168,3 @@ def test_predictions_that_are_all_alike_make_one_cell():
         np.arange(150) % 3, np.full((150, 3), 1 / 3), confidence_level=0.95
     )
     assert bracket.lower == 0
-    draw(SimplexDisplay.from_predictions(np.arange(150) % 3, np.full((150, 3), 1 / 3)))

@@ -13,15 +13,12 @@ from caldist.plots import (
     BinnedDisplay,
     ClassReliabilityDisplay,
     ClasswiseDisplay,
-    CumulativeDisplay,
     DecisionCurveDisplay,
     DistanceDisplay,
     MapDisplay,
     MonitorDisplay,
     ReliabilityDisplay,
-    SimplexDisplay,
     TopLabelDisplay,
-    TransportDisplay,
     WitnessDisplay,
     _style,
 )
@@ -36,10 +33,9 @@ Y = (RNG.random(300) < P**2).astype(int)
 MATRIX = RNG.dirichlet(np.ones(3), 200)
 CLASS = (MATRIX.cumsum(axis=1) < RNG.random(200)[:, None]).sum(axis=1)
 BINARY = (
-    BinnedDisplay, CumulativeDisplay, DecisionCurveDisplay, DistanceDisplay, ReliabilityDisplay,
-    TransportDisplay, WitnessDisplay,
+    BinnedDisplay, DecisionCurveDisplay, DistanceDisplay, ReliabilityDisplay, WitnessDisplay,
 )  # fmt: skip
-CLASSES = (ClassReliabilityDisplay, ClasswiseDisplay, SimplexDisplay, TopLabelDisplay)
+CLASSES = (ClassReliabilityDisplay, ClasswiseDisplay, TopLabelDisplay)
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +56,7 @@ def figures(monitor, **options):
     if not options:
         yield "MonitorDisplay", MonitorDisplay.from_monitor(monitor)
         for kind in BINARY:
-            if kind is not TransportDisplay:
-                yield f"{kind.__name__} of two", kind.from_predictions(Y, {"a": P, "b": P**2})
+            yield f"{kind.__name__} of two", kind.from_predictions(Y, {"a": P, "b": P**2})
 
 
 @pytest.fixture(autouse=True)
@@ -122,9 +117,7 @@ def test_the_band_is_in_the_eps_in_its_own_colour():
 # -- grey ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "display", [ReliabilityDisplay, CumulativeDisplay, DecisionCurveDisplay, TransportDisplay]
-)
+@pytest.mark.parametrize("display", [ReliabilityDisplay, DecisionCurveDisplay])
 def test_shades_are_seen_in_grey_and_lines_on_them(display):
     drawn = display.from_predictions(Y, P)
     shades = [
@@ -196,7 +189,7 @@ def test_figures_are_drawn_on_small_axes_without_a_warning(monitor):
         assert figure.axes == [ax]
         box = ax.get_window_extent()
         assert min(box.width, box.height) / figure.dpi > 0.4, kind
-        for axis in (ax.xaxis, ax.yaxis) if kind is not SimplexDisplay else ():
+        for axis in (ax.xaxis, ax.yaxis):
             boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
             shown = [one for one in boxes if one.width > 0]
             for first, second in pairwise(shown):

@@ -448,6 +448,7 @@ def test_a_damaged_or_foreign_file_is_refused(tmp_path):
         mass1=[1.0],
         n_rows=1,
         radius=0.0,
+        invalid=[0] * 5,
     )
     with pytest.raises(ValueError, match="mass0"):
         Joint.load(path)

@@ -653,7 +653,7 @@ def test_forged_files_are_refused(changes, words, tmp_path):
 
 def test_other_files_are_named(tmp_path):
     Joint.empty(14).save(tmp_path / "joint.npz")
-    with pytest.raises(ValueError, match="not a saved monitor: its format is 'caldist-joint-3'"):
+    with pytest.raises(ValueError, match="not a saved monitor: its format is 'caldist-joint-1'"):
         Monitor.load(tmp_path / "joint.npz")
     with pytest.raises(FileNotFoundError):
         Monitor.load(tmp_path / "nothing.npz")

@@ -182,8 +182,6 @@ def test_a_report_has_a_section(with_section):
     assert "Over time" in with_section.to_html()
     assert words in text_of(with_section.to_html())
     assert words in str(with_section)
-    assert "## Over time" in with_section.to_markdown()
-    assert "| north | yes |" in with_section.to_markdown()
     assert Report.from_json(with_section.to_json()) == with_section
 
 

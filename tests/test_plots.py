@@ -34,11 +34,9 @@ from caldist._util import frames as _frames
 from caldist._util import optional as _optional
 from caldist._util.numbers import least, most
 from caldist.data.rows import Rows
-from caldist.inference._resampling import Resampler
 from caldist.inference.regions import Region, miscalibrated_regions
 from caldist.plots import (
     BinnedDisplay,
-    CumulativeDisplay,
     DecisionCurveDisplay,
     DistanceDisplay,
     DistanceInterval,
@@ -47,14 +45,11 @@ from caldist.plots import (
     MonitorDisplay,
     ReliabilityCurve,
     ReliabilityDisplay,
-    TransportDisplay,
-    TransportPlan,
     WitnessCurve,
     WitnessDisplay,
     _data,
     _histograms,
     _style,
-    cumulative,
     reliability,
     witness,
 )
@@ -64,8 +59,8 @@ from caldist.plots.map import map_curve
 ROOT = Path(__file__).parent.parent
 PICTURES = Path(__file__).parent / "data" / "plots"
 DISPLAYS = (
-    BinnedDisplay, CumulativeDisplay, DecisionCurveDisplay, DistanceDisplay, MapDisplay,
-    ReliabilityDisplay, TransportDisplay, WitnessDisplay,
+    BinnedDisplay, DecisionCurveDisplay, DistanceDisplay, MapDisplay, ReliabilityDisplay,
+    WitnessDisplay,
 )  # fmt: skip
 HOSTILE = (
     "_hidden", "$x^2$", "$", r"\$5", "a_b", "<b>&amp;</b>", "{}", "%s", "x" * 200, "two\nlines",
@@ -184,7 +179,7 @@ def test_the_band_of_tied_predictions_is_binomial():
     "kind", ["uniform", "rare", "tied", "certain", "weighted", "rare, weighted", "clustered"]
 )
 def test_the_bands_hold_calibrated_curves_as_often_as_they_say(kind):
-    smooth = sums = 0
+    smooth = 0
     trials = 40
     for seed in range(trials):
         rng = np.random.default_rng(seed)
@@ -208,11 +203,7 @@ def test_the_bands_hold_calibrated_curves_as_often_as_they_say(kind):
         curve = reliability.reliability_curve("a", model, 0.8, rng)
         above = curve.frequency > curve.band_upper + 1e-9  # not a number is not above
         smooth += not (above | (curve.frequency < curve.band_lower - 1e-9)).any()
-        resampler = Resampler.of(rng, n_resamples=199)
-        cumulated = cumulative.cumulative_curve("a", model, 0.8, resampler)
-        sums += np.abs(cumulated.sums).max() <= cumulated.band + 1e-12
     assert smooth >= 25  # 80% of 40, less 2.8 standard deviations
-    assert sums >= 25
 
 
 @pytest.mark.parametrize("kind", ["spread", "rare", "tied", "constant", "polarised"])
@@ -285,58 +276,6 @@ def test_the_distance_is_the_bracket():
     assert caught[0].filename == __file__
 
 
-def test_the_map_is_the_nearest_calibrated_one():
-    y, p = rows(40)
-    [model] = TransportDisplay.from_predictions(y, p).models
-    nearest = caldist.nearest_calibrated(y, p)
-    assert model.target[np.searchsorted(model.source, p)] == pytest.approx(nearest)
-    assert model.distance == pytest.approx(caldist.upper_distance(y, p))
-    assert model.mass.sum() == pytest.approx(1)
-    assert (model.label == -1).all()
-    assert not model.exact
-    assert TransportDisplay.from_predictions([0, 1], [0.2, 0.6]).models[0].exact
-
-
-def test_the_coupling_leads_to_calibrated_predictions():
-    y, p = rows(40)
-    [model] = TransportDisplay.from_predictions(y, p, kind="coupling").models
-    for target in np.unique(model.target):
-        there = model.target == target
-        ones = model.mass[there] @ model.label[there]
-        assert ones == pytest.approx(target * model.mass[there].sum(), abs=1e-6)
-    for label in (0, 1):
-        of = model.label == label
-        assert model.mass[of].sum() == pytest.approx(np.mean(y == label))
-        assert (np.diff(model.target[of][np.argsort(model.source[of], kind="stable")]) >= 0).all()
-    assert model.distance == pytest.approx(caldist.lower_distance(y, p), abs=2e-6)
-
-
-def test_the_sums_are_those_of_the_sorted_rows():
-    y, p = rows(100)
-    p[:20] = p[20:40]  # ties
-    w = np.random.default_rng(2).integers(0, 4, 100).astype(float)
-    [model] = CumulativeDisplay.from_predictions(y, p, sample_weight=w).models
-    for share, total, v in zip(model.share[1:], model.sums[1:], model.prediction, strict=True):
-        below = p <= v
-        assert share == pytest.approx(w[below].sum() / w.sum())
-        assert total == pytest.approx((w * (y - p))[below].sum() / w.sum(), abs=1e-12)
-    assert model.sums[0] == model.share[0] == 0
-    assert np.abs(model.sums).max() == pytest.approx(caldist.ecce_mad(y, p, sample_weight=w))
-    scale = np.sqrt(w**2 @ (p * (1 - p))) / w.sum()
-    assert model.band == pytest.approx(2.241403 * scale, rel=1e-6)
-
-
-def test_the_quantile_of_brownian_motion():
-    """Kolmogorov's other form of the law: P(max |B| ≤ x) = Σ (-1)^k (Φ((2k+1)x) - Φ((2k-1)x))."""
-    from scipy.stats import norm
-
-    k = np.arange(-30, 31)
-    for level in (0.01, 0.5, 0.8, 0.95, 0.999):
-        x = cumulative.brownian_quantile(level)
-        law = ((-1.0) ** k * (norm.cdf((2 * k + 1) * x) - norm.cdf((2 * k - 1) * x))).sum()
-        assert law == pytest.approx(level, abs=1e-9)
-
-
 # -- clusters and joints -------------------------------------------------------------------------
 
 
@@ -345,25 +284,15 @@ def test_the_bands_of_clusters_are_those_of_their_draws():
     y, p = rows(30)
     group = np.repeat(np.arange(30), 20)
     repeated = y[group], p[group]
-    [alone] = CumulativeDisplay.from_predictions(y, p).models
-    [wrong] = CumulativeDisplay.from_predictions(*repeated).models
-    [right] = CumulativeDisplay.from_predictions(*repeated, clusters=group).models
-    assert right.band > 3 * wrong.band
-    assert right.band == pytest.approx(alone.band, rel=0.15)  # the law for many rows, with 30
     [wrong] = ReliabilityDisplay.from_predictions(*repeated).models
     [right] = ReliabilityDisplay.from_predictions(*repeated, clusters=group).models
     wide, narrow = (np.nanmean(one.band_upper - one.band_lower) for one in (right, wrong))
     assert wide > 2 * narrow
-    again = CumulativeDisplay.from_predictions(y, p, clusters=np.arange(30), rng=1).models[0]
-    other = CumulativeDisplay.from_predictions(y, p, clusters=np.arange(30), rng=2).models[0]
-    assert again.band != other.band
-    with pytest.raises(ValueError, match=r"n_resamples is 9; at this confidence level"):
-        CumulativeDisplay.from_predictions(y, p, clusters=np.arange(30), n_resamples=9)
 
 
 def test_the_curves_do_not_depend_on_clusters():
     y, p = rows(60)
-    for display in (ReliabilityDisplay, CumulativeDisplay, WitnessDisplay):
+    for display in (ReliabilityDisplay, WitnessDisplay):
         plain, clustered = (
             display.from_predictions(y, p, clusters=group).to_frame()
             for group in (None, np.arange(60) // 3)
@@ -425,30 +354,15 @@ def test_what_a_joint_leaves_no_room_for(display):
         display.from_predictions(joint, sample_weight=np.ones(5))
     with pytest.raises(ValueError, match=r"name is 'x', but y_true is a dict"):
         display.from_predictions({"a": joint}, name="x")
-    if display is not TransportDisplay:
-        with pytest.raises(TypeError, match=r"clusters was given with a Joint"):
-            display.from_predictions(joint, clusters=np.ones(5), confidence_level=0.9)
+    with pytest.raises(TypeError, match=r"clusters was given with a Joint"):
+        display.from_predictions(joint, clusters=np.ones(5), confidence_level=0.9)
     assert plt.get_fignums() == []
 
 
 @pytest.mark.parametrize("bits", [3, 6, 16])
 def test_what_cells_show_is_true_of_the_rows(bits):
     y, p = rows(400)
-    joint = caldist.Joint.from_arrays(y, p)
-    cells = joint.coarsen(bits)
-    [sums] = CumulativeDisplay.from_predictions(cells).models
-    below = p[None] < (cells.grid.cell[:, None] + 1) * cells.grid.width
-    assert sums.sums[1:] == pytest.approx((below * (y - p)).mean(axis=1), abs=1e-9)
-    assert sums.share[1:] == pytest.approx(below.mean(axis=1))
-    [exact] = CumulativeDisplay.from_predictions(joint).models
-    assert exact.band <= sums.band < (1 + 10 * cells.grid.width) * exact.band
-    [plan] = TransportDisplay.from_predictions(cells).models
-    [coupling] = TransportDisplay.from_predictions(cells, kind="coupling").models
-    group = plan.target[np.searchsorted(cells.grid.cell, np.floor(p * 2**bits))]
-    assert np.abs(p - group).mean() <= plan.distance
-    assert caldist.lower_distance(y, p) <= coupling.distance + 1e-6
-    assert not plan.exact
-    assert not coupling.exact
+    cells = caldist.Joint.from_arrays(y, p).coarsen(bits)
     drawn = draw(WitnessDisplay.from_predictions(cells))
     [curve] = drawn.models
     assert abs(curve.value - caldist.smooth_ce(y, p)) <= curve.rounding
@@ -478,20 +392,14 @@ def test_the_band_of_cells_allows_for_them_or_is_left_out():
     assert fine.confidence_level == 0.95
     assert np.nanmean(fine.band_upper) == pytest.approx(np.nanmean(exact.band_upper), abs=0.01)
     assert coarse.confidence_level is coarse.band_upper is None
-    rounded = caldist.Joint.from_masses([0.2, 0.7], [80, 30], [20, 70], n_rows=200, radius=0.01)
-    [sums] = CumulativeDisplay.from_predictions(rounded).models
-    plain = caldist.Joint.from_masses([0.2, 0.7], [80, 30], [20, 70], n_rows=200)
-    [narrow] = CumulativeDisplay.from_predictions(plain).models
-    assert sums.band > narrow.band + 0.01
 
 
 def test_a_summary_without_rows_has_no_band():
     joint = caldist.Joint.from_masses([0.2, 0.7], [0.4, 0.1], [0.1, 0.4])
-    for display in (ReliabilityDisplay, CumulativeDisplay, WitnessDisplay):
+    for display in (ReliabilityDisplay, WitnessDisplay):
         with pytest.raises(ValueError, match=r"do not say how many rows there are"):
             display.from_predictions(joint)
-    for display in (DistanceDisplay, TransportDisplay):
-        draw(display.from_predictions(joint))
+    draw(DistanceDisplay.from_predictions(joint))
 
 
 # -- thinning ------------------------------------------------------------------------------------
@@ -723,9 +631,8 @@ def test_wrong_input_is_refused_before_anything_is_drawn(display):
     ):
         with pytest.raises(error, match=words):
             display.from_predictions(*arguments, **options)
-    if display is not TransportDisplay:
-        with pytest.raises(ValueError, match=r"confidence_level is 2"):
-            display.from_predictions(y, p, confidence_level=2)
+    with pytest.raises(ValueError, match=r"confidence_level is 2"):
+        display.from_predictions(y, p, confidence_level=2)
     with pytest.raises(ValueError, match=r"models is empty"):
         display([])
     assert plt.get_fignums() == []
@@ -733,8 +640,6 @@ def test_wrong_input_is_refused_before_anything_is_drawn(display):
 
 def test_wrong_options():
     y, p = rows(5)
-    with pytest.raises(ValueError, match=r"kind is 'x'; it must be one of 'map', 'coupling'"):
-        TransportDisplay.from_predictions(y, p, kind="x")
     with pytest.raises(ValueError, match=r"curve is 'x'"):
         ReliabilityDisplay.from_predictions(y, p, curve="x")
     with pytest.raises(TypeError, match=r"density is 1"):
@@ -751,14 +656,17 @@ def test_frames_hold_what_is_stored(library, monkeypatch):
 
     monkeypatch.setattr(_frames, "find_spec", only)
     y, p = rows(25)
-    display = CumulativeDisplay.from_predictions(y, {"a": p, "b": p**2})
+    display = DecisionCurveDisplay.from_predictions(y, {"a": p, "b": p**2})
     table = display.to_frame()
     assert type(table).__module__.split(".")[0] in {library, "builtins"}
     read = table.to_pydict() if library == "pyarrow" else {k: list(table[k]) for k in table.columns}
-    assert list(read) == ["model", "prediction", "share", "sum", "band"]
-    assert read["model"] == ["a"] * 26 + ["b"] * 26
-    assert read["sum"] == np.concatenate([model.sums for model in display.models]).tolist()
-    assert read["band"] == [display.models[0].band] * 26 + [display.models[1].band] * 26
+    parts = ["threshold", "treated", "model_benefit", "treat_all", "lower", "upper"]
+    assert list(read) == ["model", *parts]
+    size = display.models[0].threshold.size
+    assert read["model"] == ["a"] * size + ["b"] * size
+    for name in parts:
+        stored = [getattr(model, name.removesuffix("_benefit")) for model in display.models]
+        assert read[name] == np.concatenate(stored).tolist()
 
 
 def test_the_columns_of_every_frame():
@@ -766,7 +674,6 @@ def test_the_columns_of_every_frame():
     for display, columns in (
         (ReliabilityDisplay, "curve prediction frequency band_lower band_upper"),
         (WitnessDisplay, "part prediction value"),
-        (TransportDisplay, "label source target mass"),
         (MapDisplay, "curve prediction value"),
         (DistanceDisplay, "lower upper population_lower population_upper confidence_level"),
     ):
@@ -782,7 +689,7 @@ def test_the_columns_of_every_frame():
 
 def test_frames_are_of_the_library_of_the_predictions():
     y, p = rows(25)
-    display = TransportDisplay.from_predictions(y, pl.Series(p))
+    display = ReliabilityDisplay.from_predictions(y, pl.Series(p))
     assert isinstance(display.to_frame(), pl.DataFrame)
     assert isinstance(display.to_frame("pandas"), pd.DataFrame)
     with pytest.raises(ValueError, match=r"library is 'numpy'; it must be one of 'pandas'"):
@@ -993,20 +900,6 @@ def scene(name):
             DistanceInterval("one", 0.02, 0.08),
             DistanceInterval("another", 0.05, 0.05, 0.03, 0.11, 0.95),
         ]).plot()  # fmt: skip
-    if name == "transport":
-        source = np.linspace(0.01, 0.99, 50)
-        target = np.where(source == source[30], 0.1, np.floor(5 * source) / 5 + 0.12)
-        both, mass = np.full(50, -1), np.full(50, 1 / 50)
-        plan = TransportPlan("p", "map", both, source, target, mass, 0.05, exact=False)
-        return TransportDisplay([plan]).plot()
-    if name == "coupling":
-        source, target = np.array([0.1, 0.3, 0.7, 0.9] * 2), np.array([0.1, 0.5, 0.8, 0.9] * 2)
-        target[4:] = [0.1, 0.2, 0.5, 0.9]
-        side = np.repeat([1, 0], 4)
-        plan = TransportPlan(
-            "p", "coupling", side, source, target, np.full(8, 1 / 8), 0.1, exact=True
-        )
-        return TransportDisplay([plan]).plot()
     if name == "map":
         u = (np.arange(4000) + 0.5) / 4000
         y, p = np.random.default_rng(0).random(4000) < u, u**2 / (u**2 + (1 - u) ** 2)
@@ -1036,21 +929,17 @@ def scene(name):
         return BinnedDisplay.from_predictions(label, {"forest": forest, "tree": tree})
     if name == "decision":
         return DecisionCurveDisplay.from_predictions(label, forest, name="forest")
-    if name == "decision_models":
-        return DecisionCurveDisplay.from_predictions(
-            label, {"forest": forest, "tree": tree}, thresholds=np.arange(20, 80) / 100
-        )
-    if name == "cumulative":
-        return CumulativeDisplay.from_predictions(label, forest, name="forest")
-    return CumulativeDisplay.from_predictions(label, {"forest": forest, "tree": tree})
+    return DecisionCurveDisplay.from_predictions(
+        label, {"forest": forest, "tree": tree}, thresholds=np.arange(20, 80) / 100
+    )
 
 
 SCENES = (
-    "reliability", "reliability_models", "witness", "witness_models", "distance", "transport",
-    "coupling", "map", "map_models", "cumulative", "cumulative_models", "monitor",
+    "reliability", "reliability_models", "witness", "witness_models", "distance",
+    "map", "map_models", "monitor",
     "decision", "decision_models", "binned", "binned_models", "reliability_rare",
     "reliability_even_rare", "reliability_high_rare", "reliability_models_rare", "witness_rare",
-    "transport_rare", "map_rare", "binned_rare", "decision_rare",
+    "map_rare", "binned_rare", "decision_rare",
 )  # fmt: skip
 
 
@@ -1077,7 +966,7 @@ def rare_scene(name):
         return BinnedDisplay.from_predictions(y, p, strategy="quantile", n_bins=6, **options)
     display = {
         "reliability": ReliabilityDisplay, "witness": WitnessDisplay,
-        "transport": TransportDisplay, "decision": DecisionCurveDisplay,
+        "decision": DecisionCurveDisplay,
     }[name]  # fmt: skip
     return display.from_predictions(y, p, **options)
 
@@ -1115,10 +1004,10 @@ def test_pictures_are_the_stored_ones(name):
 def test_the_comparison_sees_a_changed_curve():
     y, p = load_demo()[0], load_demo()[1]["gradient_boosting"]
     with mpl.rc_context(mpl.rcParamsDefault | {"backend": "agg"}):
-        other = CumulativeDisplay.from_predictions(y, p, name="forest")
+        other = DecisionCurveDisplay.from_predictions(y, p, name="forest")
         file = io.BytesIO()
         other.figure_.savefig(file, format="png", dpi=55)
-    with Image.open(PICTURES / "cumulative.png") as stored:
+    with Image.open(PICTURES / "decision.png") as stored:
         assert difference(Image.open(file), stored) > 6
 
 

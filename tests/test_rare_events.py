@@ -22,7 +22,6 @@ from caldist.plots import (
     DecisionCurveDisplay,
     MapDisplay,
     ReliabilityDisplay,
-    TransportDisplay,
     WitnessDisplay,
     _data,
 )
@@ -32,8 +31,7 @@ from caldist.reporting.figures import fitting_scale
 from caldist.reporting.verdict import verdict
 
 SCALED = (
-    BinnedDisplay, DecisionCurveDisplay, MapDisplay, ReliabilityDisplay, TransportDisplay,
-    WitnessDisplay,
+    BinnedDisplay, DecisionCurveDisplay, MapDisplay, ReliabilityDisplay, WitnessDisplay,
 )  # fmt: skip
 
 
@@ -84,7 +82,7 @@ def test_no_place_that_prints_a_small_number_loses_it(rare, report):
     assert len(number(value)) == 7
     assert number(groups["a"].intervals["smooth_ce"].value) in str(groups)
     assert number(compared.values["a"]) in str(compared)
-    for text in (str(report), report.to_markdown(), report.to_html()):
+    for text in (str(report), report.to_html()):
         assert number(value) in text
         assert rate(float(p.mean())) in text
         assert rate(float(y.mean())) in text
@@ -121,7 +119,7 @@ def test_a_least_pvalue_is_a_bound(rare):
 def test_every_shown_pvalue_says_so(rare, report, tmp_path):
     assert report.models[0].pvalue == 0.01
     assert "(p ≤ 0.01)" in report.models[0].verdict
-    for text in (str(report), report.to_markdown(), report.to_html()):
+    for text in (str(report), report.to_html()):
         assert "≤ 0.01" in text
     y, p = rare
     path = tmp_path / "rows.csv"

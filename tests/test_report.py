@@ -137,7 +137,7 @@ def test_json_round_trips_and_follows_its_schema(report, tmp_path):
     assert "<img" not in again.to_html()
 
 
-@pytest.mark.parametrize("text", ["{}", '{"format": "caldist-report-9"}', "{nonsense"])
+@pytest.mark.parametrize("text", ["{}", '{"format": "caldist-report-2"}', "{nonsense"])
 def test_a_foreign_file_is_not_a_report(text):
     with pytest.raises(ValueError, match="report"):
         caldist.Report.from_json(text)
@@ -233,19 +233,15 @@ def test_figures_show_the_results_of_the_text(clustered):
     assert "sure" not in drawn
     [distance] = shown["DistanceDisplay"].models
     assert distance.population_upper == float(up(model.population_upper))
-    for name in ("ReliabilityDisplay", "CumulativeDisplay"):
-        [curve] = shown[name].models
-        assert curve.confidence_level == 0.9
-        assert "90% band if calibrated" in shown[name].svg()
-        independent = getattr(plots, name).from_predictions(
-            clustered["y_true"], clustered["y_prob"], confidence_level=0.9
-        )
-        plt.close(independent.figure_)
-        [narrow] = independent.models
-        if name == "CumulativeDisplay":
-            assert curve.band > 2 * narrow.band
-        else:
-            assert np.nanmean(curve.band_upper) > np.nanmean(narrow.band_upper) + 0.05
+    [curve] = shown["ReliabilityDisplay"].models
+    assert curve.confidence_level == 0.9
+    assert "90% band if calibrated" in shown["ReliabilityDisplay"].svg()
+    independent = plots.ReliabilityDisplay.from_predictions(
+        clustered["y_true"], clustered["y_prob"], confidence_level=0.9
+    )
+    plt.close(independent.figure_)
+    [narrow] = independent.models
+    assert np.nanmean(curve.band_upper) > np.nanmean(narrow.band_upper) + 0.05
 
 
 def test_regions_that_are_said_are_drawn(report):
@@ -327,7 +323,6 @@ def test_rounded_predictions_have_no_values_without_a_bound(rows, tmp_path):
     assert "rounded to 64 cells, by 0.00" in found.data.notes[0]
     schema = json.loads(files("caldist.reporting").joinpath("report.schema.json").read_text())
     jsonschema.validate(json.loads(found.to_json()), schema)
-    assert "| ece | ECE | — | — |" in found.to_markdown()
     assert "64 cells" in Page(found.to_html()).text
     assert caldist.Report.from_json(found.to_json()) == found
 
@@ -408,21 +403,9 @@ def test_frames_have_a_line_for_each_model_and_measure(report):
 
 def test_dicts_are_what_json_holds(report):
     content = json.loads(report.to_json())
-    assert content.pop("format") == "caldist-report-5"
+    assert content.pop("format") == "caldist-report-1"
     assert content == report.to_dict()
     assert report.models[1].regions[0].to_dict() == content["models"][1]["regions"][0]
-
-
-def test_reports_of_the_first_format_are_read(report):
-    content = json.loads(report.to_json()) | {"format": "caldist-report-1"}
-    parts = [*content["pairs"], *content["groups"]]
-    for model in content["models"]:
-        del model["mean_label"]
-        parts += model["regions"] + model["measures"]
-    for part in parts:
-        part["low"], part["high"] = part.pop("lower"), part.pop("upper")
-    del content["data"]["left_out"]
-    assert caldist.Report.from_json(json.dumps(content)) == report
 
 
 class Page(HTMLParser):
@@ -458,15 +441,6 @@ def test_names_from_the_data_are_escaped(hostile_report):
     page = Page(text)
     assert "script" not in page.tags
     assert HOSTILE in page.text
-    markdown = hostile_report.to_markdown()
-    assert "<script>" not in markdown
-    heading = next(
-        line for line in markdown.splitlines() if line.startswith("## ") and "frac" in line
-    )
-    assert "\\`a\\`" in heading
-    table = [line for line in markdown.splitlines() if line.startswith("|") and "frac" in line]
-    columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
-    assert columns <= {7, 8, 10}
     json.loads(hostile_report.to_json())
 
 
@@ -476,7 +450,7 @@ def test_the_page_is_one_small_file_with_every_figure_described(report):
     page = Page(text)
     assert {"script", "iframe", "object", "embed"}.isdisjoint(page.tags)
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
-    assert len(page.images) == 4 + 3 * len(report.models)
+    assert len(page.images) == 3 + 2 * len(report.models)
     assert all(image["alt"] for image in page.images)
     assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.images)
 
@@ -558,7 +532,7 @@ addEventListener("load", () => {
     beyond = Math.max(beyond, -place.left, place.right - innerWidth);
   }
   const passed = [];
-  for (const each of document.querySelectorAll("a, summary, .tip:not(.spot), .scroll")) {
+  for (const each of document.querySelectorAll("a, summary, .tip, .scroll")) {
     if (!each.checkVisibility()) continue;
     each.focus();
     const seen = getComputedStyle(each).outlineStyle !== "none";
@@ -575,10 +549,10 @@ addEventListener("load", () => {
     contrast,
     tip: getComputedStyle(tip.querySelector(".meaning")).display,
     focusable: document.querySelectorAll("[tabindex='0']").length,
-    folded: [...document.querySelectorAll("details:not(.numbers)")].map(each =>
+    folded: [...document.querySelectorAll("details")].map(each =>
       each.getBoundingClientRect().height - each.firstElementChild.getBoundingClientRect().height),
     passed,
-    hidden: [...document.querySelectorAll(".contents, .spot, .numbers, .meaning")].every(each =>
+    hidden: [...document.querySelectorAll(".contents, .meaning")].every(each =>
       getComputedStyle(each).display === "none"),
   };
   const pre = document.createElement("pre");

@@ -23,7 +23,6 @@ from caldist.plots import (
     ClassReliabilityDisplay,
     ClasswiseDisplay,
     DistanceDisplay,
-    SimplexDisplay,
     TopLabelDisplay,
 )
 from caldist.reporting import build, classes
@@ -128,7 +127,7 @@ def test_the_worst_classes_come_first(report):
 
 
 def test_the_words_have_the_numbers(report):
-    text, markdown = str(report), report.to_markdown()
+    text = str(report)
     page = " ".join(Page(report.to_html()).text.split())
     for model in report.class_models:
         words = model.verdict
@@ -136,15 +135,14 @@ def test_the_words_have_the_numbers(report):
         assert f"{model.noise:.4f}" in words
         assert words in text
         assert words in page
-        assert words in markdown
         for line in model.classes:
-            for shown in (text, markdown, page):
+            for shown in (text, page):
                 assert f"{line.share:.4f}" in shown
                 assert down(line.lower, 4) in shown
         ends = f"{down(model.population_lower)} to {up(model.population_upper)}"
-        for shown in (text, markdown, page):
+        for shown in (text, page):
             assert ends in shown
-    for shown in (text, markdown, page):
+    for shown in (text, page):
         assert CONFIDENCE in shown
         assert "bounds nothing" in shown
 
@@ -153,7 +151,6 @@ def test_figures_show_the_results_of_the_text(report):
     kinds = Counter(figure.display for figure in report.figures)
     assert kinds == {
         DistanceDisplay: 1, ClasswiseDisplay: 2, TopLabelDisplay: 1, ClassReliabilityDisplay: 2,
-        SimplexDisplay: 2,
     }  # fmt: skip
     content = json.loads(report.to_json())
     distances, *_ = report.figures
@@ -180,15 +177,6 @@ def test_json_round_trips_and_follows_its_schema(report, tmp_path):
     content["class_models"] = []
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(content, schema)
-
-
-def test_reports_of_the_third_format_are_read(rows):
-    label = rows["y_true"] == "cat"
-    found = caldist.report(label, rows["y_prob"]["honest"][:, 0], n_resamples=99)
-    content = json.loads(found.to_json())
-    content["format"] = "caldist-report-3"
-    del content["class_models"], content["data"]["n_classes"]
-    assert caldist.Report.from_json(json.dumps(content)) == found
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))])
@@ -401,7 +389,7 @@ def test_joints_say_what_their_rows_say_of_the_classes():
     assert kinds == {ClasswiseDisplay, ClassReliabilityDisplay}
     schema = json.loads(files("caldist.reporting").joinpath("report.schema.json").read_text())
     jsonschema.validate(json.loads(found.to_json()), schema)
-    found.to_html(), found.to_markdown(), str(found)
+    found.to_html(), str(found)
     keyed = dict(zip(NAMES, joints, strict=True))
     assert caldist.report(keyed, classes=NAMES) == found
     assert caldist.report({"model": keyed}) == found
@@ -492,12 +480,7 @@ def test_names_from_the_data_are_escaped(hostile_report):
     page = Page(hostile_report.to_html())
     assert "script" not in page.tags
     assert "<script>alert('x')</script>" in page.text
-    markdown = hostile_report.to_markdown()
-    assert "<script>" not in markdown
-    for text in (markdown, str(hostile_report)):
-        assert "\x1b" not in text
-    table = [text for text in markdown.splitlines() if text.startswith("|") and "frac" in text]
-    assert {len(re.findall(r"(?<!\\)\|", text)) for text in table} == {8}
+    assert "\x1b" not in str(hostile_report)
     assert json.loads(hostile_report.to_json())["class_models"][0]["name"] == HOSTILE
     assert readable("x" * 300) == "x" * 39 + "…"
     for figure in hostile_report.figures:
@@ -517,7 +500,6 @@ def test_many_classes_stay_small_and_readable(report):
     text = str(crowded)
     assert text.count("\n") < 40
     assert "the other 990 have 0.0990 in all" in text
-    assert len(re.findall(r"\n\| c\d", crowded.to_markdown())) == 500
     assert len(json.loads(crowded.to_json())["class_models"][0]["classes"]) == 1000
 
 
@@ -599,8 +581,8 @@ def test_hostile_names_run_nothing_in_a_browser(browser, hostile_report, tmp_pat
 
 def test_every_format_says_that_rows_are_taken_as_independent(report):
     words = "Rows are taken as independent: reports of several classes take no clusters."
-    for text in (str(report), report.to_html(), report.to_markdown(), report.to_json()):
-        assert words in text.replace("\\", "")
+    for text in (str(report), report.to_html(), report.to_json()):
+        assert words in text
 
 
 def test_binary_reports_do_not_speak_of_classes(rows):

@@ -56,8 +56,6 @@ def test_every_format_has_the_section(report):
     words = report.models[0].repair.words
     assert TITLE in str(report)
     assert re.search(r"over-confident +\w+ +at least 0\.\d+ +at most 0\.\d+ +[+-]", str(report))
-    assert f"## {TITLE}" in report.to_markdown()
-    assert words in report.to_markdown()
     page = report.to_html()
     assert f'<h2 id="repair">{TITLE}</h2>' in page
     assert words.replace("->", "-&gt;") in page
@@ -108,13 +106,13 @@ def test_few_draws_are_enough_and_every_format_says_how_many(level, draws):
     )
     assert json.loads(found.to_json())["models"][0]["repair"]["n_resamples"] == draws
     assert f"With {level:.0%} confidence" in model.repair.words
-    for text in (str(found), found.to_markdown(), found.to_html()):
+    for text in (str(found), found.to_html()):
         assert f"The limits of repairs come from {draws} resamples." in text
 
 
 def test_nothing_is_said_of_draws_where_there_are_none():
     found = caldist.report(np.arange(30) % 15 == 0, np.linspace(0.1, 0.9, 30), **QUICK)
-    assert "limits of repairs" not in str(found) + found.to_markdown() + found.to_html()
+    assert "limits of repairs" not in str(found) + found.to_html()
 
 
 def test_a_summary_is_repaired_too():
@@ -142,7 +140,6 @@ def test_few_events_have_a_reason_in_place_of_a_statement():
     assert model.repair.reason.startswith(reason)
     assert model.repair.bounds == model.repair.losses == ()
     assert f"No statement is made: {reason}" in str(found)
-    assert f"No statement is made: {reason}" in found.to_markdown()
     assert f"No statement is made: {reason}" in found.to_html()
     assert valid(found)
 
@@ -162,14 +159,3 @@ def test_maps_that_are_constant_and_losses_that_are_infinite():
     assert ">—</td>" in certain.to_html()
     alone = caldist.report(np.ones(50, int), np.linspace(0.1, 0.9, 50), **QUICK)
     assert "have label 0" in alone.models[0].repair.reason
-
-
-def test_reports_of_the_second_format_say_nothing_of_a_repair(report):
-    content = json.loads(report.to_json()) | {"format": "caldist-report-2"}
-    for model in content["models"]:
-        del model["repair"]
-    again = caldist.Report.from_json(json.dumps(content))
-    assert again.models[0].repair is None
-    for text in (str(again), again.to_markdown(), again.to_html()):
-        assert TITLE not in text
-    assert valid(again)

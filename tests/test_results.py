@@ -227,7 +227,6 @@ def test_a_prompt_shows_no_more_than_a_few_lines(samples, report_of_many):
         *report_of_many.groups[:3],
         report_of_many.to_html(),
         report_of_many.to_json(),
-        report_of_many.to_markdown(),
         report_of_many.to_latex(),
         caldist.repair(rng.random(3_000) < p, p, method="isotonic", **QUICK).map.to_sql("p"),
         *report_of_many.figures,

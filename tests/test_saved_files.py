@@ -104,27 +104,8 @@ def test_flipped_bits_in_the_header_of_a_large_array_are_noticed(tmp_path):
 @each
 def test_the_format_that_is_written(tmp_path, joint):
     found = members(saved(joint, tmp_path))
-    assert found.pop("format") == "caldist-joint-3"
-    assert found.keys() <= files.JOINT_FORMATS["caldist-joint-3"]
-
-
-@pytest.mark.parametrize("name", ["caldist-joint-1", "caldist-joint-2"])
-def test_earlier_formats_are_read_with_what_they_had(tmp_path, name):
-    for joint in JOINTS.values():
-        content = {
-            member: array
-            for member, array in joint._content().items()
-            if member in files.JOINT_FORMATS[name]
-        }
-        files.write(tmp_path / "old.npz", content, format_name=name)
-        assert Joint.load(tmp_path / "old.npz") == dataclasses.replace(
-            joint, invalid={} if name.endswith("1") else joint.invalid
-        )
-    content["square0"] = content["square1"] = content["cell"]
-    content["weight_square0"] = content["cell"]
-    files.write(tmp_path / "new.npz", content, format_name=name)
-    with pytest.raises(ValueError, match=f"{name}' has no array '.*square"):
-        Joint.load(tmp_path / "new.npz")
+    assert found.pop("format") == "caldist-joint-1"
+    assert found.keys() <= files.JOINT_ARRAYS
 
 
 def archive_of(path, arrays, compression=zipfile.ZIP_STORED):
@@ -147,7 +128,7 @@ def npy(shape, dtype="<f8", data=b""):
     return head.getvalue() + data
 
 
-HEAD = [("format.npy", np.str_("caldist-joint-2"))]
+HEAD = [("format.npy", np.str_("caldist-joint-1"))]
 BODY = [(f"{name}.npy", values) for name, values in EXACT._content().items()]
 
 
@@ -155,7 +136,6 @@ BODY = [(f"{name}.npy", values) for name, values in EXACT._content().items()]
     ("arrays", "reason"),
     [
         ([*HEAD, *BODY, ("extra.npy", 1.0)], "no array 'extra'"),
-        ([*HEAD, *BODY, ("weight_square0.npy", 1.0)], "no array 'weight_square0'"),
         ([*HEAD, *BODY, ("notes.txt", b"hello")], "no array 'notes.txt'"),
         ([*HEAD, *BODY, BODY[0]], "same name"),
         ([*HEAD, *BODY, ("mass0", b"")], "same name"),
@@ -163,7 +143,10 @@ BODY = [(f"{name}.npy", values) for name, values in EXACT._content().items()]
         ([*HEAD, *BODY[1:]], "prediction"),
         (BODY, "format is 'unknown'"),
         ([("format.npy", 3), *BODY], "format is '3'"),
-        ([("format.npy", np.str_("caldist-joint-99")), *BODY], "this version reads"),
+        (
+            [("format.npy", np.str_("caldist-joint-2")), *BODY],
+            "its format is 'caldist-joint-2'; this version reads 'caldist-joint-1'",
+        ),
         ([*HEAD, *BODY[1:], ("prediction.npy", npy((10**15,)))], "bytes, but has 0"),
         ([*HEAD, *BODY[1:], ("prediction.npy", npy((2,), data=bytes(24)))], "bytes, but has 24"),
         ([*HEAD, *BODY[1:], ("prediction.npy", npy((-2,), data=bytes(16)))], "bytes, but has 16"),

@@ -1,4 +1,4 @@
-"""Draw the gallery: a page with every display and the code that draws it.
+"""Draw the gallery: a page with every display, some figures by hand, and the code of each.
 
 The functions below are the code that the page shows; ``label`` and ``predictions`` are the data of
 ``caldist demo``. The page and its figures are written below ``gallery/`` when a build begins; git
@@ -24,15 +24,12 @@ from caldist.plots import (
     BinnedDisplay,
     ClassReliabilityDisplay,
     ClasswiseDisplay,
-    CumulativeDisplay,
     DecisionCurveDisplay,
     DistanceDisplay,
     MapDisplay,
     MonitorDisplay,
     ReliabilityDisplay,
-    SimplexDisplay,
     TopLabelDisplay,
-    TransportDisplay,
     WitnessDisplay,
 )
 
@@ -46,7 +43,8 @@ Every display of `caldist.plots`, on the predictions of `caldist demo`: `label` 
 `sample_weight`, an `ax` of your own, or a `Joint` in place of labels and predictions; those of
 several classes take a matrix. They have `from_estimator` for scikit-learn's classifiers;
 `.to_frame()` gives the numbers. Lines differ by dash and marker too, so that nothing is lost in
-grey. The legend stands above the axes.
+grey. The legend stands above the axes. The last figures are drawn by hand, with matplotlib and the
+numbers of public functions: change them as you like.
 
 ```python
 import matplotlib.pyplot as plt
@@ -107,7 +105,7 @@ def reliability_rare(label: Labels, predictions: Models) -> Any:  # noqa: ARG001
 
     The legend has the mean prediction, the frequency, and the factor between them. Without
     `scale="logit"` the axes end at a round number that hardly any prediction exceeds. Witness,
-    transport, map, bins and decision curve have the same scales.
+    map, bins and decision curve have the same scales.
     """
     rng = np.random.default_rng(0)
     risk = 1 / (1 + np.exp(-rng.normal(-7, 1, 20_000)))
@@ -163,24 +161,40 @@ def distance(label: Labels, predictions: Models) -> Any:
     return DistanceDisplay.from_predictions(label, predictions, confidence_level=0.95)
 
 
-def transport_map(label: Labels, predictions: Models) -> Any:
-    """Transport: the map. To which calibrated value each prediction goes, at the least cost found.
+def nearest_map(label: Labels, predictions: Models) -> None:
+    """By hand: the nearest calibrated predictions. Where each prediction goes.
 
     The mean vertical distance from the diagonal is the upper distance to calibration.
     """
-    return TransportDisplay.from_predictions(
-        label, predictions["gradient boosting"], name="gradient boosting"
-    )
+    p = predictions["gradient boosting"]
+    nearest = caldist.nearest_calibrated(label, p)
+    order = np.argsort(p)
+    _, ax = plt.subplots(figsize=(4.6, 4.6), layout="constrained")
+    ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
+    ax.fill_between(p[order], p[order], nearest[order], color="0.85", rasterized=True)
+    ax.plot(p[order], nearest[order])
+    ax.set(xlabel="prediction", ylabel="nearest calibrated prediction", aspect="equal")
+    ax.set_title(f"gradient boosting: moved by {np.mean(np.abs(nearest - p)):.4f} on average")
 
 
-def transport_coupling(label: Labels, predictions: Models) -> Any:
-    """Transport: the coupling. The cheapest way to calibration there is, if labels may be seen.
+def nearest_coupling(label: Labels, predictions: Models) -> None:
+    """By hand: the cheapest coupling. How far predictions have to move, if labels may be seen.
 
-    The mean vertical distance from the diagonal is the lower distance to calibration.
+    Rows with the same prediction may part by their label. The mean vertical distance from the
+    diagonal is the lower distance to calibration; the certificate proves that no plan moves less.
     """
-    return TransportDisplay.from_predictions(
-        label, predictions["random forest"], name="random forest", kind="coupling"
-    )
+    p = predictions["random forest"]
+    moves = caldist.certify(label, p, measure="lower_distance").coupling()
+    _, ax = plt.subplots(figsize=(4.6, 4.6), layout="constrained")
+    ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
+    for value, marker in ((1, "o"), (0, "s")):
+        of = moves.label == value
+        name = f"rows with y = {value}"
+        ax.plot(moves.source[of], moves.target[of], marker, ms=3, rasterized=True, label=name)
+    cost = moves.mass @ np.abs(moves.source - moves.target)
+    ax.set(xlabel="prediction", ylabel="calibrated prediction", aspect="equal")
+    ax.set_title(f"random forest: moved by {cost:.4f} on average")
+    ax.legend(frameon=False)
 
 
 def repair_map(label: Labels, predictions: Models) -> Any:
@@ -204,20 +218,32 @@ def repair_maps(label: Labels, predictions: Models) -> Any:
     return MapDisplay.from_predictions(label, {name: predictions[name] for name in names})
 
 
-def cumulative(label: Labels, predictions: Models) -> Any:
-    """Cumulative: one model. The residuals added up, without smoothing or bins.
+def cumulative(label: Labels, predictions: Models) -> None:
+    """By hand: cumulative residuals. Label minus prediction, added up without smoothing or bins.
 
-    The slope between two points is the mean residual of the rows between them.
+    Rising: predictions are too low there; the slope between two points is the mean residual of the
+    rows between them. The largest distance from 0 is `ecce_mad`, the range is `ecce_range`. Sums of
+    calibrated predictions stay in the band with 95% probability, if rows are many: they behave as a
+    Brownian motion on [0, 1], whose largest absolute value is below 2.2414 with that probability
+    (Arrieta-Ibarra et al., 2022). Equal predictions are one step.
     """
-    return CumulativeDisplay.from_predictions(
-        label, predictions["random forest"], name="random forest"
+    names = ["logistic regression", "random forest"]
+    _, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
+    for name, colour in zip(names, ["#14375e", "#b5490b"], strict=True):
+        p = predictions[name]
+        joint = caldist.Joint.from_arrays(label, p)
+        share = np.cumsum(joint.mass0 + joint.mass1) / p.size
+        largest = caldist.ecce_mad(joint)
+        ax.plot([0, *share], joint.prefix_sums(), color=colour, label=f"{name}, {largest:.4f}")
+        band = 2.2414 * np.sqrt(np.sum(p * (1 - p))) / p.size
+        ax.axhspan(-band, band, color=colour, alpha=0.12, linewidth=0)
+    ax.axhline(0, color="0.4", linewidth=0.8)
+    ax.set(
+        xlabel="share of the rows, by increasing prediction",
+        ylabel="cumulative residual",
+        xlim=(0, 1),
     )
-
-
-def cumulative_models(label: Labels, predictions: Models) -> Any:
-    """Cumulative: several models. Each with the edges of its own band, in its own dashes."""
-    names = ["logistic regression", "random forest", "decision tree"]
-    return CumulativeDisplay.from_predictions(label, {name: predictions[name] for name in names})
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), title="largest sum")
 
 
 def decision(label: Labels, predictions: Models) -> Any:
@@ -274,33 +300,52 @@ def class_curves(label: Labels, predictions: Models) -> Any:  # noqa: ARG001 -- 
     return ClassReliabilityDisplay.from_predictions(digits.target[1::2], matrix, most=3, ax=right)
 
 
-def triangle(label: Labels, predictions: Models) -> Any:  # noqa: ARG001 -- data of its own
-    """Three classes: the triangle. Arrows lead from similar predictions to what came true.
+def triangle(label: Labels, predictions: Models) -> None:  # noqa: ARG001 -- data of its own
+    """By hand: three classes as a triangle. Arrows lead from similar predictions to what came true.
 
     The ring: every class is calibrated by itself, and so is every group of classes, but the whole
-    is not. No bar per class can show it; the arrows go round.
+    is not. No bar per class can show it; the arrows go round. A point of the triangle has the
+    probabilities as barycentric coordinates. Bold arrows are longer than chance explains, by
+    Pearson's χ² test with 5% for all of them together (Bonferroni).
     """
+    from scipy.stats import chisquare
+
     rng = np.random.default_rng(0)
     angle = 2 * np.pi * rng.random(4000)[:, None] + np.array([0, 2, 4]) * np.pi / 3
     y_prob = 1 / 3 + 0.24 * np.cos(angle)
     truth = y_prob - 0.15 * np.sin(angle)
     y_true = (truth.cumsum(axis=1) < rng.random((4000, 1))).sum(axis=1).clip(max=2)
-    return SimplexDisplay.from_predictions(y_true, y_prob, name="ring")
+    corners = np.array([[0, 0], [1, 0], [0.5, 0.75**0.5]])
+    _, cell = np.unique(np.floor(7 * y_prob), axis=0, return_inverse=True)
+    groups = [cell == at for at in range(cell.max() + 1) if np.sum(cell == at) >= 30]
+    _, ax = plt.subplots(figsize=(4.8, 4.4), layout="constrained")
+    ax.plot(*corners[[0, 1, 2, 0]].T, color="0.4", linewidth=0.8)
+    ax.plot(*(y_prob[::8] @ corners).T, ".", color="0.75", markersize=3)
+    for rows in groups:
+        mean, count = y_prob[rows].mean(axis=0), np.bincount(y_true[rows], minlength=3)
+        bold = chisquare(count, mean * rows.sum()).pvalue < 0.05 / len(groups)
+        start, end = mean @ corners, count / rows.sum() @ corners
+        look = {"arrowstyle": "-|>", "linewidth": 2.0 if bold else 0.8, "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", end, start, arrowprops=look)
+    for name, (x, y), side in zip("012", corners, ["top", "top", "bottom"], strict=True):
+        ax.text(x, y, f" class {name} ", ha="center", va=side)
+    ax.set_axis_off()
+    ax.set_aspect("equal")
 
 
 def panels(label: Labels, predictions: Models) -> Any:
     """Axes of your own. Two displays side by side; nothing outside of the axes is changed."""
     _, (left, right) = plt.subplots(1, 2, figsize=(8, 4.6), layout="constrained")
     ReliabilityDisplay.from_predictions(label, predictions["naive Bayes"], name="NB", ax=left)
-    return CumulativeDisplay.from_predictions(
+    return DecisionCurveDisplay.from_predictions(
         label, predictions["naive Bayes"], name="NB", ax=right
     )
 
 
 FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
     reliability, reliability_models, reliability_rare, binned, witness, witness_calibrated,
-    witness_models, distance, transport_map, transport_coupling, repair_map, repair_maps,
-    cumulative, cumulative_models, decision, monitor, classwise, class_curves, triangle, panels,
+    witness_models, distance, repair_map, repair_maps, decision, monitor, classwise, class_curves,
+    panels, nearest_map, nearest_coupling, cumulative, triangle,
 )  # fmt: skip
 
 
@@ -331,7 +376,8 @@ def draw(figure: Callable[[Labels, Models], Any], label: Labels, models: Models)
     """Draw one figure into the folder of the page, and return its path."""
     target = FOLDER / f"{figure.__name__}.svg"
     with mpl.rc_context(RC):
-        drawn = figure(label, models).figure_
+        figure(label, models)
+        drawn = plt.gcf()
         drawn.savefig(target, metadata={"Date": None})
         plt.close(drawn)
     return target

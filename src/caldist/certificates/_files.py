@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist.data.files import JOINT, JOINT_FORMATS, read, write
+from caldist.data.files import JOINT_ARRAYS, read, write
 from caldist.data.joint import Joint
 
 if TYPE_CHECKING:
     from caldist.certificates._base import Certificate
 
 _FORMAT = "caldist-certificate-1"
-JOINT_MEMBERS = {f"joint.{name}": name for name in JOINT_FORMATS[JOINT]}
+JOINT_MEMBERS = {f"joint.{name}": name for name in JOINT_ARRAYS}
 
 
 def save(certificate: Certificate, path: str | os.PathLike[str]) -> None:
@@ -30,7 +30,7 @@ def load(path: str | os.PathLike[str], kinds: Mapping[str, type[Certificate]]) -
     """Read what :func:`save` wrote; ``kinds`` are the known certificates by their measure."""
     names = [part for kind in kinds.values() for part in kind._members()]  # noqa: SLF001
     known = {"measure"}.union(*names)
-    content = read(path, formats={_FORMAT: known}, what="a certificate")
+    content = read(path, format_name=_FORMAT, arrays=known, what="a certificate")
     try:
         return _certificate(content, kinds)
     except (TypeError, ValueError, KeyError, OverflowError) as error:

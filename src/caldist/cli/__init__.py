@@ -5,19 +5,20 @@ A command imports what it needs when it runs, so that ``caldist --help`` waits f
 
 from __future__ import annotations
 
-import io
+import os
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
+from caldist._util.errors import ToleranceError
 from caldist._util.escaping import for_terminal
 from caldist._version import __version__
-from caldist.cli._refusals import is_refusal
-from caldist.cli._streams import drop_output, open_missing, say, unwritable
+from caldist.cli._streams import drop_output, say
 from caldist.cli.demos import demo, paper
 from caldist.cli.inference import compare, test
 from caldist.cli.measure import measure
@@ -30,17 +31,16 @@ from caldist.cli.verify import verify
 __all__ = ["main"]
 
 
+_REFUSED = (ValueError, TypeError, OSError, ImportError, ToleranceError)  # what is about the input
 _OPTIONS = {"n_resamples": "resamples", "rng": "seed"}  # what the library calls differently
 _EXIT_CODES = """\b
 Exit codes:
   0    done
   1    a limit was exceeded, an alarm is on, or a proof does not hold
-  2    wrong usage or bad input
+  2    wrong usage, bad input, or a file or output that cannot be read or written
   3    undecided: not enough rows to tell
   70   not enough memory, or an error in caldist itself
-  74   the output cannot be written: the disk is full or broken
   130  interrupted from the keyboard
-  141  nobody reads the output any more, or it is closed
 """
 
 
@@ -54,12 +54,6 @@ class _Breakdown(click.ClickException):
     """What is not the user's fault; 1 would read as a limit that was exceeded."""
 
     exit_code = 70
-
-
-class _Unwritable(click.ClickException):
-    """What the disk could not take."""
-
-    exit_code = 74
 
 
 def _with_option(said: str, context: click.Context | None) -> str:
@@ -85,9 +79,7 @@ def _explained(error: Exception, context: click.Context | None) -> click.ClickEx
     """Return an error as one line and an exit code."""
     if isinstance(error, MemoryError):
         return _Breakdown("not enough memory" + (f": {error}" if str(error) else "."))
-    if isinstance(error, OSError) and unwritable(error):
-        return _Unwritable(f"the output cannot be written: {error}")
-    if is_refusal(error):
+    if isinstance(error, _REFUSED):
         said = str(error).partition("\n\n")[0]  # DuckDB goes on and on
         return _WrongInput(_with_option(said, context))
     first = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
@@ -103,41 +95,41 @@ def _ending(context: click.Context | None) -> Iterator[None]:
     """Turn whatever went wrong into a line on stderr and an exit code."""
     try:
         yield
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
+    except (click.exceptions.Exit, click.Abort):
         raise
     except KeyboardInterrupt:  # as shells do: 1 would read as a limit that was exceeded
         say("interrupted", err=True)
         raise click.exceptions.Exit(130) from None
-    except BrokenPipeError:  # the reader has seen enough
-        raise click.exceptions.Exit(141) from None
+    except click.ClickException as error:
+        raise _shown(error) from None
     except Exception as error:
         explained = _explained(error, context)
         if context is None or not context.params.get("debug", False):
-            raise explained from error
+            raise _shown(explained) from error
         say(traceback.format_exc(), err=True, nl=False)
         raise click.exceptions.Exit(explained.exit_code) from None
+
+
+def _shown(error: click.ClickException) -> click.ClickException:
+    """Show escape sequences in a message, which click cuts out of what goes to no terminal."""
+    vars(error)["message"] = for_terminal(error.message)
+    return error
 
 
 class _Commands(click.Group):
     """A group whose commands report what went wrong in one line on stderr."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Run the program and end with one of its exit codes, whatever the standard streams are."""
-        run: Any = super().main  # which has overloads for the two modes
-        if not standalone_mode:
-            return run(*args, standalone_mode=False, **extra)
-        open_missing()
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the program. An output that cannot be written is no alarm, whose exit code is 1."""
+        if sys.stderr is None:  # it was closed: messages are lost, and exit codes are not
+            sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 -- to the end
         try:
-            code = run(*args, standalone_mode=False, **extra)
-        except click.ClickException as error:
-            # click cuts escape sequences out of what goes to no terminal; they are to be seen.
-            vars(error)["message"] = for_terminal(error.message)
-            text = io.StringIO()
-            error.show(text)
-            say(text.getvalue(), err=True, nl=False)
-            code = error.exit_code
-        drop_output()
-        sys.exit(code)
+            run: Any = super().main  # which has overloads for its two modes
+            return run(*args, **extra)
+        except OSError:  # as a message on stderr
+            sys.exit(_WrongInput.exit_code)
+        finally:
+            drop_output()
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the options before the command; --help and --version print here."""

@@ -287,7 +287,8 @@ def _copy_of_stdin(folder: Path) -> Path:
     """Keep standard input in a file whose name says what it holds."""
     path = folder / "stdin"
     with path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        if sys.stdin is not None:  # it was closed: nothing comes from it
+            shutil.copyfileobj(sys.stdin.buffer, file)
     with path.open("rb") as file:
         head = file.read(64)
     if not head:

@@ -1,37 +1,22 @@
-"""Standard streams that are closed, full, or that nobody reads: no traceback, a true exit code."""
+"""What commands print: text whose control characters are shown, and lines that are not lost."""
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from caldist._util.escaping import for_terminal
 
-_FULL = {
-    getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EIO", "EFBIG") if name in dir(errno)
-}
-
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Print text, with control characters from the data shown instead of obeyed.
-
-    What goes to stderr is for people: where it cannot be written the command goes on, and its exit
-    code tells the result.
-    """
-    try:
-        click.echo(for_terminal(text), err=err, nl=nl)
-    except OSError:
-        if not err:
-            raise
-        _drop(sys.stderr)
+    """Print text, with control characters from the data shown instead of obeyed."""
+    click.echo(for_terminal(text), err=err, nl=nl)
 
 
 def begin_line() -> None:
@@ -47,63 +32,27 @@ def begin_line() -> None:
 
 def keep_output() -> None:
     """Have the system write what was printed; raise if it cannot."""
-    sys.stdout.flush()
+    if sys.stdout is None:
+        message = "standard output is closed: the lines cannot be printed."
+        raise OSError(message)
     handle = _output_file()
     if handle is not None:
         os.fsync(handle)
+
+
+def drop_output() -> None:
+    """Forget what standard output could not take: Python would try again when it ends."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        sys.stdout = None
 
 
 def _output_file() -> int | None:
     """Return the handle of standard output if it is a file, not a terminal or a pipe."""
     try:
         handle = sys.stdout.fileno()
-    except io.UnsupportedOperation:  # replaced by an object in memory
+    except (AttributeError, io.UnsupportedOperation):  # closed, or replaced by an object in memory
         return None
     return handle if stat.S_ISREG(os.fstat(handle).st_mode) else None
-
-
-def open_missing() -> None:
-    """Open the streams that were closed when the program started.
-
-    Otherwise the next file that is opened would be one of them. Nothing comes from an input that is
-    not there; output that is not there has no reader, as a pipe whose other end is closed.
-    """
-    if None not in (sys.stdin, sys.stdout, sys.stderr):
-        return
-    handle = os.open(os.devnull, os.O_RDWR)
-    while handle < 3:  # the least free number is taken first
-        handle = os.open(os.devnull, os.O_RDWR)
-    os.close(handle)
-    if sys.stdin is None:
-        sys.stdin = _opened(0, "r")
-    if sys.stdout is None:
-        read, write = os.pipe()
-        os.close(read)
-        os.dup2(write, 1)
-        os.close(write)
-        sys.stdout = _opened(1, "w")
-    if sys.stderr is None:
-        sys.stderr = _opened(2, "w")
-
-
-def unwritable(error: OSError) -> bool:
-    """Whether an error says that there is no room, or that the disk is broken."""
-    return error.errno in _FULL
-
-
-def drop_output() -> None:
-    """Forget what standard output could not take: Python would try again when it ends."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _drop(sys.stdout)
-
-
-def _drop(stream: TextIO) -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
-
-
-def _opened(handle: int, mode: str) -> TextIO:
-    return open(handle, mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from caldist.data.class_rows import ClassRows
     from caldist.data.rows import Rows
 
-_SUFFIXES = (".html", ".json", ".md")
+_SUFFIXES = (".html", ".json")
 
 
 @click.command()
@@ -30,7 +30,7 @@ _SUFFIXES = (".html", ".json", ".md")
 @_options.out(
     default="report.html",
     show_default=True,
-    help="The file to write: .html, .json or .md; - for HTML on standard output.",
+    help="The file to write: .html or .json; - for HTML on standard output.",
 )
 @click.option(
     "--group-order",
@@ -100,10 +100,8 @@ def report(
         return
     if path.suffix == ".html":
         found.to_html(path)
-    elif path.suffix == ".json":
-        found.to_json(path)
     else:
-        found.to_markdown(path)
+        found.to_json(path)
     say(f"{said}\n\nwritten to {out}")
 
 

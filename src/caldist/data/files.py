@@ -14,7 +14,6 @@ import struct
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -22,16 +21,11 @@ from numpy.typing import NDArray
 
 from caldist._util.atomic_files import write_atomically
 
-_FIRST = frozenset(
-    {"prediction", "mass0", "mass1", "radius", "n_rows"}
-    | {"bits", "cell", "count0", "count1", "place0", "place1"}
-)
-_SECOND = _FIRST | {"square0", "square1", "invalid"}
-_THIRD = _SECOND | {"weight_square0", "weight_square1"}
-
-JOINT = "caldist-joint-3"  # the one that is written
-JOINT_FORMATS: Mapping[str, Collection[str]] = MappingProxyType(
-    {"caldist-joint-1": _FIRST, "caldist-joint-2": _SECOND, JOINT: _THIRD}
+JOINT = "caldist-joint-1"
+JOINT_ARRAYS = frozenset(
+    {"prediction", "mass0", "mass1", "weight_square0", "weight_square1", "radius"}
+    | {"bits", "cell", "count0", "count1", "place0", "place1", "square0", "square1"}
+    | {"n_rows", "invalid"}
 )
 
 
@@ -54,26 +48,27 @@ def write(
 def read(
     path: str | os.PathLike[str],
     *,
-    formats: Mapping[str, Collection[str]] = JOINT_FORMATS,
+    format_name: str = JOINT,
+    arrays: Collection[str] = JOINT_ARRAYS,
     what: str = "a saved joint",
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of a file; a damaged or foreign one is a ``ValueError``.
 
-    ``formats`` maps the name of each format that is accepted to the arrays that may be in it;
-    ``what`` is what messages call a file of these formats.
+    ``arrays`` are the names that may be in a file of the format; ``what`` is what messages call it.
     """
     name = os.fspath(path)
     with open_to_read(path, what) as file:
         try:
-            found, content = _read_members(file, formats)
+            found, content = _read_members(file, format_name, arrays)
         except MemoryError:
             raise
         except Exception as error:
             message = f"{name!r} is not {what}, or it is damaged: {error}"
             raise ValueError(message) from error
-    if found not in formats:
-        known = " and ".join(map(repr, formats))
-        message = f"{name!r} is not {what}: its format is {found!r}; this version reads {known}."
+    if found != format_name:
+        message = (
+            f"{name!r} is not {what}: its format is {found!r}; this version reads {format_name!r}."
+        )
         raise ValueError(message)
     return content
 
@@ -92,9 +87,9 @@ def open_to_read(path: str | os.PathLike[str], what: str) -> IO[bytes]:
 
 
 def _read_members(
-    file: IO[bytes], formats: Mapping[str, Collection[str]]
+    file: IO[bytes], format_name: str, arrays: Collection[str]
 ) -> tuple[str, dict[str, NDArray[Any]]]:
-    """Return the name of the format and, if it is known, the other arrays."""
+    """Return the name of the file's format and, if it is the wanted one, the other arrays."""
     size = file.seek(0, os.SEEK_END)
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
@@ -114,15 +109,15 @@ def _read_members(
             raise ValueError(message)
         if "format" not in names:
             return "unknown", {}
-        format_name = str(_read_array(archive, "format"))
-        if format_name not in formats:
-            return format_name, {}
+        found = str(_read_array(archive, "format"))
+        if found != format_name:
+            return found, {}
         names.remove("format")
         for name in names:
-            if name not in formats[format_name]:
+            if name not in arrays:
                 message = f"{format_name!r} has no array {name!r}."
                 raise ValueError(message)
-        return format_name, {name: _read_array(archive, name) for name in names}
+        return found, {name: _read_array(archive, name) for name in names}
 
 
 def _end_of(file: IO[bytes], members: Sequence[zipfile.ZipInfo]) -> int:

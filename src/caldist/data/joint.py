@@ -471,11 +471,8 @@ class Joint:
     def _from_content(cls, content: Mapping[str, Any]) -> Joint:
         """Check the arrays of a file."""
         content = dict(content)
-        counts = content.pop("invalid", np.zeros(len(INVALID), np.int64))
-        invalid = dict(zip(INVALID, counts.tolist(), strict=True))
-        # Only grids of the first two formats had no number of rows.
-        known = "n_rows" in content or "bits" not in content or "weight_square0" in content
-        rows = int(content.pop("n_rows")) if known else -1
+        invalid = dict(zip(INVALID, content.pop("invalid").tolist(), strict=True))
+        rows = int(content.pop("n_rows"))
         n_rows = None if rows < 0 else rows
         if "bits" not in content:
             radius = float(content.pop("radius"))

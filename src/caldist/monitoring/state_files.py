@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
-from caldist.data.files import JOINT, JOINT_FORMATS, open_to_read, read, write
+from caldist.data.files import JOINT_ARRAYS, open_to_read, read, write
 from caldist.data.joint import Joint
 from caldist.monitoring import starts
 from caldist.monitoring.experts import FAMILIES
@@ -44,7 +44,7 @@ class _Names(Collection[str]):
         if found is None:
             return False
         _, _, joint, _, step, stream = found.groups()
-        return joint in JOINT_FORMATS[JOINT] or step in _STEP or stream in _STREAM
+        return joint in JOINT_ARRAYS or step in _STEP or stream in _STREAM
 
     def __iter__(self) -> Iterator[str]:
         return iter(_SINGLE)
@@ -136,7 +136,7 @@ def _columns(steps: Sequence[Step], place: Mapping[Label, int]) -> dict[str, NDA
 
 def load(path: str | os.PathLike[str]) -> tuple[Settings, State]:
     """Read what :func:`save` wrote; a damaged or foreign file is a ``ValueError``."""
-    content = read(path, formats={_FORMAT: _Names()}, what=_WHAT)
+    content = read(path, format_name=_FORMAT, arrays=_Names(), what=_WHAT)
     try:
         return _state(content)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError) as error:

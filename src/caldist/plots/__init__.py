@@ -8,14 +8,11 @@ Each display has ``from_predictions`` and ``from_estimator``, or ``from_monitor`
 from caldist.plots.binned import BinnedCurve, BinnedDisplay
 from caldist.plots.class_reliability import ClassReliabilityDisplay, TopLabelDisplay
 from caldist.plots.classwise import ClassShares, ClasswiseDisplay
-from caldist.plots.cumulative import CumulativeCurve, CumulativeDisplay
 from caldist.plots.decision import DecisionCurve, DecisionCurveDisplay
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
 from caldist.plots.map import MapCurve, MapDisplay
 from caldist.plots.monitor import MonitorCurve, MonitorDisplay
 from caldist.plots.reliability import ReliabilityCurve, ReliabilityDisplay
-from caldist.plots.simplex import SimplexDisplay, SimplexGroups
-from caldist.plots.transport import TransportDisplay, TransportPlan
 from caldist.plots.witness import WitnessCurve, WitnessDisplay
 
 __all__ = [
@@ -24,8 +21,6 @@ __all__ = [
     "ClassReliabilityDisplay",
     "ClassShares",
     "ClasswiseDisplay",
-    "CumulativeCurve",
-    "CumulativeDisplay",
     "DecisionCurve",
     "DecisionCurveDisplay",
     "DistanceDisplay",
@@ -36,11 +31,7 @@ __all__ = [
     "MonitorDisplay",
     "ReliabilityCurve",
     "ReliabilityDisplay",
-    "SimplexDisplay",
-    "SimplexGroups",
     "TopLabelDisplay",
-    "TransportDisplay",
-    "TransportPlan",
     "WitnessCurve",
     "WitnessDisplay",
 ]

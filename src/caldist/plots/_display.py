@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,8 +50,6 @@ class Display(ABC, Generic[Model]):
     ax_, figure_, lines_
         Once it is drawn: the axes, their figure, and one line for each model.
     """
-
-    pointed: ClassVar[bool] = True  # whether markers of its lines are numbers to be read off
 
     models: tuple[Model, ...]
     ax_: Axes

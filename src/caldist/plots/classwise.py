@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,8 +87,6 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
     ['2', '0', '1']
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
-
-    pointed: ClassVar[bool] = False
 
     @classmethod
     @answering

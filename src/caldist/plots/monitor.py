@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +116,6 @@ class MonitorDisplay(Display[MonitorCurve]):
     ('17', True)
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
-
-    pointed: ClassVar[bool] = False
 
     axes_: tuple[Axes, Axes, Axes]
 

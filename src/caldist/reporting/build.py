@@ -148,8 +148,8 @@ def report(
     Returns
     -------
     Report
-        Prints as a table, shows as HTML in a notebook; ``to_html(path)``, ``to_json(path)`` and
-        ``to_markdown(path)`` write it.
+        Prints as a table, shows as HTML in a notebook; ``to_html(path)`` and ``to_json(path)``
+        write it.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def report(
         seed=seed,
         versions=_versions(),
         monitor=watched,
-        figures=figures(shown, found, repairs, level, resampler, drawn),
+        figures=figures(shown, found, repairs, level, drawn, progress=resampler.progress),
         library=first.library,
     )
 

@@ -19,7 +19,6 @@ from caldist.plots.classwise import MOST as BARS
 from caldist.plots.classwise import ClassShares, ClasswiseDisplay, figure_height
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
 from caldist.plots.reliability import reliability_curve
-from caldist.plots.simplex import SimplexDisplay, simplex_groups
 from caldist.reporting.class_verdict import DIGITS
 from caldist.reporting.figures import Figure, short_names
 from caldist.reporting.model import ClassModelReport
@@ -42,8 +41,6 @@ def class_figures(
     made += _top_labels(models, short, level, seed)
     for name, rows in models.items():
         made += _classes(name, rows, shares[name], level, seed)
-        if isinstance(rows, ClassRows) and rows.n_classes == 3:
-            made.append(_triangle(name, short[name], rows, level, seed))
     return tuple(made)
 
 
@@ -134,14 +131,3 @@ def _classes(
     )
     height = 3.9 + 0.65 * len(curves)
     return [Figure(caption, caption, ClassReliabilityDisplay, tuple(curves), height)]
-
-
-def _triangle(name: str, short: str, rows: ClassRows, level: float, seed: int) -> Figure:
-    groups = simplex_groups(short, rows, level, np.random.default_rng(seed))
-    caption = (
-        f"The predictions of {name} in the triangle of the three classes. Arrows lead from the "
-        "mean prediction of similar rows to what came true."
-    )
-    number = int(groups.beyond.sum())
-    alt = f"{caption} {number} of {groups.mass.size} arrows are beyond chance."
-    return Figure(caption, alt, SimplexDisplay, (groups,), 4.6)

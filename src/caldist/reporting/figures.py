@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import io
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from caldist._util.brief import Brief
 from caldist._util.numbers import down, percent, up
-from caldist._util.numbers import short as digits
 from caldist._util.optional import require
 from caldist._util.progress import phases
 from caldist.data.rows import Rows
-from caldist.inference._resampling import Resampler
 from caldist.plots._display import Display
 from caldist.plots._scale import ScaleName
-from caldist.plots.cumulative import CumulativeDisplay, cumulative_curve
 from caldist.plots.decision import DecisionCurveDisplay, decision_curve, even_thresholds
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
 from caldist.plots.map import MapDisplay, repair_curve
 from caldist.plots.reliability import ReliabilityDisplay, reliability_curve
-from caldist.plots.transport import TransportDisplay, map_plan
 from caldist.plots.witness import WitnessDisplay, witness_curve
 from caldist.repairing.repair import Repair
 from caldist.reporting.model import ModelReport
@@ -33,29 +28,7 @@ from caldist.reporting.model import ModelReport
 _OVERLAID = 4  # models that one pair of axes can show without confusion
 _WIDTH = 4.2  # inches: letters stay legible at the width of a phone
 _RARE, _MOST = 0.1, 0.95  # a share of the predictions beyond that calls for log odds
-_POINTS = 12  # numbers of one model that can be pointed at
 _NAME = 30  # letters of a model's name that fit into a figure
-
-
-@dataclass(frozen=True)
-class Point:
-    """A number in a figure: its place in per cent of width and height, and what it says."""
-
-    left: float
-    top: float
-    name: str
-    x: str
-    y: str
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure that was drawn: what the axes are called, and the numbers that are marked on it."""
-
-    svg: str
-    across: str
-    up: str
-    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,22 +61,17 @@ class Figure(Brief):
 
     def svg(self) -> str:
         """Draw on axes of their own, without pyplot's global state."""
-        return drawn(self).svg
-
-
-def drawn(figure: Figure) -> Drawing:
-    """Draw, and find the places of the numbers that are marked."""
-    matplotlib = require("matplotlib", extra="report")
-    figure_module = require("matplotlib.figure", extra="report")
-    page = figure_module.Figure(figsize=(_WIDTH, figure.height), layout="constrained")
-    text = io.StringIO()
-    real_text = {"svg.fonttype": "none", "svg.hashsalt": "caldist"}
-    with warnings.catch_warnings(), matplotlib.rc_context(real_text):
-        # The browser has fonts for letters that Matplotlib's own font lacks, which only measures.
-        warnings.filterwarnings("ignore", "Glyph .* missing|.* does not support", UserWarning)
-        display = figure.display(figure.models).plot(ax=page.add_subplot())
-        page.savefig(text, format="svg", metadata={"Date": None})
-    return Drawing(text.getvalue(), *_numbers(display))
+        matplotlib = require("matplotlib", extra="report")
+        figure_module = require("matplotlib.figure", extra="report")
+        page = figure_module.Figure(figsize=(_WIDTH, self.height), layout="constrained")
+        text = io.StringIO()
+        real_text = {"svg.fonttype": "none", "svg.hashsalt": "caldist"}
+        with warnings.catch_warnings(), matplotlib.rc_context(real_text):
+            # The browser has fonts for letters that Matplotlib's own font lacks: it only measures.
+            warnings.filterwarnings("ignore", "Glyph .* missing|.* does not support", UserWarning)
+            self.display(self.models).plot(ax=page.add_subplot())
+            page.savefig(text, format="svg", metadata={"Date": None})
+        return text.getvalue()
 
 
 def figures(
@@ -111,8 +79,9 @@ def figures(
     found: Sequence[ModelReport],
     repairs: Mapping[str, Repair],
     level: float,
-    resampler: Resampler,
     seed: int,
+    *,
+    progress: bool,
 ) -> tuple[Figure, ...]:
     """Return the figures of models, of which ``found`` is what the report says."""
     made = [_distance(found, level)]
@@ -120,8 +89,7 @@ def figures(
     names = list(models)
     scale = fitting_scale(models.values())
     overlaid = range(0, len(names), _OVERLAID)
-    with phases("figures", 2 * len(overlaid) + 3 * len(names), show=resampler.progress) as begin:
-        resampler = replace(resampler, progress=False)
+    with phases("figures", len(overlaid) + 2 * len(names), show=progress) as begin:
         for start in overlaid:
             begin("reliability")
             few = {short[name]: models[name] for name in names[start : start + _OVERLAID]}
@@ -136,15 +104,6 @@ def figures(
             height = 3.9 + 0.65 * len(few)  # square axes, and a histogram for each model
             said = " ".join(f"{curve.name} {' '.join(curve.rates.split())}." for curve in curves)
             made.append(Figure(caption, f"{caption} {said}", ReliabilityDisplay, curves, height))
-            begin("sums")
-            caption = (
-                "Sums of label minus prediction, from the smallest prediction on; calibrated stays "
-                "within the band."
-            )
-            sums = tuple(
-                cumulative_curve(name, rows, level, resampler) for name, rows in few.items()
-            )
-            made.append(Figure(caption, caption, CumulativeDisplay, sums, 3.1))
         for model in found:
             name, rows = short[model.name], models[model.name]
             begin("witness")
@@ -154,11 +113,6 @@ def figures(
             )
             witness = witness_curve(name, rows, model.regions, level, scale)
             made.append(Figure(caption, caption, WitnessDisplay, (witness,), 3.1))
-            begin("transport")
-            caption = f"The nearest calibrated predictions to those of {model.name}."
-            made.append(
-                Figure(caption, caption, TransportDisplay, (map_plan(name, rows, scale),), 4.5)
-            )
         for key, rows in models.items():
             begin("repair")
             caption = (
@@ -202,29 +156,6 @@ def _decisions(
         )
         made.append(Figure(caption, caption, DecisionCurveDisplay, curves, 3.4, medical=True))
     return made
-
-
-def _numbers(display: Display[Any]) -> tuple[str, str, tuple[Point, ...]]:
-    """Return the names of the axes of a display that was drawn, and its markers with numbers."""
-    ax = display.ax_
-    across, up = (
-        re.split(r"[\n:(]", text)[0].strip() for text in (ax.get_xlabel(), ax.get_ylabel())
-    )
-    points: list[Point] = []
-    if not display.pointed:
-        return across, up, ()
-    to_figure = ax.transData + ax.figure.transFigure.inverted()
-    for model, line in zip(display.models, display.lines_, strict=False):
-        x, y = (np.asarray(values, dtype=np.float64) for values in line.get_data())
-        every = line.get_markevery()
-        step = every if isinstance(every, int) else 1
-        marked = every if isinstance(every, list) else list(range(0, x.size, step))
-        for at in marked[:_POINTS]:
-            left, top = to_figure.transform((x[at], y[at])).tolist()
-            if 0 <= left <= 1 and 0 <= top <= 1:  # not where a curve has a gap
-                texts = digits(float(x[at])), digits(float(y[at])) if up else ""
-                points.append(Point(100 * left, 100 - 100 * top, model.name, *texts))
-    return across, up, tuple(points)
 
 
 def short_names(names: Sequence[str], letters: int = _NAME) -> dict[str, str]:

@@ -20,9 +20,7 @@ from caldist.inference.regions import Region
 if TYPE_CHECKING:
     from caldist.reporting.figures import Figure
 
-FORMAT = "caldist-report-5"
-_READ = (*(f"caldist-report-{version}" for version in range(1, 5)), FORMAT)
-_RENAMED = {"low": "lower", "high": "upper"}  # since format 1
+FORMAT = "caldist-report-1"
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,6 @@ class ModelReport(Result):
     ``lower`` and ``upper`` bound the distance to calibration of the rows with certainty;
     ``population_lower`` and ``population_upper`` that of the population with the report's
     confidence. ``rates`` are the mean prediction and the frequency with the factor between them.
-    ``repair``, ``rates`` and ``medical`` are None in reports of an earlier format.
     """
 
     name: str
@@ -134,9 +131,9 @@ class ModelReport(Result):
     mean_label: float
     regions: tuple[Region, ...]
     measures: tuple[MeasureReport, ...]
-    repair: RepairReport | None = None
-    rates: Rates | None = None
-    medical: MedicalReport | None = None
+    repair: RepairReport
+    rates: Rates
+    medical: MedicalReport
 
 
 @dataclass(frozen=True)
@@ -289,7 +286,7 @@ class MonitorGroupReport(Result):
     lower: float
     onset: str | None
     kind: str | None
-    direction: str | None = None
+    direction: str | None
 
 
 @dataclass(frozen=True)
@@ -338,8 +335,8 @@ class MonitorReport(Result):
 class Report(Result):
     """The calibration of one or more models. Make one with :func:`caldist.report`.
 
-    It prints as a table, shows as HTML in a notebook, and is written by :meth:`to_html`,
-    :meth:`to_json` and :meth:`to_markdown`. ``to_frame`` has a line for each model and measure.
+    It prints as a table, shows as HTML in a notebook, and is written by :meth:`to_html`
+    and :meth:`to_json`. ``to_frame`` has a line for each model and measure.
     Models of several classes, whose predictions are matrices, are in ``class_models``, and then
     ``models`` is empty.
     """
@@ -399,12 +396,6 @@ class Report(Result):
 
         return _written(page(self), path)
 
-    def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the report as Markdown; also write it if a path is given."""
-        from caldist.reporting.text import markdown  # text imports this module
-
-        return _written(markdown(self), path)
-
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the report as JSON at full precision; also write it if a path is given.
 
@@ -419,12 +410,10 @@ class Report(Result):
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
         text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
         try:
-            content = json.loads(text, object_hook=_renamed)
+            content = json.loads(text)
             found = content.pop("format", "no format")
-            if found not in _READ:
-                message = (
-                    f"the report has format {found!r}; this version reads {' and '.join(_READ)}."
-                )
+            if found != FORMAT:
+                message = f"the report has format {found!r}; this version reads {FORMAT!r}."
                 raise ValueError(message)
             return _report(content)
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
@@ -432,47 +421,38 @@ class Report(Result):
             raise ValueError(message) from error
 
 
-def _renamed(item: dict[str, Any]) -> dict[str, Any]:
-    return {_RENAMED.get(key, key): value for key, value in item.items()}
-
-
 def _report(content: dict[str, Any]) -> Report:
-    data = content.pop("data")
-    monitor = content.pop("monitor", None)
+    monitor = content.pop("monitor", None)  # of which the schema says that it may be missing
     models = []
     for model in content.pop("models"):
         regions = tuple(Region(**region) for region in model.pop("regions"))
         measures = tuple(MeasureReport(**measure) for measure in model.pop("measures"))
-        model.setdefault("mean_label", data["share_of_ones"])  # that of all models in format 1
         parts: dict[str, Any] = {
             "regions": regions,
             "measures": measures,
-            "repair": _repair(model.pop("repair", None)),
-            "medical": _medical(model.pop("medical", None)),
+            "repair": _repair(model.pop("repair")),
+            "rates": Rates(**model.pop("rates")),
+            "medical": _medical(model.pop("medical")),
         }
-        if model.get("rates") is not None:
-            model["rates"] = Rates(**model["rates"])
         models.append(ModelReport(**model, **parts))
     return Report(
         models=tuple(models),
         pairs=tuple(PairReport(**pair) for pair in content.pop("pairs")),
         groups=tuple(GroupReport(**group) for group in content.pop("groups")),
-        data=_data(data),
+        data=_data(content.pop("data")),
         monitor=None if monitor is None else _monitor(monitor),
-        class_models=tuple(map(_class_model, content.pop("class_models", ()))),
+        class_models=tuple(map(_class_model, content.pop("class_models"))),
         **content,
     )
 
 
 def _data(content: dict[str, Any]) -> DataReport:
-    source = tuple(SourceReport(**item) for item in content.get("source", ()))
-    words = {name: tuple(content.get(name, ())) for name in ("notes", "doubts")}
+    source = tuple(SourceReport(**item) for item in content["source"])
+    words = {name: tuple(content[name]) for name in ("notes", "doubts")}
     return DataReport(**content | words | {"source": source})
 
 
-def _medical(content: dict[str, Any] | None) -> MedicalReport | None:
-    if content is None:
-        return None
+def _medical(content: dict[str, Any]) -> MedicalReport:
     estimates = tuple(EstimateReport(**item) for item in content["estimates"])
     return MedicalReport(**content | {"estimates": estimates})
 
@@ -492,9 +472,7 @@ def _monitor(content: dict[str, Any]) -> MonitorReport:
     return MonitorReport(**content, steps=steps, groups=groups)
 
 
-def _repair(content: dict[str, Any] | None) -> RepairReport | None:
-    if content is None:
-        return None
+def _repair(content: dict[str, Any]) -> RepairReport:
     parts = {
         "bounds": tuple(BoundsReport(**item) for item in content["bounds"]),
         "losses": tuple(LossReport(**item) for item in content["losses"]),

@@ -25,7 +25,7 @@ from caldist._version import __version__
 from caldist.inference._rates import Rates, factors
 from caldist.inference.calibration_summary import NAMES
 from caldist.reporting.class_verdict import BLIND
-from caldist.reporting.figures import Figure, drawn
+from caldist.reporting.figures import Figure
 from caldist.reporting.model import ClassModelReport, MonitorReport, Report
 from caldist.reporting.text import (
     CLASS_LIMITS,
@@ -48,7 +48,6 @@ from caldist.reporting.text import (
     worst,
 )
 
-_POINT = 500  # letters that a number to be pointed at takes, with its line in a table
 _FIGURES = 700_000  # letters that figures may take of a page of at most a megabyte
 
 _TERMS = {
@@ -195,13 +194,11 @@ def page(report: Report) -> str:
             origin=source_in_words(report.data),
             figures=plain,
             decisions=[one for one in drawn if one["medical"]],
-            medical=[model for model in report.models if model.medical is not None],
             medicine=MEDICINE,
             estimate_names=NAMES,
             sections=_sections(report, figures=bool(plain)),
             maps={figure["repair_of"]: figure for figure in drawn},
             undrawn=len(report.figures) - len(drawn),
-            repaired=[model for model in report.models if model.repair is not None],
             repair_draws=repair_draws(report.models),
             pairs=pairs,
             pairs_omitted=pairs_omitted,
@@ -226,18 +223,16 @@ def page(report: Report) -> str:
 def _sections(report: Report, *, figures: bool) -> list[tuple[str, str]]:
     """Return the anchor and the title of each section that the page has."""
     several = len(report.models) > 1
-    repaired = any(model.repair is not None for model in report.models)
-    medical = any(model.medical is not None for model in report.models)
     listed = (
         (several, "overview", "Overview"),
         (True, "verdict", "Verdict"),
         (figures, "figures", "Figures"),
         (report.monitor is not None, "over-time", "Over time"),
-        (repaired, "repair", REPAIRS),
+        (True, "repair", REPAIRS),
         (bool(report.pairs), "compared", "Models compared"),
         (bool(report.groups), "groups", "Sub-groups"),
         (True, "measures", "All measures"),
-        (medical, "medicine", MEDICINE),
+        (True, "medicine", MEDICINE),
         (True, "data", "Data"),
         (True, "meaning", "What the numbers mean"),
         (True, "computed", "How it was computed"),
@@ -261,9 +256,9 @@ def _class_sections(report: Report, *, figures: bool) -> list[tuple[str, str]]:
     return [(anchor, words) for there, anchor, words in listed if there]
 
 
-def _ratio(rates: Rates | None) -> str:
+def _ratio(rates: Rates) -> str:
     """Return observed over predicted, as it stands in a table."""
-    if rates is None or rates.ratio is None:
+    if rates.ratio is None:
         return "—"
     of = "" if rates.label == 1 else " (of label 0)"
     if rates.lower is None or rates.upper is None:
@@ -373,9 +368,8 @@ def _drawn(wanted: Sequence[Figure]) -> list[dict[str, Any]]:
     figures: list[dict[str, Any]] = []
     size = 0
     for figure in wanted:
-        drawing = drawn(figure)
-        source = _as_data(drawing.svg)
-        size += len(source) + _POINT * len(drawing.points)
+        source = _as_data(figure.svg())
+        size += len(source)
         if size > _FIGURES:
             break
         figures.append(
@@ -385,10 +379,6 @@ def _drawn(wanted: Sequence[Figure]) -> list[dict[str, Any]]:
                 "source": source,
                 "repair_of": figure.repair_of,
                 "medical": figure.medical,
-                "across": drawing.across,
-                "up": drawing.up,
-                "points": drawing.points,
-                "several": len(figure.models) > 1,
             }
         )
     return figures

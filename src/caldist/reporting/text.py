@@ -1,4 +1,4 @@
-"""A report as text: an aligned table, and Markdown."""
+"""A report as text in aligned tables, and the words that its page shares with it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from caldist._util.escaping import for_line, for_terminal
-from caldist._util.escaping import for_markdown as escaped
 from caldist._util.numbers import (
     down,
     ends,
@@ -20,12 +19,10 @@ from caldist._util.numbers import (
     up,
 )
 from caldist._util.text_tables import aligned
-from caldist._util.text_tables import markdown as table
 from caldist.inference._rates import factors
-from caldist.inference.calibration_summary import NAMES
 from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
-from caldist.reporting.class_verdict import BLIND, CONFIDENCE, DIGITS
+from caldist.reporting.class_verdict import CONFIDENCE, DIGITS
 from caldist.reporting.model import (
     ClassModelReport,
     ClassReport,
@@ -35,7 +32,6 @@ from caldist.reporting.model import (
     LossReport,
     MeasureReport,
     ModelReport,
-    MonitorGroupReport,
     PairReport,
     Report,
 )
@@ -44,7 +40,7 @@ from caldist.reporting.verdict import readable
 Table = list[list[str]]
 Tested = TypeVar("Tested", PairReport, GroupReport)
 
-ROWS_OF_A_PAGE = 500  # of a table in HTML or Markdown
+ROWS_OF_A_PAGE = 500  # of a table in HTML
 _ROWS_PRINTED = 40
 REPAIRS = "What a repair would do"
 MEDICINE = "In the words of medicine"
@@ -52,19 +48,7 @@ CLASS_TWIN = "CWs, half the sum of smCE over classes"
 CLASS_LIMITS = "lower limits hold with {} confidence for all of them"
 _CLASSES_PRINTED = 10
 _INDEPENDENT = "taken as independent"
-_LEFT = {
-    "class",
-    "statistic",
-    "what it sees",
-    "model",
-    "repair",
-    "minus model",
-    "by",
-    "group",
-    "note",
-    "measure",
-    "symbol",
-}  # columns of text
+_LEFT = {"class", "model", "repair", "minus model", "by", "group", "note"}  # columns of text
 
 
 def plain(report: Report) -> str:
@@ -75,14 +59,11 @@ def plain(report: Report) -> str:
     blocks = [*_doubts(report.data), *_source(report.data)]
     blocks.append("\n".join(_aligned(_summary(report))))
     blocks += [f"{for_line(model.name)}: {model.verdict}" for model in report.models]
-    if repairs := _repairs(report.models, level):
-        blocks.append(f"{REPAIRS}, if these rows trained no model")
-        blocks.append("\n".join(_aligned(repairs)))
-        reasons = dict.fromkeys(
-            model.repair.reason for model in report.models if model.repair and model.repair.reason
-        )
-        blocks += [f"No statement is made: {reason}" for reason in reasons]
-        blocks += filter(None, [repair_draws(report.models)])
+    blocks.append(f"{REPAIRS}, if these rows trained no model")
+    blocks.append("\n".join(_aligned(_repairs(report.models, level))))
+    reasons = dict.fromkeys(model.repair.reason for model in report.models if model.repair.reason)
+    blocks += [f"No statement is made: {reason}" for reason in reasons]
+    blocks += filter(None, [repair_draws(report.models)])
     if report.monitor is not None:
         blocks.append(str(report.monitor))
     if report.pairs:
@@ -95,58 +76,6 @@ def plain(report: Report) -> str:
         blocks.append("\n".join(_aligned(_groups(groups, report))))
     blocks += report.data.notes
     return for_terminal("\n\n".join(blocks))
-
-
-def markdown(report: Report) -> str:
-    """Return the report as Markdown."""
-    if report.class_models:
-        return _markdown_classes(report)
-    level = percent(report.confidence_level)
-    lines = ["# Calibration report", ""]
-    lines += [f"**{escaped(doubt)}**\n" for doubt in _doubts(report.data)]
-    lines += [rows_in_words(report.data), ""]
-    lines += [f"- {escaped(line)}" for line in source_in_words(report.data)]
-    lines += [f"- {escaped(note)}" for note in report.data.notes]
-    lines += ["", *_markdown(_summary(report)), ""]
-    for model in report.models:
-        lines += [f"## {escaped(model.name)}", "", escaped(model.verdict), ""]
-        lines += _markdown(
-            [["measure", "symbol", "on these rows", f"population, {level}"]]
-            + [
-                [measure.name, measure.symbol, number(measure.value), interval(measure)]
-                for measure in model.measures
-            ]
-        )
-        lines.append("")
-    if repairs := _repairs(report.models, level):
-        lines += [f"## {REPAIRS}", "", *_markdown(repairs), ""]
-        for model in report.models:
-            if model.repair is not None:
-                lines += [f"**{escaped(model.name)}.** {model.repair.words}", ""]
-    if report.monitor is not None:
-        lines += ["## Over time", "", escaped(report.monitor.verdict), ""]
-        if report.monitor.groups:
-            lines += [*_markdown(_monitor_groups(report.monitor.groups)), ""]
-    if report.pairs:
-        pairs, omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
-        lines += ["## Differences in smCE", ""]
-        lines += [f"{level} confidence for all pairs together{omitted}.", ""]
-        lines += [*_markdown(_pairs(pairs)), ""]
-    if report.groups:
-        groups, omitted = shortened(report.groups, ROWS_OF_A_PAGE)
-        lines += ["## Sub-groups", ""]
-        lines += [f"{groups_in_words(report)}{omitted[1:]}{'.' if omitted else ''}", ""]
-        lines += [*_markdown(_groups(groups, report)), ""]
-    lines += _medical(report)
-    return "\n".join([*lines, *_computed(report)]) + "\n"
-
-
-def _computed(report: Report) -> list[str]:
-    """Return the last section of a Markdown report."""
-    seed = "a generator of the caller" if report.seed is None else f"seed {report.seed}"
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    said = " ".join(filter(None, [f"{seed}.", repair_draws(report.models), f"{versions}."]))
-    return ["## How it was computed", "", f"{report.n_resamples} resamples, {said}"]
 
 
 def _plain_classes(report: Report) -> str:
@@ -164,41 +93,6 @@ def _plain_classes(report: Report) -> str:
         blocks.append("\n".join(_aligned(_pairs(pairs))))
     blocks += [*report.data.notes, CONFIDENCE]
     return for_terminal("\n\n".join(blocks))
-
-
-def _markdown_classes(report: Report) -> str:
-    level = percent(report.confidence_level)
-    lines = ["# Calibration report", "", rows_in_words(report.data), ""]
-    lines += [f"- {escaped(line)}" for line in source_in_words(report.data)]
-    lines += [f"- {escaped(note)}" for note in report.data.notes]
-    lines += ["", *_markdown(_class_summary(report)), ""]
-    many = classes_of_a_page(report)
-    for model in report.class_models:
-        lines += [f"## {escaped(model.name)}", "", escaped(model.verdict), ""]
-        lines += _markdown(
-            [["measure", "symbol", "on these rows", f"population, {level}"]]
-            + [
-                [measure.name, measure.symbol, number(measure.value), interval(measure)]
-                for measure in model.measures
-            ]
-        )
-        lines += ["", confidence_in_words(model), ""]
-        shown, omitted = worst(model.classes, many)
-        lines += ["### Classes", "", f"The worst first; {CLASS_LIMITS.format(level)}{omitted}.", ""]
-        lines += [*_markdown(_class_table(shown)), ""]
-        if model.tests:
-            least = least_of(model.test_resamples)
-            tests = [
-                [test.name, probability(test.pvalue, least), test.meaning] for test in model.tests
-            ]
-            head = ["statistic", "p-value", "what it sees"]
-            lines += ["### Tests", "", BLIND, "", *_markdown([head, *tests]), ""]
-    if report.pairs:
-        pairs, omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
-        lines += ["## Models compared", ""]
-        lines += [f"Differences in {CLASS_TWIN}, {level} confidence for all pairs{omitted}.", ""]
-        lines += [*_markdown(_pairs(pairs)), ""]
-    return "\n".join([*lines, *_computed(report)]) + "\n"
 
 
 def classes_of_a_page(report: Report) -> int:
@@ -270,7 +164,7 @@ def _class_table(classes: Sequence[ClassReport]) -> Table:
 
 def repair_draws(models: Sequence[ModelReport]) -> str:
     """Say how many replicates the limits of repairs come from; empty where there are none."""
-    counts = {model.repair.n_resamples for model in models if model.repair is not None} - {0}
+    counts = {model.repair.n_resamples for model in models} - {0}
     if not counts:
         return ""
     return f"The limits of repairs come from {', '.join(map(str, sorted(counts)))} resamples."
@@ -382,30 +276,13 @@ def estimate(found: EstimateReport) -> list[str]:
     return [short(found.value), ends(found.lower, found.upper, 3)]
 
 
-def _medical(report: Report) -> list[str]:
-    """Return the section of a Markdown report on the numbers of medicine."""
-    level = percent(report.confidence_level)
-    lines = [f"## {MEDICINE}", ""]
-    for model in report.models:
-        if model.medical is None:
-            return []
-        lines += [f"**{escaped(model.name)}.** {model.medical.reason or model.medical.test}.", ""]
-        if model.medical.estimates:
-            rows = [["measure", "value", f"population, {level}"]]
-            rows += [[NAMES[one.name], *estimate(one)] for one in model.medical.estimates]
-            lines += [*_markdown(rows), ""]
-    return lines
-
-
 def _repairs(models: Sequence[ModelReport], level: str) -> Table:
-    """Return what repairs would do, a line for each model; nothing where that is not known."""
+    """Return what repairs would do, a line for each model."""
     shown = shown_in("repair")
     rows = [["model", "repair", f"smCE before, {level}", "smCE after"]]
     rows[0] += [measure.facts.called for measure in shown]
     for model in models:
         found = model.repair
-        if found is None:
-            continue
         bounds = {item.name: item for item in found.bounds}
         losses = {item.name: item for item in found.losses}
         smooth = bounds.get(smooth_ce.name)
@@ -418,7 +295,7 @@ def _repairs(models: Sequence[ModelReport], level: str) -> Table:
                 *(change(losses.get(measure.name)) for measure in shown),
             ]
         )
-    return rows if len(rows) > 1 else []
+    return rows
 
 
 def change(loss: LossReport | None) -> str:
@@ -465,29 +342,5 @@ def _groups(groups: Sequence[GroupReport], report: Report) -> Table:
     return [row[:-1] for row in (names, *rows)]
 
 
-def _monitor_groups(groups: Sequence[MonitorGroupReport]) -> Table:
-    rows = [["group", "at fault", "p-value", "distance", "at least", "since", "predictions now"]]
-    return rows + [
-        [
-            group.group,
-            "yes" if group.alarm else "no",
-            probability(group.pvalue),
-            number(group.value),
-            down(group.lower),
-            group.onset if group.alarm and group.onset else "",
-            group.direction or "",
-        ]
-        for group in groups[:ROWS_OF_A_PAGE]
-    ]
-
-
-def _text_columns(rows: Table) -> list[int]:
-    return [at for at, name in enumerate(rows[0]) if name in _LEFT]
-
-
 def _aligned(rows: Table) -> list[str]:
-    return aligned(rows, _text_columns(rows))
-
-
-def _markdown(rows: Table) -> list[str]:
-    return table(rows, _text_columns(rows))
+    return aligned(rows, [at for at, name in enumerate(rows[0]) if name in _LEFT])
