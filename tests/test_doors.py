@@ -500,7 +500,7 @@ def test_sums_of_squared_weights_that_cannot_be_are_refused():
 
 def test_measures_that_count_rows_or_are_large_when_good_as_tests():
     y, p = sample(200)
-    for measure in ("debiased_ece", "sweep_ece", "skce"):
+    for measure in ("debiased_ece", "sweep_ece"):
         found = caldist.calibration_test(y, p, measure=measure, n_resamples=39, rng=0)
         assert found.statistic == pytest.approx(getattr(caldist, measure)(y, p))
     with pytest.raises(ValueError, match="large where predictions are good"):

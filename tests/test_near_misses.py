@@ -169,6 +169,21 @@ def test_measures_by_their_symbols_and_almost_their_names(given, meant):
     assert "Did you mean" not in answer(caldist.confidence_interval, Y, P, measure=5)
 
 
+@pytest.mark.parametrize(("given", "meant"), [("ks_error", "ecce_mad"), ("skce", "kernel_ce")])
+def test_measures_by_a_second_name_of_the_literature(given, meant):
+    found = answer(caldist.confidence_interval, Y, P, measure=given)
+    call = found.partition(f"Did you mean {meant!r}? The same number is ")[2].removesuffix(".")
+    with pytest.raises(AttributeError, match="No caldist attribute") as refused:
+        getattr(caldist, given)
+    assert str(refused.value).endswith(f": the same number is {call}.")
+    value = eval(call, {"caldist": caldist, "y_true": Y, "y_prob": P})
+    direct = {
+        "ecce_mad": caldist.ecce_mad(Y, P),
+        "kernel_ce": 2 * caldist.kernel_ce(Y, P, squared=True, unbiased=True),
+    }
+    assert value == direct[meant]
+
+
 def test_one_threshold_where_a_list_is_meant():
     found = answer(caldist.net_benefit, Y, P, thresholds=0.1)
     assert found == "thresholds is 0.1; it must be a list of thresholds, as [0.1]."
