@@ -127,11 +127,14 @@ def test_displays_answer_with_the_call_that_works():
     [
         (sklearn.SlopeCalibrator, {"rng": 0}, "SlopeCalibrator() has no argument 'rng': it is"),
         (sklearn.SlopeCalibrator, {"seed": 0}, "it is called random_state."),
-        (sklearn.NearestCalibrator, {"bounds": 0}, "it is called out_of_bounds."),
+        (sklearn.SlopeCalibrator, {"bounds": 0}, "it is called out_of_bounds."),
         (sklearn.RepairedClassifier, {"base_estimator": 0}, "it is called estimator."),
-        (sklearn.SlopeCalibrator().fit, {"weights": P}, "it is called sample_weight."),
+        (
+            sklearn.SlopeCalibrator().fit,
+            {"weights": P},
+            "SlopeCalibrator.fit() has no argument 'weights': it is called sample_weight.",
+        ),
         (sklearn.SlopeCalibrator().fit, {"groups": P}, "clusters= is for rows that depend on"),
-        (sklearn.NearestCalibrator().fit, {"weights": P}, "NearestCalibrator.fit() has no"),
     ],
 )
 def test_estimators_answer(make, given, expected):

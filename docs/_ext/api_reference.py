@@ -210,7 +210,6 @@ TASKS = (
         (
             "sklearn.RepairedClassifier",
             "sklearn.SlopeCalibrator",
-            "sklearn.NearestCalibrator",
             "sklearn.SCORERS",
             "sklearn.CalibrationScorer",
         ),
