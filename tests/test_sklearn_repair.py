@@ -101,8 +101,8 @@ def test_columns_are_what_repair_finds():
 
 def test_no_statement_unless_asked_for():
     y, p = overconfident(300, np.random.default_rng(0))
-    [found] = SlopeCalibrator(method="slope", slack=3.0).fit(p[:, None], y).repairs_
-    assert found.slack == 3
+    [found] = SlopeCalibrator(method="slope").fit(p[:, None], y).repairs_
+    assert found.slack == 2
     assert not found.after
     assert "confidence_level" in found.reason
 

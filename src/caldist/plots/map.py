@@ -119,7 +119,6 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         y_prob: Scores = None,
         *,
         method: Method = "auto",
-        slack: float | None = None,
         sample_weight: ArrayLike | None = None,
         pos_label: object = None,
         clusters: ArrayLike | None = None,
@@ -138,7 +137,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             A joint stands for labels, predictions and weights at once.
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
-        method, slack
+        method
             As for :func:`caldist.repair`.
         sample_weight : array-like, optional
         pos_label : optional
@@ -166,7 +165,6 @@ class MapDisplay(PredictionDisplay[MapCurve]):
                 found = repair(
                     rows,  # type: ignore[arg-type]  # checked and sorted already
                     method=method,
-                    slack=slack,
                     confidence_level=confidence_level,
                     n_resamples=n_resamples,
                     rng=rng,

@@ -44,14 +44,10 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
     ----------
     method : str, default="auto"
         "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "slope".
-    slack : float, optional
-        Only with "slope": by which factor slopes may differ from a sigmoid's; 2 by default.
     confidence_level : float, optional
         That of the statements; none are made by default.
     n_resamples : int, default=999
         The number of replicates of a statement.
-    max_knots : int, default=256
-        How many points the table of a map may have.
     out_of_bounds : {"warn", "raise", "clip"}, default="warn"
         What to do with values outside [0, 1], in ``fit`` and in ``transform``: move them to 0 or 1
         with a warning, refuse them, or move them silently. The default is as lenient as
@@ -95,18 +91,14 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         self,
         *,
         method: Method = "auto",
-        slack: float | None = None,
         confidence_level: float | None = None,
         n_resamples: int = 999,
-        max_knots: int = 256,
         out_of_bounds: _checks.Bounds = "warn",
         random_state: Any = 0,
     ) -> None:
         self.method = method
-        self.slack = slack
         self.confidence_level = confidence_level
         self.n_resamples = n_resamples
-        self.max_knots = max_knots
         self.out_of_bounds = out_of_bounds
         self.random_state = random_state
 
@@ -152,12 +144,10 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
                 label,
                 column,
                 method=self.method,
-                slack=self.slack,
                 sample_weight=weight,
                 clusters=clusters,
                 confidence_level=self.confidence_level,
                 n_resamples=self.n_resamples,
-                max_knots=self.max_knots,
                 rng=seed,
             )
             for column in np.ascontiguousarray(matrix.T)
