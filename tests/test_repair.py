@@ -8,8 +8,6 @@ import re
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given
 from sklearn.isotonic import IsotonicRegression
@@ -808,16 +806,15 @@ def test_the_words():
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_results_as_dicts_and_frames(library):
     y, p = sample(200)
-    column = {"pandas": pd.Series, "polars": pl.Series}[library]
-    found = repair(y, column(p), **QUICK)
-    frame = found.to_frame()
+    found = repair(y, p, **QUICK)
+    frame = found.to_frame(library)
     assert type(frame).__module__.startswith(library)
     assert list(frame["when"]) == ["before", "after"] * 3 + ["change"] * 2
     content = found.to_dict()
     assert content["map"]["x"] == found.map.x.tolist()
     assert content["after"]["smooth_ce"]["upper"] == found.after["smooth_ce"].upper
     assert "<table>" in found._repr_html_()
-    assert len(repair(y, column(p), confidence_level=None).to_frame()) == 1
+    assert len(repair(y, p, confidence_level=None).to_frame(library)) == 1
     with pytest.raises(AttributeError):
         found.method = "other"
     with pytest.raises(TypeError):

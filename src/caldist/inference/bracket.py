@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
@@ -119,7 +119,7 @@ def distance_bracket(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
     if confidence_level is None:
-        return replace(sample_bracket(rows.joint, tol=tol), library=rows.library)
+        return sample_bracket(rows.joint, tol=tol)
     level = _validate.check_fraction("confidence_level", confidence_level)
     warn_if_few(rows.units)
     return population_bracket(rows, level, resampler, tol=tol)
@@ -137,7 +137,7 @@ def population_bracket(
     if coarse is not None:
         found = population_bracket(coarse, confidence_level, resampler, tol=tol)
         if found.rounding <= SHARE * (found.upper - found.lower):
-            return replace(found, library=rows.library)
+            return found
     joint = rows.joint
     method = chosen_method(rows, "auto")
     limits = Limits.of(rows, 1 - confidence_level, resampler, method)
@@ -150,5 +150,4 @@ def population_bracket(
         upper_measure=upper_distance.name,
         confidence_level=confidence_level,
         rounding=joint.radius,
-        library=rows.library,
     )

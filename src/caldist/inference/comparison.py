@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
@@ -80,7 +80,6 @@ class Comparison(Result):
     n_resamples: int
     rounding: float = 0.0
     least_pvalue: float = 0.0
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         text = (
@@ -113,7 +112,6 @@ class Comparisons(Result):
     measure: str
     confidence_level: float
     n_resamples: int
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def _lines(self) -> list[dict[str, Any]]:
         return [
@@ -251,9 +249,7 @@ def compare(
         y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
     )
     models = dict(zip("ab", rows, strict=True))
-    return paired_comparisons(models, chosen, confidence_level, resampler, rows[0].library, method)[
-        "a", "b"
-    ]
+    return paired_comparisons(models, chosen, confidence_level, resampler, method)["a", "b"]
 
 
 @answering
@@ -355,11 +351,10 @@ def compare_all(
         message = "y_prob has only one model; at least two are needed to compare."
         raise ValueError(message)
     first, *others = models
-    library = models[first].library
-    pairs = paired_comparisons(models, chosen, confidence_level, resampler, library, method)
+    pairs = paired_comparisons(models, chosen, confidence_level, resampler, method)
     one = pairs[first, others[0]]
     values = {first: one.value_a, **{name: pairs[first, name].value_b for name in others}}
-    return Comparisons(values, pairs, one.measure, confidence_level, one.n_resamples, library)
+    return Comparisons(values, pairs, one.measure, confidence_level, one.n_resamples)
 
 
 def paired_comparisons(
@@ -367,7 +362,6 @@ def paired_comparisons(
     measure: Measure[Any],
     confidence_level: float,
     resampler: Resampler,
-    library: str | None = None,
     method: Method = "auto",
 ) -> dict[tuple[str, str], Comparison]:
     """Compare all pairs of models on the same rows, in one statement for all of them."""
@@ -394,7 +388,7 @@ def paired_comparisons(
     joints = [model.joint for model in models.values()]
     found = found or _compared(differences, measure, joints, confidence_level, made)
     names = list(models)
-    return {(names[a], names[b]): replace(one, library=library) for (a, b), one in found.items()}
+    return {(names[a], names[b]): one for (a, b), one in found.items()}
 
 
 def _least_pvalue(draws: int, pairs: int) -> float:
@@ -430,7 +424,7 @@ def independent_comparison(
         _refuse_few(made, confidence_level, 2)
         differences = IndependentNorms(units, measure, resampler)
     found = found or _compared(differences, measure, joints, confidence_level, made)
-    return replace(found[0, 1], library=pair[0].library)
+    return found[0, 1]
 
 
 def is_split(method: Method, rows: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -62,7 +62,6 @@ class Interval(Result):
     n_resamples: int
     measure: str
     rounding: float | None = 0.0
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         text = (
@@ -216,7 +215,7 @@ def interval_of(
         if moved is None:
             moved = _moved(found, coarse, measure, resampler, method)
         if moved <= SHARE * (found.upper - found.lower):
-            return replace(found, value=measure.of(rows.joint), library=rows.library)
+            return replace(found, value=measure.of(rows.joint))
     return _interval_of(rows, measure, confidence_level, resampler, method)
 
 
@@ -274,7 +273,6 @@ def _interval_of(
         n_resamples=resampler.n_resamples if used == "resampling" else 0,
         measure=str(measure),
         rounding=None if ends is None else max(value - ends[0], ends[1] - value),
-        library=rows.library,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -73,7 +73,6 @@ class TestResult(Result):
     components: tuple[TestResult, ...] = ()
     tolerance: float | None = None
     rounding: float = 0.0
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         near = "" if self.tolerance is None else f" to within {self.tolerance:g}"
@@ -259,7 +258,6 @@ def calibration_test(
             n_resamples=resampler.n_resamples,
             asymptotic_pvalue=None if part.tail is None else part.tail(float(value)),
             rounding=missed,
-            library=rows.library,
         )
         for name, part, value, count in zip(names, statistics, values, ranks, strict=True)
     )
@@ -272,7 +270,6 @@ def calibration_test(
         n_resamples=resampler.n_resamples,
         components=results,
         rounding=missed,
-        library=rows.library,
     )
 
 
@@ -436,5 +433,4 @@ def _tolerance_test(
         n_resamples=resampler.n_resamples,
         tolerance=tolerance,
         rounding=max(0.0, value - ends[0]),
-        library=rows.library,
     )

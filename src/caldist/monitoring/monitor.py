@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.brief import listed, shown_value
-from caldist._util.frames import library_of
 from caldist._util.locks import locked
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -179,7 +178,6 @@ class Monitor:
         alarmed = bool(state.steps) and state.steps[-1].alarm
         labels = [*state.labels, clean]
         step, peaks = self._step(labels, streams, state.peaks, rows, alarmed=alarmed)
-        step = replace(step, library=library_of(y_prob))
         self._state = State(labels, state.floor, streams, peaks, [*state.steps, step])
         return step
 

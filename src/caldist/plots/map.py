@@ -215,8 +215,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             message = f"found is of type {type(found).__name__}; it must be a Repair."
             raise TypeError(message)
         key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
-        library = None if rows is None else rows.library
-        return cls([repair_curve(key, found, rows, scale)], library=library).plot(ax=ax)
+        return cls([repair_curve(key, found, rows, scale)]).plot(ax=ax)
 
     @classmethod
     @answering
@@ -245,8 +244,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             message = f"table is of type {type(table).__name__}; it must be a CalibrationMap."
             raise TypeError(message)
         key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
-        library = None if rows is None else rows.library
-        return cls([map_curve(key, table, rows, scale)], library=library).plot(ax=ax)
+        return cls([map_curve(key, table, rows, scale)]).plot(ax=ax)
 
     @answering
     def plot(self, *, ax: Axes | None = None) -> Self:

@@ -140,7 +140,7 @@ class SimplexDisplay(MatrixDisplay[SimplexGroups]):
             y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
         )
         shown = simplex_groups(name, rows, confidence_level, generator)
-        return cls([shown], library=rows.library).plot(ax=ax)
+        return cls([shown]).plot(ax=ax)
 
     @answering
     def plot(self, *, ax: Axes | None = None) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -96,7 +96,6 @@ class Repair(Result):
     n_positives: int | None
     rounding: float = 0.0
     reason: str = ""
-    library: str | None = field(default=None, repr=False)
 
     def __eq__(self, other: object) -> bool:
         """Whether all that is said is the same."""
@@ -585,7 +584,6 @@ def _stated(
         n_positives=rows.n_positives,
         rounding=rows.joint.radius,
         reason=reason,
-        library=rows.library,
     )
 
 

@@ -249,7 +249,6 @@ def report(
         versions=_versions(),
         monitor=watched,
         figures=figures(shown, found, repairs, level, resampler, drawn),
-        library=first.library,
     )
 
 
