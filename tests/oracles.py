@@ -223,8 +223,6 @@ _ONE_ROW = {
     "mmce": lambda y, v: abs((y == (v > 0.5)) - max(v, 1 - v)),
     "normalized_cross_entropy": lambda y, v: f"y_true is {y} .*log_loss",
     "post_processing_gap": lambda y, v: (y - v) ** 2,  # the row goes to its label
-    "skce": lambda y, v: "unbiased=True needs at least two rows",
-    "skce(unbiased=False)": lambda y, v: 2 * (y - v) ** 2,
 }
 
 

@@ -197,7 +197,7 @@ def test_no_function_is_left_out():
     assert set(all_measures()) < set(FUNCTIONS)
     assert {"miscalibrated_regions", "report", "WitnessDisplay.from_predictions"} < set(FUNCTIONS)
     counted = {name for name, function in FUNCTIONS.items() if counts_rows(function)}
-    assert counted == {"debiased_ece", "skce", "sweep_ece", "t_cal"}
+    assert counted == {"debiased_ece", "sweep_ece", "t_cal"}
 
 
 OPTIONS = {
@@ -294,7 +294,6 @@ OPTIONS = {
         {"norm": 3},
     ],
     "t_cal": [{"n_bins": 0}, {"n_resamples": 0}, {"n_resamples": 9.0}, {"rng": "seed"}],
-    "skce": [{"kernel": "rbf"}, {"kernel": np.minimum}, {"bandwidth": -1.0}, {"unbiased": 1}],
     "lower_distance": [{"tol": 0}, {"tol": "fine"}, {"progress": 1}],
     "upper_distance": [{"progress": None}],
 }

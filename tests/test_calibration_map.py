@@ -302,7 +302,7 @@ def test_torch_says_the_same():
     np.testing.assert_allclose(found.numpy(), table(v), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_the_table_as_a_frame(library):
     table = wiggly()
     found = table.to_frame(library)

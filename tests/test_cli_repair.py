@@ -45,11 +45,11 @@ def test_repair_prints_the_statement_and_writes_the_map(table, rows, tmp_path):
 
 def test_repair_with_options(table, rows, tmp_path):
     out = tmp_path / "map.json"
-    more = ("--method", "slope", "--slack", 3, "--clusters", "team", "--weight", "weight")
+    more = ("--method", "slope", "--clusters", "team", "--weight", "weight")
     done = run("repair", table, *COLUMNS, *more, "--resamples", 99, "--seed", 4, "-o", out)
     assert done.exit_code == 0, done.output
     found = caldist.repair(
-        rows["won"], rows["second"], method="slope", slack=3, clusters=rows["team"],
+        rows["won"], rows["second"], method="slope", clusters=rows["team"],
         sample_weight=rows["weight"], n_resamples=99, rng=4,
     )  # fmt: skip
     assert CalibrationMap.load(out) == found.map
@@ -88,10 +88,6 @@ def test_exit_codes_of_fail_above(table, rows, tmp_path):
         (("-o", "map.json", "--fail-above", "nan"), "--fail-above is nan"),
         (("-o", "map.json", "--fail-above", "0"), "--fail-above is 0.0"),
         (("-o", "map.json", "--fail-above", "5"), "For 5% pass 0.05."),
-        (
-            ("-o", "map.json", "--slack", "2"),
-            "Error: --slack is 2.0, which goes with method='slope'",
-        ),
         (("-o", "map.json", "--score", "first"), "one model is repaired at a time, not 2"),
         (("-o", "map.json", "--method", "platt"), "Invalid value for '--method'"),
         (("-o", "map.json", "--resamples", "5"), "Error: --resamples is 5"),

@@ -149,12 +149,20 @@ def many(monkeypatch):
     monkeypatch.setattr(comparison, "MANY", 3_000)
 
 
+def of_rows(*data):
+    """Return the comparison of the rows themselves, however many there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_grid, "MANY", math.inf)
+        patch.setattr(comparison, "MANY", math.inf)
+        return compare(*data, rng=3, method="split")
+
+
 def test_many_rows_are_split_on_a_grid_and_the_values_are_those_of_the_rows(many):
     y, a, b = two_models(7, 4_000)
     b = np.clip(b, 1e-9, 1 - 1e-9)
     a = 0.2 + 0.7 * a + 1e-3 * np.random.default_rng(0).random(a.size)
     found = compare(y, a, b, rng=3)
-    rows = compare(y, a, b, rng=3, grid=None)
+    rows = of_rows(y, a, b)
     assert found.n_resamples == rows.n_resamples == 0
     assert found.value_a == rows.value_a == caldist.smooth_ce(y, a)
     assert 0 < found.rounding <= 0.01 * (found.upper - found.lower)
@@ -168,14 +176,14 @@ def test_many_rows_are_split_on_a_grid_and_the_values_are_those_of_the_rows(many
 def test_rows_are_used_where_rounding_would_show(many, monkeypatch):
     monkeypatch.setattr(comparison, "SHARE", 0.0)
     y, a, b = two_models(8, 4_000, strength=0.0)
-    assert compare(y, a, b, rng=3) == compare(y, a, b, rng=3, grid=None)
+    assert compare(y, a, b, rng=3) == of_rows(y, a, b)
 
 
 def test_independent_samples_are_split_likewise(many):
     first, second = two_models(9, 4_000, strength=0.0), two_models(10, 5_000)
     joints = [caldist.Joint.from_arrays(y, p) for y, p in (first[:2], second[:2])]
     found = compare(*joints, rng=3)
-    rows = compare(*joints, rng=3, grid=None)
+    rows = of_rows(*joints)
     assert found.n_resamples == rows.n_resamples == 0
     assert found.upper < 0
     assert rows.rounding == 0
@@ -242,7 +250,6 @@ def test_coverage(kind):
     [
         ({"method": "bootstrap"}, "method is 'bootstrap'; it must be one of 'auto', 'resampling'"),
         ({"method": None}, "method is None"),
-        ({"grid": 16}, "grid is 16; it must be one of 'auto', None"),
     ],
 )
 def test_bad_options_are_named(options, expected):

@@ -30,7 +30,6 @@ def prepared(measure):
 VARIANTS = [
     caldist.binned_ece.using(strategy="quantile"),
     caldist.kernel_ce.using(kernel="gaussian"),
-    caldist.skce.using(unbiased=False),
 ]
 CASES = {name: prepared(measure) for name, measure in all_measures().items()} | {
     str(measure): measure for measure in VARIANTS

@@ -3,6 +3,7 @@
 import concurrent.futures
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from caldist import Joint, _kernels
 from caldist.measures import _grouping_search, _lower_solver, _partitions
 from caldist.measures import lower_distance as lower_module
 from caldist.measures.lower_distance import certify_lower
+from caldist.measures.upper_distance import nearest_known
 from strategies import FAMILIES, family, probability, samples
 
 TOL = 1e-6 if _kernels.COMPILED else 1e-4  # plain kernels need seconds for 1e-6
@@ -339,6 +341,34 @@ def test_nearest_calibrated_predictions_are_calibrated_and_as_far_as_said(sample
     assert caldist.ece(y, repaired, sample_weight=weight) == pytest.approx(0, abs=1e-9)
     moved = float(np.average(np.abs(repaired - p), weights=weight))
     assert moved == pytest.approx(caldist.upper_distance(y, p, sample_weight=weight), abs=1e-12)
+
+
+@given(
+    st.lists(probability, min_size=2, max_size=12),
+    st.lists(probability, min_size=1, max_size=30),
+    st.data(),
+)
+def test_rows_without_weight_follow_the_nearest_prediction(known, new, data):
+    """Against all distances in rational arithmetic; close calls and floats next to them, too."""
+    middle = (np.asarray(known[1:]) + known[:-1]) / 2
+    new = np.concatenate((new, middle, np.nextafter(middle, 0), np.nextafter(middle, 1), known))
+    y = data.draw(st.lists(st.integers(0, 1), min_size=len(known), max_size=len(known)))
+    weight = np.repeat([1.0, 0.0], [len(known), new.size])
+    found = caldist.nearest_calibrated([*y, *[0] * new.size], [*known, *new], sample_weight=weight)
+    value = {v + 0.0: k for v, k in zip(known, found[: len(known)], strict=True)}
+    for v, mapped in zip(new, found[len(known) :], strict=True):
+        nearest = min(value, key=lambda u, v=v: (abs(Fraction(u) - Fraction(v)), u))
+        assert mapped == value[nearest]
+
+
+def test_halfway_and_among_neighbouring_floats_the_nearest_prediction_is_found():
+    """The rounded midpoint of two neighbouring floats is one of them."""
+    new = np.array([0.25, np.nextafter(0.25, 1)])
+    assert nearest_known(np.array([0, 0.5]), new).tolist() == [0, 1]
+    low = 0.5 + 2.0 ** -np.arange(30, 53)
+    for a in np.concatenate((low, np.nextafter(low, 1))):
+        known = np.array([a, np.nextafter(a, 1)])
+        assert nearest_known(known, known).tolist() == [0, 1]
 
 
 @given(samples(max_size=14))

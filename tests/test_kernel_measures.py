@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from caldist import Joint, kernel_ce, mmce, skce, top_label
+from caldist import Joint, kernel_ce, mmce, top_label
 from caldist.data import sorting
 from caldist.measures import _kernel_estimators
 from strategies import family, instances, samples
@@ -148,10 +148,6 @@ def test_exchanging_the_labels_does_not_matter_to_mmce_away_from_one_half(sample
 # -- SKCE ----------------------------------------------------------------------------------------
 
 
-def biased_skce(y, p, **options):
-    return skce(y, p, unbiased=False, **options)
-
-
 def skce_by_rows(y, p, weight, bandwidth, kernel, *, unbiased):
     """The double sum over two-class probability vectors, with a matrix for a kernel."""
     vectors = np.stack([1 - p, p], axis=1)
@@ -170,12 +166,12 @@ def skce_by_rows(y, p, weight, bandwidth, kernel, *, unbiased):
 
 
 @given(samples(max_size=12), st.sampled_from(["laplace", "gaussian"]), st.sampled_from([1.0, 0.2]))
-def test_biased_skce(sample, kernel, bandwidth):
+def test_biased_skce_is_twice_the_square(sample, kernel, bandwidth):
     y, p, weight = sample
     expected = skce_by_rows(y, p, oracles.row_weights(y, weight), bandwidth, kernel, unbiased=False)
-    value = biased_skce(y, p, kernel=kernel, bandwidth=bandwidth, sample_weight=weight)
-    assert value == close(expected)
-    assert value >= 0
+    options = {"kernel": kernel, "bandwidth": bandwidth, "sample_weight": weight}
+    assert 2 * kernel_ce(y, p, squared=True, **options) == close(expected)
+    assert 2 * kernel_ce(y, p, **options) ** 2 == close(expected)
 
 
 @given(
@@ -183,10 +179,11 @@ def test_biased_skce(sample, kernel, bandwidth):
     st.sampled_from(["laplace", "gaussian"]),
     st.sampled_from([1.0, 0.2]),
 )
-def test_unbiased_skce(sample, kernel, bandwidth):
+def test_unbiased_skce_is_twice_the_unbiased_square(sample, kernel, bandwidth):
     y, p, _ = sample
     expected = skce_by_rows(y, p, np.ones(y.size), bandwidth, kernel, unbiased=True)
-    assert skce(y, p, kernel=kernel, bandwidth=bandwidth) == close(expected)
+    value = kernel_ce(y, p, kernel=kernel, bandwidth=bandwidth, squared=True, unbiased=True)
+    assert 2 * value == close(expected)
 
 
 def test_mmce_merges_what_is_sorted(monkeypatch):

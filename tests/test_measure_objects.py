@@ -136,7 +136,7 @@ def test_equality_takes_arrays_as_a_whole():
     assert some != caldist.binned_ece.using(n_bins=2)
     assert some != caldist.binned_ece
     assert some != "binned_ece"
-    assert caldist.ks_error != caldist.ecce_mad
+    assert caldist.ecce_range != caldist.ecce_mad
 
 
 def test_another_process_unpickles_it():
@@ -343,7 +343,6 @@ def test_nothing_stands_beside_a_joint(name):
 
 COUNTED = {
     "kernel_ce": caldist.kernel_ce.using(unbiased=True),
-    "skce": caldist.skce,
     "debiased_ece": caldist.debiased_ece,
     "sweep_ece": caldist.sweep_ece,
     "t_cal": caldist.t_cal,

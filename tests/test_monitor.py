@@ -1,4 +1,4 @@
-"""Monitors: batches of any kind, labels, shards, files, and what is refused."""
+"""Monitors: batches of any kind, labels, joints of shards, files, and what is refused."""
 
 import copy
 import datetime as dt
@@ -439,67 +439,18 @@ def test_settings_are_checked(options, error, words):
 # -- shards ----------------------------------------------------------------------------------------
 
 
-def test_shards_add_up_to_the_evidence_of_all_rows():
-    whole, shards = Monitor(), [Monitor() for _ in range(3)]
+@pytest.mark.parametrize("options", [{}, {"tolerance": 0.02}, {"dependence": "batches"}], ids=str)
+def test_joints_of_shards_add_up_to_the_batch(options):
+    whole, summed = Monitor(**options), Monitor(**options)
     for day in range(TINY):
         y, p = rows(300, day, 0.2)
-        step = whole.update(y, p, label=day)
-        for k, shard in enumerate(shards):
-            shard.update(y[k::3], p[k::3], label=day)
-    for order in itertools.permutations(shards):
-        added = sum(order)
-        assert added.steps[-1].log_e_value == pytest.approx(step.log_e_value, abs=1e-9)
-        assert (added.steps[-1].onset, added.steps[-1].n_rows) == (step.onset, 300)
-        assert added.steps[-1].value == pytest.approx(step.value, abs=1e-9)
-        assert added.steps[-1].upper == pytest.approx(step.upper, abs=1e-9)
-        assert same_rows(added.joint, whole.joint)
-        assert len(added.steps) == 1
-        assert added.steps[-1].pvalue == min(1, math.exp(-added.steps[-1].log_e_value))
-    further = [monitor.update(*rows(300, 99), label=99) for monitor in (whole, sum(shards))]
-    assert further[0].log_e_value == pytest.approx(further[1].log_e_value, abs=1e-9)
-
-
-def test_a_sum_leaves_its_parts_as_they_were():
-    a, b = watched(2, tolerance=0.02), watched(2, 0.5, tolerance=0.02)
-    before = copy.deepcopy((bits_of(a), bits_of(b)))
-    (a + b).update(*rows(), label=7)
-    assert (bits_of(a), bits_of(b)) == before
-    assert sum([Monitor(), Monitor()]).last_label is None
-
-
-def test_the_past_of_the_sum_is_what_its_next_payoffs_are_fitted_to():
-    a, b = watched(3, 0.5, tolerance=0.02), watched(3, -0.5, tolerance=0.02)
-    both = (a + b)._state.streams[0]
-    joint = a.joint + b.joint
-    assert both.joint == joint
-    assert both.fit.lower == pytest.approx(caldist.lower_distance(joint), abs=2e-3)
-
-
-@pytest.mark.parametrize(
-    ("other", "words"),
-    [
-        (lambda: watched(2, tolerance=0.03), "tolerance is 0.02 and 0.03"),
-        (lambda: watched(3, tolerance=0.02), "one has 2 batches and the other 3"),
-        (lambda: Monitor(tolerance=0.02).reset(5), "one has 2 batches and the other 0"),
-    ],
-)
-def test_what_does_not_add_up_is_named(other, words):
-    with pytest.raises(ValueError, match=words):
-        watched(2, tolerance=0.02) + other()
-
-
-def test_other_things_that_do_not_add_up():
-    a, b = Monitor(), Monitor()
-    a.update([0], [0.5], label=1)
-    b.update([0], [0.5], label=2)
-    with pytest.raises(ValueError, match="batch 0 is 1 in one and 2 in the other"):
-        a + b
-    with pytest.raises(ValueError, match="reset at 1 and the other at 2"):
-        Monitor().reset(1) + Monitor().reset(2)
-    with pytest.raises(ValueError, match="goes across shards"):
-        Monitor(dependence="batches") + Monitor(dependence="batches")
-    with pytest.raises(TypeError):
-        a + 1
+        joints = [Joint.from_arrays(y[k::3], p[k::3]).coarsen(whole.bits) for k in range(3)]
+        for order in itertools.permutations(joints):
+            again = copy.deepcopy(summed)  # each order, from the same past
+            again.update(sum(order), label=day)
+        whole.update(y, p, label=day)
+        summed = again
+    assert bits_of(summed) == bits_of(whole)
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -529,40 +480,27 @@ def test_a_loaded_monitor_goes_on_to_the_same_bits(options, tmp_path):
 
 
 @fewer
-@given(
-    st.lists(st.sampled_from(["update", "empty", "save", "add", "weights"]), max_size=7), st.data()
-)
-def test_any_interleaving_says_what_one_monitor_says(tmp_path_factory, actions, data):
-    """Updates, files and shards, in any order: the evidence against calibration is the same."""
-    folder = tmp_path_factory.mktemp("monitors")
-    one, parts = Monitor(), [Monitor(), Monitor()]
+@given(st.lists(st.sampled_from(["rows", "empty", "save", "shards", "weights"]), max_size=7))
+def test_any_interleaving_says_what_one_monitor_says(tmp_path_factory, actions):
+    """Rows, sums of joints and files, in any order: the evidence is the same."""
+    path = tmp_path_factory.mktemp("monitors") / "m.npz"
+    one, other = Monitor(), Monitor()
     for day, action in enumerate(actions):
         if action == "save":
-            at = data.draw(st.integers(0, len(parts) - 1))
-            parts[at].save(folder / f"{at}.npz")
-            parts[at] = Monitor.load(folder / f"{at}.npz")
-        elif action == "add":
-            parts = [sum(parts), *[Monitor() for _ in range(0)]]
+            other.save(path)
+            other = Monitor.load(path)
+            continue
+        y, p = rows(0 if action == "empty" else 30, day, 0.5)
+        weight = np.random.default_rng(day).uniform(0.1, 1, 30) if action == "weights" else None
+        one.update(y, p, label=day, sample_weight=weight)
+        if action == "empty":
+            other.update(Joint.empty(other.bits), label=day)
+        elif action == "shards":
+            first, second = (Joint.from_arrays(y[k::2], p[k::2]).coarsen(14) for k in range(2))
+            other.update(first + second, label=day)
         else:
-            n = 0 if action == "empty" else 30
-            y, p = rows(n, day, 0.5)
-            weight = None
-            if action == "weights":
-                weight = np.append(1.0, np.random.default_rng(day).uniform(0.1, 1, n - 1))
-                y, p, weight = (np.concatenate((x[:1], x)) for x in (y, p, weight))
-            one.update(y, p, label=day, sample_weight=weight)
-            for k, part in enumerate(parts):
-                here = slice(k, None, len(parts))
-                more = {} if weight is None else {"sample_weight": weight[here]}
-                part.update(y[here], p[here], label=day, **more)
-    added = sum(parts)
-    assert added.last_label == one.last_label
-    if one.last_label is not None:
-        step, other = one.steps[-1], added.steps[-1]
-        assert other.log_e_value == pytest.approx(step.log_e_value, abs=1e-9)
-        assert (other.onset is None) == (step.onset is None)
-        assert other.upper == pytest.approx(step.upper, abs=1e-6)
-        assert added.joint.n_rows == one.joint.n_rows
+            other.update(y, p, label=day, sample_weight=weight)
+    assert bits_of(other) == bits_of(one)
 
 
 def test_a_file_that_changed_since_is_not_overwritten(tmp_path):

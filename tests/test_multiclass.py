@@ -410,7 +410,7 @@ def test_models_with_columns_in_two_orders_are_not_compared():
         multiclass.compare(y, one, other)
 
 
-def test_frames_come_back_in_the_library_that_they_came_in():
+def test_a_table_of_classes_as_a_frame():
     frame = pd.DataFrame(GOOD[1])
     table = multiclass.classwise_table(pd.Series(GOOD[0]), frame, confidence_level=None)
     assert isinstance(table.to_frame(), pd.DataFrame)

@@ -127,11 +127,14 @@ def test_displays_answer_with_the_call_that_works():
     [
         (sklearn.SlopeCalibrator, {"rng": 0}, "SlopeCalibrator() has no argument 'rng': it is"),
         (sklearn.SlopeCalibrator, {"seed": 0}, "it is called random_state."),
-        (sklearn.NearestCalibrator, {"bounds": 0}, "it is called out_of_bounds."),
+        (sklearn.SlopeCalibrator, {"bounds": 0}, "it is called out_of_bounds."),
         (sklearn.RepairedClassifier, {"base_estimator": 0}, "it is called estimator."),
-        (sklearn.SlopeCalibrator().fit, {"weights": P}, "it is called sample_weight."),
+        (
+            sklearn.SlopeCalibrator().fit,
+            {"weights": P},
+            "SlopeCalibrator.fit() has no argument 'weights': it is called sample_weight.",
+        ),
         (sklearn.SlopeCalibrator().fit, {"groups": P}, "clusters= is for rows that depend on"),
-        (sklearn.NearestCalibrator().fit, {"weights": P}, "NearestCalibrator.fit() has no"),
     ],
 )
 def test_estimators_answer(make, given, expected):
@@ -167,6 +170,21 @@ def test_measures_by_their_symbols_and_almost_their_names(given, meant):
     assert found.endswith(f"Did you mean {meant!r}?")
     assert "Did you mean" not in answer(caldist.confidence_interval, Y, P, measure="nonsense")
     assert "Did you mean" not in answer(caldist.confidence_interval, Y, P, measure=5)
+
+
+@pytest.mark.parametrize(("given", "meant"), [("ks_error", "ecce_mad"), ("skce", "kernel_ce")])
+def test_measures_by_a_second_name_of_the_literature(given, meant):
+    found = answer(caldist.confidence_interval, Y, P, measure=given)
+    call = found.partition(f"Did you mean {meant!r}? The same number is ")[2].removesuffix(".")
+    with pytest.raises(AttributeError, match="No caldist attribute") as refused:
+        getattr(caldist, given)
+    assert str(refused.value).endswith(f": the same number is {call}.")
+    value = eval(call, {"caldist": caldist, "y_true": Y, "y_prob": P})
+    direct = {
+        "ecce_mad": caldist.ecce_mad(Y, P),
+        "kernel_ce": 2 * caldist.kernel_ce(Y, P, squared=True, unbiased=True),
+    }
+    assert value == direct[meant]
 
 
 def test_one_threshold_where_a_list_is_meant():

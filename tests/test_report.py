@@ -397,8 +397,7 @@ def test_frames_have_a_line_for_each_model_and_measure(report):
     line = frame[(frame["model"] == "honest") & (frame["measure"] == "smooth_ce")].iloc[0]
     assert line["value"] == report.models[0].measures[0].value
     assert frame[frame["measure"] == "ece"]["upper"].isna().all()
-    polars = caldist.report([0, 1] * 20, pl.Series([0.4, 0.6] * 20), n_resamples=99)
-    assert isinstance(polars.to_frame(), pl.DataFrame)
+    assert isinstance(report.to_frame("polars"), pl.DataFrame)
 
 
 def test_dicts_are_what_json_holds(report):

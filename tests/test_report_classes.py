@@ -314,7 +314,6 @@ def test_columns_of_a_frame_are_the_classes(rows, frame):
     found = caldist.report(rows["y_true"][:60], table, **options)
     plain = caldist.report(rows["y_true"][:60], matrix, classes=NAMES, **options)
     assert found == plain
-    assert type(found.to_frame()).__module__.startswith(frame.__module__.partition(".")[0])
     numbers = [NAMES.index(name) for name in rows["y_true"][:60]]
     by_place = caldist.report(numbers, table, **options)
     assert {line.name for line in by_place.class_models[0].classes} == {"0", "1", "2"}

@@ -20,7 +20,6 @@ WITHIN_ROUNDING = {
     "kernel_smoothed_ece",
     "mmce",
     "normalized_cross_entropy",
-    "skce",
     "soft_binned_ece",
 }
 SIZE = 200

@@ -207,7 +207,6 @@ TASKS = (
         (
             "sklearn.RepairedClassifier",
             "sklearn.SlopeCalibrator",
-            "sklearn.NearestCalibrator",
             "sklearn.SCORERS",
             "sklearn.CalibrationScorer",
         ),

@@ -74,14 +74,12 @@ from .measures.interval_ce import interval_ce as interval_ce
 from .measures.interval_ce import optimal_partition as optimal_partition
 from .measures.kernel_ce import kernel_ce as kernel_ce
 from .measures.kernel_smoothed_ece import kernel_smoothed_ece as kernel_smoothed_ece
-from .measures.ks_error import ks_error as ks_error
 from .measures.log_loss import log_loss as log_loss
 from .measures.lower_distance import lower_distance as lower_distance
 from .measures.mmce import mmce as mmce
 from .measures.normalized_cross_entropy import normalized_cross_entropy as normalized_cross_entropy
 from .measures.post_processing_gap import post_processing_gap as post_processing_gap
 from .measures.random_interval_ce import random_interval_ce as random_interval_ce
-from .measures.skce import skce as skce
 from .measures.smooth_ce import smooth_ce as smooth_ce
 from .measures.soft_binned_ece import soft_binned_ece as soft_binned_ece
 from .measures.surrogate_interval_ce import surrogate_interval_ce as surrogate_interval_ce

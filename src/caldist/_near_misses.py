@@ -58,6 +58,15 @@ _MEANT = {
 }
 _SHOWN = 5  # models that are named
 
+# Measures that the literature has under a second name: the measure here, and the same number.
+KNOWN_AS = {
+    "ks_error": ("ecce_mad", "caldist.ecce_mad(y_true, y_prob)"),
+    "skce": (
+        "kernel_ce",
+        "2 * caldist.kernel_ce(y_true, y_prob, squared=True, unbiased=True)",
+    ),
+}
+
 
 def answering(function: Callable[P, Value]) -> Callable[P, Value]:
     """Make a function answer arguments that it does not have with those that were meant."""

@@ -42,17 +42,17 @@ class Result(Brief):
             if item.repr
         }
 
-    def to_frame(self, library: str | None = None) -> Any:
+    def to_frame(self, library: str = "pandas") -> Any:
         """Return the result as a data frame, a line for each part.
 
         Parameters
         ----------
-        library : "pandas", "polars" or "pyarrow", optional
-            By default that of the data it was made from, or else the first that is installed.
+        library : "pandas" or "polars"
+            What the data frame is made by.
         """
         lines = self._lines()
         columns = {name: [line[name] for line in lines] for name in lines[0]} if lines else {}
-        return frame(columns, library or getattr(self, "library", None))
+        return frame(columns, library)
 
     def to_latex(self, *, digits: int = 4) -> str:
         r"""Return the result as a table of LaTeX, to be used with the package ``booktabs``.

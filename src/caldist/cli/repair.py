@@ -29,9 +29,6 @@ _FAILED, _UNDECIDED = 1, 3
 @_options.resampling
 @click.option("--method", type=click.Choice(_METHODS), default="auto", show_default=True)
 @click.option(
-    "--slack", type=float, metavar="FACTOR", help="With --method slope: at least 1. Default: 2."
-)
-@click.option(
     "--guarantee",
     type=click.Choice(["resampling", "finite_sample"]),
     default="resampling",
@@ -55,7 +52,6 @@ def repair(
     resamples: int,
     seed: int,
     method: str,
-    slack: float | None,
     guarantee: str,
     fail_above: float | None,
     out: str,
@@ -81,7 +77,6 @@ def repair(
         found = fit(
             cast("Any", next(iter(models.rows.values()))),  # checked already
             method=cast("Any", method),
-            slack=slack,
             confidence_level=confidence_level,
             guarantee=cast("Any", guarantee),
             n_resamples=resamples,

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._near_misses import column_names, is_list_of_models, refuse_several
 from caldist._util.cached import cached_property
-from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
 from caldist.data.categories import number_labels
 from caldist.data.joint import Joint
@@ -45,8 +44,6 @@ class ClassRows:
         What the classes are called, in the order of the columns.
     weight
         The weights of the rows, or None.
-    library
-        Which frame library the matrix came from, if any.
     """
 
     def __init__(
@@ -55,10 +52,8 @@ class ClassRows:
         matrix: NDArray[Any],
         names: list[Any],
         weight: Vector | None = None,
-        *,
-        library: str | None = None,
     ) -> None:
-        self.label, self.names, self.weight, self.library = label, names, weight, library
+        self.label, self.names, self.weight = label, names, weight
         self._matrix = matrix
         total = _row_sums(matrix)
         off = np.abs(total - 1) > EXACT_SUM
@@ -101,7 +96,7 @@ class ClassRows:
         weight = None
         if sample_weight is not None:
             weight = _validate.weights(sample_weight, matrix.shape[0])
-        return cls(label, matrix, names, weight, library=library_of(y_prob))
+        return cls(label, matrix, names, weight)
 
     @property
     def n_rows(self) -> int:
@@ -152,7 +147,7 @@ class ClassRows:
     def problem(self, prediction: Vector, number: int) -> Rows:
         """Return the binary problem of one class against the rest, given its column."""
         label = (self.label == number).view(np.uint8)
-        return Rows(label, prediction, self.weight, library=self.library)
+        return Rows(label, prediction, self.weight)
 
     def problems(self) -> Iterator[Rows]:
         """Give the binary problem of each class against the rest."""
@@ -168,9 +163,7 @@ class ClassRows:
     def take(self, which: Integers) -> ClassRows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[which]
-        part = ClassRows(self.label[which], self._matrix[which], self.names, weight)
-        part.library = self.library
-        return part
+        return ClassRows(self.label[which], self._matrix[which], self.names, weight)
 
 
 class ClassJoints:
@@ -183,8 +176,6 @@ class ClassJoints:
     joints
         Their joints.
     """
-
-    library = None
 
     def __init__(self, names: list[Any], joints: list[Joint]) -> None:
         self.names, self.joints = names, joints

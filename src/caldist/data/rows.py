@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from caldist import _validate
 from caldist._kernels import COMPILED, sums
 from caldist._util.cached import cached_property
-from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
 from caldist.data.categories import cluster_codes
 from caldist.data.gridding import Layout, grid_of
@@ -59,8 +58,6 @@ class Rows:
         The columns as clean arrays; weight is None where none was given. A joint has no columns.
     cluster, n_clusters
         The number of each row's cluster, and how many there are; None and 0 for independent rows.
-    library
-        Which frame library the predictions came from, if any.
     kept
         What statements about the rows have in common, kept by those who make them.
     """
@@ -74,14 +71,12 @@ class Rows:
         n_clusters: int = 0,
         *,
         joint: Joint | None = None,
-        library: str | None = None,
     ) -> None:
         self._label, self._prediction, self._weight = label, prediction, weight
         self._given: tuple[Any, Any, Any] | None = None  # what is not checked yet
         self._columns: Columns | None = None  # as a reader takes them
         self._scale: tuple[float, float] | None = None
         self.cluster, self.n_clusters = cluster, n_clusters
-        self.library = library
         self.kept: dict[Any, Any] = {}
         self.index: Integers | None = None  # of the rows this is a part of
         self._cells: dict[int, Joint] = {}  # by bits
@@ -113,7 +108,7 @@ class Rows:
             y_true, y_prob, sample_weight, pos_label=pos_label
         )
         code, number = _codes(clusters, label.size)
-        return cls(label, prediction, weight, code, number, library=library_of(y_prob))
+        return cls(label, prediction, weight, code, number)
 
     @classmethod
     def as_given(
@@ -129,8 +124,6 @@ class Rows:
         if joined or pos_label is not None:
             return cls.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
         rows = cls(None, None)
-        if type(y_prob) is not np.ndarray:
-            rows.library = library_of(y_prob)
         rows._given = (y_true, y_prob, sample_weight)
         return rows
 
@@ -411,7 +404,6 @@ class Rows:
                 weight,
                 cluster,
                 n_clusters,
-                library=self.library,
             )
             part.order, part.index = np.arange(rows.size), rows
             parts.append(part)
@@ -535,7 +527,7 @@ def paired_rows(
     weight = None if sample_weight is None else _validate.weights(sample_weight, label.size)
     code, number = _codes(clusters, label.size)
     return [
-        Rows(label, prediction, weight, code, number, library=library_of(given))
+        Rows(label, prediction, weight, code, number)
         for prediction, given in zip(clean, predictions.values(), strict=True)
     ]
 

@@ -30,13 +30,13 @@ class Demo(Brief):
     y_true: NDArray[np.int64]
     y_prob: dict[str, Vector]
 
-    def to_frame(self, library: str | None = None) -> Any:
+    def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame with the column ``label`` and one for each model.
 
         Parameters
         ----------
-        library : "pandas", "polars" or "pyarrow", optional
-            By default the first that is installed.
+        library : "pandas" or "polars"
+            What the data frame is made by.
         """
         return frame({"label": self.y_true, **self.y_prob}, library)
 

@@ -6,26 +6,16 @@ the certified effect of rounding. So it only has to be seen that this is little.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 import numpy as np
 
-from caldist import _validate
 from caldist._util.types import Integers
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
 from caldist.measures._bins import equal_mass_starts
 
-GridOption: TypeAlias = Literal["auto"] | None
-
 MANY = 100_000  # different predictions from which a grid is cheaper than rows
 SHARE = 0.01  # of an interval's width, or of a level, that rounding may take
-
-
-def check_grid(grid: object) -> None:
-    """Raise unless it is "auto", or None for the rows."""
-    _validate.check_choice("grid", grid, ("auto", None))
 
 
 def many_predictions(rows: Rows) -> Joint | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -50,7 +50,6 @@ class CalibrationCurve(Result):
     bin_lower: Vector
     bin_upper: Vector
     confidence_level: float
-    library: str | None = field(default=None, repr=False)
 
     def __iter__(self) -> NoReturn:
         """Refuse to be unpacked as the pair of arrays that scikit-learn's function returns."""
@@ -182,7 +181,6 @@ def curve_of(
         bin_lower=edges[:-1][filled],
         bin_upper=edges[1:][filled],
         confidence_level=confidence_level,
-        library=rows.library,
     )
 
 

@@ -140,7 +140,6 @@ class CalibrationSummary(Result):
     confidence_level: float
     smoother: str
     rates: Rates = field(compare=False, repr=False)
-    library: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def estimates(self) -> dict[str, Estimate]:
@@ -326,7 +325,6 @@ def summary_of(
         confidence_level=confidence_level,
         smoother=smoother,
         rates=rates_of(rows, confidence_level),
-        library=rows.library,
     )
 
 

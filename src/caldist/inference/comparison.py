@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
@@ -34,7 +34,7 @@ from caldist.inference._differences import (
     PairedNorms,
     PairedRows,
 )
-from caldist.inference._grid import MANY, SHARE, GridOption, check_grid, on_grid
+from caldist.inference._grid import MANY, SHARE, on_grid
 from caldist.inference._limits import warn_if_few
 from caldist.inference._resampling import Resampler, order_rank
 from caldist.inference._split_differences import IndependentSplits, PairedSplits
@@ -80,7 +80,6 @@ class Comparison(Result):
     n_resamples: int
     rounding: float = 0.0
     least_pvalue: float = 0.0
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         text = (
@@ -113,7 +112,6 @@ class Comparisons(Result):
     measure: str
     confidence_level: float
     n_resamples: int
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def _lines(self) -> list[dict[str, Any]]:
         return [
@@ -155,7 +153,6 @@ def compare(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     method: Method = "auto",
-    grid: GridOption = "auto",
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> Comparison:
@@ -215,8 +212,6 @@ def compare(
         The cluster of each row, where rows are not independent. Signs flip for whole clusters.
     method : "auto", "resampling" or "split"
         "auto" is resampling below 100,000 rows and "split", as above, from there on.
-    grid : "auto" or None
-        Whether many rows are put on a grid to be split; None uses the rows as they are.
     rng : int, numpy.random.Generator or None
         The same seed gives the same result on any number of cores; exchanging
         two models on the same rows mirrors it.
@@ -243,20 +238,18 @@ def compare(
     """
     chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    _check_method(method, grid)
+    _validate.check_choice("method", method, ("auto", "resampling", "split"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
         pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters, pos_label)
-        return independent_comparison(pair, chosen, confidence_level, resampler, method, grid)
+        return independent_comparison(pair, chosen, confidence_level, resampler, method)
     refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.compare_all(y_true, models)")
     called = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     rows = paired_rows(
         y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
     )
     models = dict(zip("ab", rows, strict=True))
-    return paired_comparisons(
-        models, chosen, confidence_level, resampler, rows[0].library, method, grid
-    )["a", "b"]
+    return paired_comparisons(models, chosen, confidence_level, resampler, method)["a", "b"]
 
 
 @answering
@@ -271,7 +264,6 @@ def compare_all(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     method: Method = "auto",
-    grid: GridOption = "auto",
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> Comparisons:
@@ -306,7 +298,7 @@ def compare_all(
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent.
-    method, grid
+    method
         As in :func:`caldist.compare`.
     rng : int, numpy.random.Generator or None
     progress : bool
@@ -350,7 +342,7 @@ def compare_all(
         refuse_unnamed(y_prob)
     chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    _check_method(method, grid)
+    _validate.check_choice("method", method, ("auto", "resampling", "split"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     models = models_of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
@@ -359,11 +351,10 @@ def compare_all(
         message = "y_prob has only one model; at least two are needed to compare."
         raise ValueError(message)
     first, *others = models
-    library = models[first].library
-    pairs = paired_comparisons(models, chosen, confidence_level, resampler, library, method, grid)
+    pairs = paired_comparisons(models, chosen, confidence_level, resampler, method)
     one = pairs[first, others[0]]
     values = {first: one.value_a, **{name: pairs[first, name].value_b for name in others}}
-    return Comparisons(values, pairs, one.measure, confidence_level, one.n_resamples, library)
+    return Comparisons(values, pairs, one.measure, confidence_level, one.n_resamples)
 
 
 def paired_comparisons(
@@ -371,9 +362,7 @@ def paired_comparisons(
     measure: Measure[Any],
     confidence_level: float,
     resampler: Resampler,
-    library: str | None = None,
     method: Method = "auto",
-    grid: GridOption = "auto",
 ) -> dict[tuple[str, str], Comparison]:
     """Compare all pairs of models on the same rows, in one statement for all of them."""
     paired = PairedRows(list(models.values()))
@@ -384,7 +373,7 @@ def paired_comparisons(
         differences = Means(measure.facts.loss, paired)
     elif is_split(method, paired.label.size):
         joints = [model.joint for model in models.values()]
-        if grid is not None and all(joint.prediction.size >= MANY for joint in joints):
+        if all(joint.prediction.size >= MANY for joint in joints):
             cells = [model.coarse.joint for model in models.values()]
             differences = PairedSplits(paired, measure, resampler, cells)
             found = _on_cells(differences, measure, cells, joints, confidence_level)
@@ -399,7 +388,7 @@ def paired_comparisons(
     joints = [model.joint for model in models.values()]
     found = found or _compared(differences, measure, joints, confidence_level, made)
     names = list(models)
-    return {(names[a], names[b]): replace(one, library=library) for (a, b), one in found.items()}
+    return {(names[a], names[b]): one for (a, b), one in found.items()}
 
 
 def _least_pvalue(draws: int, pairs: int) -> float:
@@ -412,7 +401,6 @@ def independent_comparison(
     confidence_level: float,
     resampler: Resampler,
     method: Method = "auto",
-    grid: GridOption = "auto",
 ) -> Comparison:
     """Compare two samples that are independent of each other."""
     for rows in pair:
@@ -424,7 +412,7 @@ def independent_comparison(
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, units)
     elif is_split(method, min(part.n_rows for part in units)):
-        coarse = [rows if grid is None else on_grid(rows) or rows for rows in pair]
+        coarse = [on_grid(rows) or rows for rows in pair]
         if any(rows is not other for rows, other in zip(pair, coarse, strict=True)):
             differences = IndependentSplits([rows.units for rows in coarse], measure, resampler)
             cells = [rows.joint for rows in coarse]
@@ -436,12 +424,7 @@ def independent_comparison(
         _refuse_few(made, confidence_level, 2)
         differences = IndependentNorms(units, measure, resampler)
     found = found or _compared(differences, measure, joints, confidence_level, made)
-    return replace(found[0, 1], library=pair[0].library)
-
-
-def _check_method(method: object, grid: object) -> None:
-    _validate.check_choice("method", method, ("auto", "resampling", "split"))
-    check_grid(grid)
+    return found[0, 1]
 
 
 def is_split(method: Method, rows: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -53,7 +53,6 @@ class Gate(Result):
     at_most: float
     measure: str
     error: float
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         level = f"with {100 * (1 - self.error):g}% confidence"
@@ -193,5 +192,4 @@ def gate_of(rows: Rows, measure: Measure[Any] | None, at_most: float, error: flo
         at_most=at_most,
         measure=DISTANCE if measure is None else str(measure),
         error=error,
-        library=rows.library,
     )

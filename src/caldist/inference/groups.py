@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,6 @@ class GroupEvaluation(Result):
     groups: tuple[Group, ...]
     confidence_level: float
     n_resamples: int
-    library: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def pvalue(self) -> float:
@@ -296,8 +295,7 @@ def groups_of(
             )
         )
     found.sort(key=lambda group: (group.pvalue, -group.score))
-    library = parts[0].library
-    return GroupEvaluation(tuple(found), confidence_level, resampler.n_resamples, library)
+    return GroupEvaluation(tuple(found), confidence_level, resampler.n_resamples)
 
 
 def _with_interval(measures: object) -> list[Measure[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from caldist._util.results import Result
 from caldist.data.grid import MAX_BITS
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.inference._grid import SHARE, GridOption, check_grid, on_grid
+from caldist.inference._grid import SHARE, on_grid
 from caldist.inference._limits import Limits, warn_if_few
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Measure
@@ -62,7 +62,6 @@ class Interval(Result):
     n_resamples: int
     measure: str
     rounding: float | None = 0.0
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         text = (
@@ -87,7 +86,6 @@ def confidence_interval(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    grid: GridOption = "auto",
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> Interval:
@@ -159,8 +157,6 @@ def confidence_interval(
         of equal mass, labels are drawn that depend within a cluster as much as they seem to, and
         two standard errors more, because what comes rarely and at once may not have come. With
         clusters worth fewer than ten in all they depend as much as they can.
-    grid : "auto" or None
-        None uses the rows, however many there are.
     rng : int, numpy.random.Generator or None
         The same seed gives the same interval, whatever the number of cores and the order of rows.
     progress : bool
@@ -195,7 +191,6 @@ def confidence_interval(
     chosen = find(measure, among=[m.name for m in all_measures().values() if m.has_interval])
     refuse_without_interval(chosen)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    check_grid(grid)
     _validate.check_choice("method", method, ("auto", "resampling", "split", "finite_sample"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     rows = Rows.of(
@@ -203,7 +198,7 @@ def confidence_interval(
     )
     if method != "finite_sample":
         warn_if_few(rows.units)
-    return interval_of(rows, chosen, confidence_level, resampler, method, grid)
+    return interval_of(rows, chosen, confidence_level, resampler, method)
 
 
 def interval_of(
@@ -212,16 +207,15 @@ def interval_of(
     confidence_level: float,
     resampler: Resampler,
     method: Method = "auto",
-    grid: GridOption = "auto",
 ) -> Interval:
     """Return the interval of rows that were checked."""
-    for coarse in () if grid is None else _grids(rows, measure, method):
+    for coarse in _grids(rows, measure, method):
         found = _interval_of(coarse, measure, confidence_level, resampler, method)
         moved = found.rounding
         if moved is None:
             moved = _moved(found, coarse, measure, resampler, method)
         if moved <= SHARE * (found.upper - found.lower):
-            return replace(found, value=measure.of(rows.joint), library=rows.library)
+            return replace(found, value=measure.of(rows.joint))
     return _interval_of(rows, measure, confidence_level, resampler, method)
 
 
@@ -279,7 +273,6 @@ def _interval_of(
         n_resamples=resampler.n_resamples if used == "resampling" else 0,
         measure=str(measure),
         rounding=None if ends is None else max(value - ends[0], ends[1] - value),
-        library=rows.library,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,6 @@ class NetBenefit(Result):
     lower: Vector
     upper: Vector
     confidence_level: float
-    library: str | None = field(default=None, repr=False)
 
     def _lines(self) -> list[dict[str, Any]]:
         names = ("threshold", "treated", "model", "treat_all", "lower", "upper")
@@ -199,7 +198,6 @@ def benefit_of(rows: Rows, threshold: Vector, confidence_level: float) -> NetBen
         lower=value - below - down,
         upper=value + above + up,
         confidence_level=confidence_level,
-        library=rows.library,
     )
 
 

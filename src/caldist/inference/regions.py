@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,6 @@ class Region(Result):
     upper: float
     gap: float
     share: float
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         way = "high" if self.too_high else "low"
@@ -145,7 +144,7 @@ def miscalibrated_regions(
     critical = np.sort(largest)[order_rank(n_resamples, level) - 1]
     score = _scores(observed[None], covariance)[0]
     return [
-        replace(_region(first, last, rows.joint, units, observed, bin_of), library=rows.library)
+        _region(first, last, rows.joint, units, observed, bin_of)
         for first, last in _disjoint(score, critical, observed)
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from caldist.data.units import FEW, Draw, Units
 from caldist.inference import _grid
 from caldist.inference._classical import CLASSICAL
 from caldist.inference._dealing import ordered_units
-from caldist.inference._grid import SHARE, GridOption, cells_of_equal_mass, check_grid
+from caldist.inference._grid import SHARE, cells_of_equal_mass
 from caldist.inference._limits import Limits, few_parts, warn_if_few
 from caldist.inference._null import drawing_error, label_dependence, null_ranks
 from caldist.inference._resampling import Resampler
@@ -73,7 +73,6 @@ class TestResult(Result):
     components: tuple[TestResult, ...] = ()
     tolerance: float | None = None
     rounding: float = 0.0
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         near = "" if self.tolerance is None else f" to within {self.tolerance:g}"
@@ -98,7 +97,6 @@ def calibration_test(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    grid: GridOption = "auto",
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> TestResult:
@@ -179,8 +177,6 @@ def calibration_test(
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row.
-    grid : "auto" or None
-        None draws labels for every row, however many there are.
     rng : int, numpy.random.Generator or None
         The same seed gives the same result, whatever the number of cores.
     progress : bool
@@ -227,7 +223,6 @@ def calibration_test(
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
-    check_grid(grid)
     _check(names, tolerance=tolerance, clustered=rows.cluster is not None)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     units = rows.units
@@ -243,7 +238,7 @@ def calibration_test(
     draws = resampler.n_resamples + 1
     if len(names) > 1 and len(names) / draws > _SHOWN_LEVEL:
         _warn_of_few_draws(len(names), resampler.n_resamples)
-    cells = (_on_grid(rows, names) if grid is not None else None) or _Cells.of_all(rows)
+    cells = _on_grid(rows, names) or _Cells.of_all(rows)
     compared = _statistics(names, cells.units)
     values = np.array([part.of(units.residual) for part in statistics])
     _, rank = null_ranks(cells.units, compared, resampler, cells.draw)
@@ -263,7 +258,6 @@ def calibration_test(
             n_resamples=resampler.n_resamples,
             asymptotic_pvalue=None if part.tail is None else part.tail(float(value)),
             rounding=missed,
-            library=rows.library,
         )
         for name, part, value, count in zip(names, statistics, values, ranks, strict=True)
     )
@@ -276,7 +270,6 @@ def calibration_test(
         n_resamples=resampler.n_resamples,
         components=results,
         rounding=missed,
-        library=rows.library,
     )
 
 
@@ -440,5 +433,4 @@ def _tolerance_test(
         n_resamples=resampler.n_resamples,
         tolerance=tolerance,
         rounding=max(0.0, value - ends[0]),
-        library=rows.library,
     )

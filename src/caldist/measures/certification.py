@@ -91,7 +91,6 @@ class DistanceBracket(Result):
     lower_measure: str
     upper_measure: str
     rounding: float = field(default=0.0, kw_only=True)
-    library: str | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __str__(self) -> str:
         return (

@@ -46,7 +46,6 @@ class Corp(Result):
     uncertainty: float
     curve_prediction: Vector = field(repr=False)
     curve_value: Vector = field(repr=False)
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return (
@@ -143,7 +142,6 @@ def corp(
         uncertainty=uncertainty,
         curve_prediction=joint.prediction,
         curve_value=np.repeat(value, np.diff(start, append=joint.prediction.size)),
-        library=rows.library,
     )
 
 

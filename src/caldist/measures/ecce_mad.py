@@ -101,7 +101,10 @@ def ecce_mad(
     0 if and only if the predictions are perfectly calibrated. Small moves of the predictions
     can change it much, when they change the order. Exchanging the labels changes it too, unless
     the mean prediction is right, because thresholds then count from the other end;
-    :func:`caldist.ecce_range` stays the same.
+    :func:`caldist.ecce_range` stays the same. It is also called the Kolmogorov-Smirnov (KS)
+    calibration error, :math:`\max_t |E[v\,1(v \le t)] - E[y\,1(v \le t)]|`: the literature on
+    neural networks has it under that name, of the confidence in one class, for example from
+    :func:`caldist.top_label`. The two were proposed independently.
 
     **What it estimates.** The population's value, at rate 1/√n. At perfect calibration a sample
     shows about √(E[v(1 - v)]/n) times the largest absolute value of a Brownian motion, 1.25 on
@@ -126,7 +129,8 @@ def ecce_mad(
     References
     ----------
     Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu, "Metrics of calibration for probabilistic
-    predictions", 2022.
+    predictions", 2022. Gupta, Rahimi, Ajanthan, Mensink, Sminchisescu and Hartley, "Calibration of
+    neural networks using splines", 2021.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -33,7 +33,6 @@ class Evaluation(Result):
     value: float
     lower: float | None
     upper: float | None
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.lower is None or self.upper is None:
@@ -51,11 +50,6 @@ class Evaluations(Result, dict[str, Evaluation]):
     It prints as a table, shows as one in a notebook, and has ``to_dict``, ``to_frame`` and
     ``to_latex``, with a line for each measure.
     """
-
-    @property
-    def library(self) -> str | None:
-        """What the data were a frame of, if they were one."""
-        return next((found.library for found in self.values()), None)
 
     def __repr__(self) -> str:
         return brief("Evaluations", {name: found.value for name, found in self.items()})
@@ -129,10 +123,7 @@ def evaluate(
     tol = _validate.check_nonnegative("tol", tol)
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     found = Evaluations(
-        {
-            str(measure): Evaluation(*measure.enclosed_within(rows, tol), rows.library)
-            for measure in chosen
-        }
+        {str(measure): Evaluation(*measure.enclosed_within(rows, tol)) for measure in chosen}
     )
     warn_about(rows)  # now, as they may be sorted
     return found

@@ -188,6 +188,14 @@ def kernel_ce(
     :math:`\mathrm{kCE} \le \sqrt{2\,\mathrm{ldCE}}`. The Gaussian kernel has no such bound below:
     it can be exponentially small for predictions far from calibrated.
 
+    Twice its square is the squared kernel calibration error (SKCE) of the probability vectors
+    p = (1 - v, v), :math:`E[(e_y - p)^\top K(p, p')\,(e_{y'} - p')]` with the unit vector
+    :math:`e_y` of the label and the kernel times the identity, because
+    :math:`e_y - p = (y - v)\,(-1, 1)`. The unbiased estimator of the SKCE is
+    ``2 * kernel_ce(y_true, y_prob, squared=True, unbiased=True)``. There the kernel is a function
+    of the total variation distance, \|v - v'\|; with the Euclidean distance
+    :math:`\sqrt2\,|v - v'|` the same kernels have the bandwidth :math:`\sqrt2\,h`.
+
     **What it estimates.** The population's value, at rate 1/√n, with an upward bias that
     ``unbiased=True`` takes off the square.
 
@@ -232,8 +240,9 @@ def kernel_ce(
     References
     ----------
     Kumar, Sarawagi and Jain, "Trainable calibration measures for neural networks from kernel mean
-    embeddings", 2018. Błasiok, Gopalan, Hu and Nakkiran, "A Unifying Theory of Distance from
-    Calibration", 2023, section 8.
+    embeddings", 2018. Widmann, Lindsten and Zachariah, "Calibration tests in multi-class
+    classification: a unifying framework", 2019. Błasiok, Gopalan, Hu and Nakkiran, "A Unifying
+    Theory of Distance from Calibration", 2023, section 8.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from caldist import _validate, measures
+from caldist._near_misses import KNOWN_AS
 from caldist.measures._measure import Measure
 
 
@@ -74,6 +75,9 @@ def _hint(name: object, known: Mapping[str, Measure[Any]]) -> str:
     """Return which measure was meant by its symbol, or by almost its name."""
     if not isinstance(name, str):
         return ""
+    if name.lower() in KNOWN_AS:
+        other, call = KNOWN_AS[name.lower()]
+        return f" Did you mean {other!r}? The same number is {call}."
     symbols = [key for key, one in known.items() if one.facts.symbol.lower() == name.lower()]
     near = symbols or get_close_matches(name.lower(), known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

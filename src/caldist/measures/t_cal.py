@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
 from caldist._near_misses import answering
-from caldist._util.frames import library_of
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
@@ -37,7 +36,6 @@ class TCal(Result):
     statistic: float
     pvalue: float
     n_bins: int
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return (
@@ -129,7 +127,7 @@ def t_cal(
         ones = _draw(joint.prediction, count, min(step, n_resamples - done), generator)
         drawn = _statistic(joint.prediction, count, starts, ones)
         exceeding += int(np.count_nonzero(drawn >= observed - _ROUNDING))
-    return TCal(observed, (1 + exceeding) / (n_resamples + 1), n_bins, library_of(y_prob))
+    return TCal(observed, (1 + exceeding) / (n_resamples + 1), n_bins)
 
 
 def _draw(v: Vector, count: Integers, times: int, rng: np.random.Generator) -> Integers:

@@ -178,7 +178,7 @@ def nearest_calibrated(
     Row for row in the order of the input, or one for each of ``joint.prediction``. On these rows
     they are perfectly calibrated, and their mean distance from ``y_prob`` is
     :func:`upper_distance`. They are fitted to these labels: to recalibrate new predictions use
-    ``caldist.sklearn.NearestCalibrator``, and judge it on other rows than those it was fitted to.
+    :func:`caldist.repair`.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.brief import listed, shown_value
-from caldist._util.frames import library_of
 from caldist._util.locks import locked
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
@@ -49,7 +48,8 @@ class Monitor:
     sub-groups after looking. Batches should be cross-sections in time of 100 rows or more.
 
     **Cost.** O(rows + cells) a batch, whatever came before, and a state below 1 MiB after ten
-    years of days. One thread at a time may update a monitor; shards of a batch add up.
+    years of days. One thread at a time may update a monitor. Where the rows of a batch lie in
+    several places, add up their joints, and pass the sum.
 
     Parameters
     ----------
@@ -178,7 +178,6 @@ class Monitor:
         alarmed = bool(state.steps) and state.steps[-1].alarm
         labels = [*state.labels, clean]
         step, peaks = self._step(labels, streams, state.peaks, rows, alarmed=alarmed)
-        step = replace(step, library=library_of(y_prob))
         self._state = State(labels, state.floor, streams, peaks, [*state.steps, step])
         return step
 
@@ -273,74 +272,6 @@ class Monitor:
         self._state = self._fresh(clean)
         return self
 
-    def __add__(self, other: object) -> Monitor:
-        """Return the monitor of the rows of both: shards that saw parts of the same batches.
-
-        Settings and labels must be the same. Evidence against calibration is what one monitor of
-        all rows would have. Payoffs for the distance were fitted by each shard to its own past:
-        their sums speak of the mean distance of all parts of batches, which for parts that were
-        dealt at random is that of the batches. The largest e-value so far, and the steps, begin
-        with the sum.
-        """
-        if not isinstance(other, Monitor):
-            return NotImplemented
-        self._check_addable(other)
-        result = Monitor.__new__(Monitor)
-        result._settings = self._settings
-        mine, others = self._state, other._state
-        streams = tuple(a + b for a, b in zip(mine.streams, others.streams, strict=True))
-        count = len(streams)
-        steps: list[Step] = []
-        peaks: tuple[float, ...] = (0.0,) * count
-        if mine.labels:
-            last = [[state.steps[-1], *state.steps[-1].by.values()] for state in (mine, others)]
-            rows = [a.n_rows + b.n_rows for a, b in zip(*last, strict=True)]
-            step, peaks = result._step(mine.labels, streams, peaks, rows, alarmed=False)
-            steps = [step]
-        result._state = State(mine.labels, mine.floor, streams, peaks, steps)
-        return result
-
-    def __radd__(self, other: object) -> Monitor:
-        """Add to 0, where ``sum`` starts."""
-        if isinstance(other, int) and other == 0:
-            return self
-        return NotImplemented
-
-    def _check_addable(self, other: Monitor) -> None:
-        for name, mine in vars(self._settings).items():
-            others = getattr(other._settings, name)
-            if mine != others:
-                message = (
-                    f"monitors of different settings do not add up: {name} is {mine!r} and "
-                    f"{others!r}."
-                )
-                raise ValueError(message)
-        if self._settings.by_batch:
-            message = (
-                'monitors with dependence="batches" do not add up, because what rows of a batch '
-                "share goes across shards: add up the joints of the shards, and update one monitor."
-            )
-            raise ValueError(message)
-        mine_labels, other_labels = self._state.labels, other._state.labels
-        if (mine_labels, self._state.floor) == (other_labels, other._state.floor):
-            return
-        for at, pair in enumerate(zip(mine_labels, other_labels, strict=False)):
-            if pair[0] != pair[1]:
-                found = f"batch {at} is {pair[0]!r} in one and {pair[1]!r} in the other"
-                break
-        else:
-            found = (
-                f"one has {len(mine_labels)} batches and the other {len(other_labels)}"
-                if len(mine_labels) != len(other_labels)
-                else f"one was reset at {self._state.floor!r} and the other at "
-                f"{other._state.floor!r}"
-            )
-        message = (
-            f"monitors add up if they saw the same batches, but {found}: update a shard without "
-            "rows of a batch with an empty one."
-        )
-        raise ValueError(message)
-
     # -- reading it ----------------------------------------------------------------------------
 
     @property
@@ -380,7 +311,7 @@ class Monitor:
 
     @property
     def steps(self) -> Steps:
-        """The steps since the monitor was made, reset or added up."""
+        """The steps since the monitor was made or reset."""
         return Steps(self._state.steps)
 
     @property

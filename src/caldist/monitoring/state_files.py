@@ -161,14 +161,12 @@ def _state(content: dict[str, NDArray[Any]]) -> tuple[Settings, State]:
     )
     peaks = _vector(content, "peaks", count)
     parts = [_steps(content, number, labels) for number in range(count)]
-    if len({len(part) for part in parts}) > 1 or (labels and not parts[0]):
-        _fail("the steps of sub-groups and of all rows are not as many.")
     steps = [
         Step(
             **parts[0][at],
             by={name: Step(**parts[1 + k][at]) for k, name in enumerate(settings.by)},
         )
-        for at in range(len(parts[0]))
+        for at in range(len(labels))
     ]
     known = {f"{number}." for number in range(count)}
     for name in content:
@@ -234,12 +232,11 @@ def _steps(
     content: Mapping[str, NDArray[Any]], number: int, labels: Sequence[Label]
 ) -> list[dict[str, Any]]:
     columns = {name: content[f"{number}.step.{name}"] for name in _STEP}
-    count = columns["alarm"].size
     columns["kind"] = columns["kind"].reshape(-1, len(FAMILIES))
-    if any(len(column) != count for column in columns.values()) or count > len(labels):
-        _fail("the columns of the steps are not as long as each other.")
+    if any(len(column) != len(labels) for column in columns.values()):
+        _fail("the columns of the steps are not as long as the labels.")
     result = []
-    for at, label in enumerate(labels[len(labels) - count :]):
+    for at, label in enumerate(labels):
         step: dict[str, Any] = {name: columns[name][at].item() for name in _STEP if name != "kind"}
         for name in ("value", "upper"):
             step[name] = None if math.isnan(step[name]) else step[name]

@@ -66,7 +66,6 @@ class Step(Result):
     kind: Mapping[str, float]
     n_rows: int
     by: Mapping[Any, Step] = field(default_factory=dict)
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python values, ready for JSON; dates in ISO format."""
@@ -116,7 +115,7 @@ def begun(steps: Sequence[Step]) -> Label | None:
 
 
 def _columns() -> list[str]:
-    return [item.name for item in fields(Step) if item.name not in {"by", "library"}]
+    return [item.name for item in fields(Step) if item.name != "by"]
 
 
 class Steps(Result, Sequence[Step]):
@@ -146,22 +145,17 @@ class Steps(Result, Sequence[Step]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    @property
-    def library(self) -> str | None:
-        """Which frame library the last batch came from, if any."""
-        return self._steps[-1].library if self._steps else None
-
     def to_dict(self) -> dict[str, Any]:
         """Return the steps as plain Python values, ready for JSON."""
         return {"steps": [step.to_dict() for step in self._steps]}
 
-    def to_frame(self, library: str | None = None) -> Any:
+    def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame with a line for each step, or for each of its sub-groups too.
 
         Parameters
         ----------
-        library : "pandas", "polars" or "pyarrow", optional
-            By default that of the last batch, or else the first that is installed.
+        library : "pandas" or "polars"
+            What the data frame is made by.
         """
         if not self._steps:
             return frame({name: [] for name in _columns()}, library)

@@ -107,19 +107,6 @@ class Stream:
             scale=scale,
         )
 
-    def __add__(self, other: Stream) -> Stream:
-        """Return the stream of the rows of both, which saw parts of the same batches."""
-        return Stream(
-            batches=self.batches,
-            total=self.total + other.total,
-            start=self.start,
-            starts=self.starts + other.starts,
-            grid=self.grid + other.grid,
-            invalid=_added(self.invalid, other.invalid),
-            recent=self.recent + other.recent,
-            scale=self.scale + other.scale,
-        )
-
     def _before(self) -> tuple[potentials.Potentials | None, potentials.Potentials | None]:
         """Return the potentials that the next batch is paid by."""
         past = None if self.fit is None else self.fit.potentials

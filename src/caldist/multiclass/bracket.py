@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -120,7 +120,7 @@ def distance_bracket(
     )
     if confidence_level is not None:
         return _of_population(rows, confidence_level, resampler, tol)
-    return replace(_of_sample(rows, resampler.stream(0), tol), library=rows.library)
+    return _of_sample(rows, resampler.stream(0), tol)
 
 
 def _of_sample(rows: ClassRows, rng: np.random.Generator, tol: float | None) -> DistanceBracket:
@@ -157,7 +157,6 @@ def _of_population(
         lower_measure="classwise_distance",
         upper_measure="cells",
         confidence_level=confidence_level,
-        library=rows.library,
     )
 
 

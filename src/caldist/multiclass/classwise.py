@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -276,7 +276,6 @@ class ClassTable(Result):
     value: float
     noise: float | None
     confidence_level: float | None
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def _lines(self) -> list[dict[str, Any]]:
         return [
@@ -386,7 +385,6 @@ def classwise_table(
         value=math.fsum(line.share for line in lines),
         noise=math.fsum(noises) if len(noises) == len(lines) else None,
         confidence_level=confidence_level,
-        library=source.library,
     )
 
 

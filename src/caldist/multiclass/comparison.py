@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering, refuse_one_of_a_pair
-from caldist._util.frames import library_of
 from caldist._util.numbers import least_of
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import Classes, ClassRows, fail_if_swapped, sums_by
@@ -134,7 +133,7 @@ def compare(
         resampler.n_resamples, 1 - (1 - confidence_level) / PARTS
     )  # refused before a warning
     warn_if_few(first)
-    return paired(first, second, confidence_level, resampler, library_of(y_prob_a))
+    return paired(first, second, confidence_level, resampler)
 
 
 def paired_models(
@@ -161,13 +160,12 @@ def paired(
     second: ClassRows,
     confidence_level: float,
     resampler: Resampler,
-    library: str | None = None,
 ) -> Comparison:
     """Compare two models on the same rows, checked already; enough resamples for the level."""
     delta = 1 - confidence_level
     if first.n_classes == 2:
         pair = {"a": first.binary, "b": second.binary}
-        found = paired_comparisons(pair, binary_smooth_ce, confidence_level, resampler, library)
+        found = paired_comparisons(pair, binary_smooth_ce, confidence_level, resampler)
         return found["a", "b"]
     sides = _Side(first), _Side(second)
 
@@ -196,7 +194,6 @@ def paired(
         confidence_level=confidence_level,
         n_resamples=resampler.n_resamples,
         least_pvalue=min(1.0, PARTS * least_of(resampler.n_resamples)),
-        library=library,
     )
 
 

@@ -147,7 +147,6 @@ def confidence_interval(
         method=method,
         n_resamples=0,
         measure=measure,
-        library=rows.library,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,6 @@ class Subset(Result):
     classes: tuple[Any, ...]
     value: float
     exhaustive: bool
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def _lines(self) -> list[dict[str, Any]]:
         return [
@@ -119,7 +118,7 @@ def worst_subset(
     if 2 * size > k or (2 * size == k and not members[0]):
         members = ~members
     names = tuple(name for name, inside in zip(rows.names, members, strict=True) if inside)
-    return Subset(names, search.value, exhaustive, library=rows.library)
+    return Subset(names, search.value, exhaustive)
 
 
 class _Search:

@@ -142,7 +142,6 @@ def calibration_test(
             pvalue=int(rank[0, at]) / draws,
             measure=name,
             n_resamples=resampler.n_resamples,
-            library=rows.library,
         )
         for at, name in enumerate(names)
     )
@@ -155,7 +154,6 @@ def calibration_test(
         measure="auto",
         n_resamples=resampler.n_resamples,
         components=parts,
-        library=rows.library,
     )
 
 

@@ -56,8 +56,8 @@ class Display(ABC, Generic[Model]):
     figure_: Figure
     lines_: list[Line2D]
 
-    def __init__(self, models: Sequence[Model], *, library: str | None = None) -> None:
-        self.models, self._library = tuple(models), library
+    def __init__(self, models: Sequence[Model]) -> None:
+        self.models = tuple(models)
         if not self.models:
             message = "models is empty: at least one is needed."
             raise ValueError(message)
@@ -97,15 +97,15 @@ class Display(ABC, Generic[Model]):
             ]
         }
 
-    def to_frame(self, library: str | None = None) -> Any:
+    def to_frame(self, library: str = "pandas") -> Any:
         """Return the numbers that are shown, in long form, with a column ``model``.
 
         Curves that are thinned for drawing are in it with all their points.
 
         Parameters
         ----------
-        library : "pandas", "polars" or "pyarrow", optional
-            By default that of the predictions, or else the first that is installed.
+        library : "pandas" or "polars"
+            What the data frame is made by.
         """
         names: list[str] = []
         pieces: dict[str, list[Any]] = {}
@@ -117,7 +117,7 @@ class Display(ABC, Generic[Model]):
                 pieces.setdefault(key, []).append(np.broadcast_to(column, size))
         columns = {key: np.concatenate(parts) for key, parts in pieces.items()}
         texts = {key: part.tolist() for key, part in columns.items() if part.dtype.kind == "U"}
-        return frame({"model": names, **columns, **texts}, library or self._library)
+        return frame({"model": names, **columns, **texts}, library)
 
 
 class PredictionDisplay(Display[Model]):
@@ -134,8 +134,7 @@ class PredictionDisplay(Display[Model]):
     ) -> Self:
         """Check and sort the rows of each model once, and compute what is shown of it."""
         models = models_of(y_true, y_prob, name=name, default="predictions", **options)
-        library = next(iter(models.values())).library
-        return cls(list(map(shown, models, models.values())), library=library)
+        return cls(list(map(shown, models, models.values())))
 
     @classmethod
     @abstractmethod

@@ -98,7 +98,7 @@ class TopLabelDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve]):
             y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
         )
         curve = reliability_curve(name, top_label_rows(rows), confidence_level, generator)
-        return cls([curve], library=rows.library).plot(ax=ax)
+        return cls([curve]).plot(ax=ax)
 
 
 class ClassReliabilityDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve]):
@@ -180,7 +180,7 @@ class ClassReliabilityDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve
         table = classwise_table(rows, confidence_level=confidence_level, rng=seed)  # type: ignore[arg-type]  # checked
         worst = class_shares("", table).worst_first()[:most].tolist()
         curves = class_curves(rows, worst, prefix, confidence_level, seed)
-        return cls(curves, library=rows.library).plot(ax=ax)
+        return cls(curves).plot(ax=ax)
 
 
 def top_label_rows(rows: ClassRows) -> Rows:
@@ -188,7 +188,7 @@ def top_label_rows(rows: ClassRows) -> Rows:
     best = rows.dense.argmax(axis=1)
     confidence = rows.dense[np.arange(best.size), best]
     right = (best == rows.label).view(np.uint8)
-    return Rows(right, confidence, rows.weight, library=rows.library)
+    return Rows(right, confidence, rows.weight)
 
 
 def class_curves(

@@ -137,7 +137,7 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
             rng=rng,
         )
         shown = class_shares(one_name(name), table)
-        return cls([shown], library=table.library).plot(ax=ax, most=most)
+        return cls([shown]).plot(ax=ax, most=most)
 
     @answering
     def plot(self, *, ax: Axes | None = None, most: int = MOST) -> Self:

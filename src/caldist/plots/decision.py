@@ -134,7 +134,7 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
         )  # fmt: skip
         at = even_thresholds(models.values(), scale) if given is None else given
         curves = [decision_curve(key, rows, at, level, scale) for key, rows in models.items()]
-        return cls(curves, library=next(iter(models.values())).library).plot(ax=ax)
+        return cls(curves).plot(ax=ax)
 
     @answering
     def plot(self, *, ax: Axes | None = None) -> Self:

@@ -119,7 +119,6 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         y_prob: Scores = None,
         *,
         method: Method = "auto",
-        slack: float | None = None,
         sample_weight: ArrayLike | None = None,
         pos_label: object = None,
         clusters: ArrayLike | None = None,
@@ -138,7 +137,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             A joint stands for labels, predictions and weights at once.
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
-        method, slack
+        method
             As for :func:`caldist.repair`.
         sample_weight : array-like, optional
         pos_label : optional
@@ -166,7 +165,6 @@ class MapDisplay(PredictionDisplay[MapCurve]):
                 found = repair(
                     rows,  # type: ignore[arg-type]  # checked and sorted already
                     method=method,
-                    slack=slack,
                     confidence_level=confidence_level,
                     n_resamples=n_resamples,
                     rng=rng,
@@ -217,8 +215,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             message = f"found is of type {type(found).__name__}; it must be a Repair."
             raise TypeError(message)
         key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
-        library = None if rows is None else rows.library
-        return cls([repair_curve(key, found, rows, scale)], library=library).plot(ax=ax)
+        return cls([repair_curve(key, found, rows, scale)]).plot(ax=ax)
 
     @classmethod
     @answering
@@ -247,8 +244,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             message = f"table is of type {type(table).__name__}; it must be a CalibrationMap."
             raise TypeError(message)
         key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
-        library = None if rows is None else rows.library
-        return cls([map_curve(key, table, rows, scale)], library=library).plot(ax=ax)
+        return cls([map_curve(key, table, rows, scale)]).plot(ax=ax)
 
     @answering
     def plot(self, *, ax: Axes | None = None) -> Self:

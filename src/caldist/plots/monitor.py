@@ -119,8 +119,8 @@ class MonitorDisplay(Display[MonitorCurve]):
 
     axes_: tuple[Axes, Axes, Axes]
 
-    def __init__(self, models: Sequence[MonitorCurve], *, library: str | None = None) -> None:
-        super().__init__(models, library=library)
+    def __init__(self, models: Sequence[MonitorCurve]) -> None:
+        super().__init__(models)
         for model in self.models[1:]:
             if model.label != self.models[0].label:
                 message = (

@@ -8,6 +8,7 @@ import numpy as np
 
 from caldist._util.types import Vector
 
+KNOTS = 256  # of a table, at most
 TOLERANCE = 0.01  # of κ(1 - κ)
 _BUILT = 0.95  # of the tolerance, the rest for what lies between the points of the grid
 _FINEST = 1e-6  # tolerance
@@ -32,14 +33,9 @@ def _near(margin: float) -> Vector:
 
 
 def tabulate(
-    function: Callable[[Vector], Vector],
-    x: Vector,
-    most: int,
-    *,
-    strict: bool,
-    finest: bool = False,
+    function: Callable[[Vector], Vector], x: Vector, *, strict: bool, finest: bool = False
 ) -> tuple[Vector, Vector]:
-    """Return knots and values: within 1% of κ(1 - κ), or as near as so many knots allow.
+    """Return knots and values: within 1% of κ(1 - κ), or as near as 256 knots allow.
 
     ``x`` are points from 0 to 1 between which the function is smooth. Strict ones get values that
     increase strictly, away from 0 and 1. ``finest`` uses as many knots as there may be.
@@ -51,10 +47,10 @@ def tabulate(
     tolerance = _FINEST if finest else _BUILT * TOLERANCE
     while True:
         chosen = _fan(x, value, tolerance * width)
-        if chosen.size <= most or tolerance > _COARSEST:
+        if chosen.size <= KNOTS or tolerance > _COARSEST:
             break
         tolerance *= 2.0 if finest else 1.25
-    chosen = chosen if chosen.size <= most else chosen[[0, -1]]
+    chosen = chosen if chosen.size <= KNOTS else chosen[[0, -1]]
     knots, values = x[chosen], value[chosen]
     if strict:
         # Of values that tie the last stays at the upper end, the first anywhere else.

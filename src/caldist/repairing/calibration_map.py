@@ -190,13 +190,13 @@ class CalibrationMap(Result):
     def _lines(self) -> list[dict[str, Any]]:
         return [{"x": x, "y": y} for x, y in zip(self.x.tolist(), self.y.tolist(), strict=True)]
 
-    def to_frame(self, library: str | None = None) -> Any:
+    def to_frame(self, library: str = "pandas") -> Any:
         """Return the table as a data frame with the columns ``x`` and ``y``.
 
         Parameters
         ----------
-        library : "pandas", "polars" or "pyarrow", optional
-            By default the first that is installed.
+        library : "pandas" or "polars"
+            What the data frame is made by.
         """
         return frame({"x": self.x, "y": self.y}, library)
 

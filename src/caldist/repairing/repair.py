@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -34,7 +34,7 @@ Method = Literal["auto", "identity", "shift", "temperature", "sigmoid", "beta", 
 Guarantee = Literal["resampling", "finite_sample"]
 
 METHODS = ("auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "slope")
-_SLACK = 2.0
+_SLACK = 2.0  # of the method "slope"
 _FOLDS = 20  # the random stream of dealing
 _FALLS = 1e-12  # by which a map made elsewhere may decrease, as rounding does
 _NO_LOSS: Mapping[str, LossChange] = MappingProxyType({})
@@ -96,7 +96,6 @@ class Repair(Result):
     n_positives: int | None
     rounding: float = 0.0
     reason: str = ""
-    library: str | None = field(default=None, repr=False)
 
     def __eq__(self, other: object) -> bool:
         """Whether all that is said is the same."""
@@ -150,14 +149,12 @@ def repair(
     y_prob: ArrayLike | None = None,
     *,
     method: Method = "auto",
-    slack: float | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     confidence_level: float | None = 0.95,
     guarantee: Guarantee = "resampling",
     n_resamples: int = 999,
-    max_knots: int = 256,
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> Repair:
@@ -166,7 +163,8 @@ def repair(
     **What it means.** ``map`` turns predictions into repaired ones. It increases strictly, so the
     ranking of rows stays as it is, but for "isotonic", and where predictions rank no better than
     chance: then the map is constant, with a warning. The statement is about the map as the table
-    that is exported: with the confidence level, the smooth calibration error of the population was
+    that is exported, of at most 256 points and within 1% of κ(1 - κ) of the fit κ where these are
+    enough: with the confidence level, the smooth calibration error of the population was
     at least ``before["smooth_ce"].lower`` and is at most ``after["smooth_ce"].upper``, for rows
     drawn like these. All rows fit the map *and* judge it. That is valid because the bound holds for
     all monotone maps at once, so neither the fit nor the choice of a method costs anything, and it
@@ -180,8 +178,8 @@ def repair(
     **Methods.** With A = log v and B = -log(1 - v), slightly softened at the ends, predictions
     become σ of: A + B + c ("shift", as after under-sampling), a(A + B) ("temperature"),
     a(A + B) + c ("sigmoid"), aA + bB + c ("beta"). "slope" lets the slope differ from that of a
-    sigmoid by a factor of at most ``slack``, and maximises the likelihood over all such maps,
-    exactly; with an infinite one it is "isotonic". "auto" compares 17 of these by
+    sigmoid by a factor of at most 2, and maximises the likelihood over all such maps, exactly; with
+    an infinite factor it is "isotonic". "auto" compares 17 of these, five factors among them, by
     cross-validated log loss and takes the simplest that is within half a standard error of the
     best; below 75 rows it takes the sigmoid.
 
@@ -204,8 +202,6 @@ def repair(
         The predicted probability of label 1.
     method : str
         "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "slope".
-    slack : float, optional
-        Only with "slope": at least 1; 2 by default.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
@@ -219,9 +215,6 @@ def repair(
         weight, and is two to three times as wide.
     n_resamples : int
         The number of replicates: at least 2/(1 - confidence_level) - 1.
-    max_knots : int
-        How many points the table may have. It is within 1% of κ(1 - κ) of the fit κ where that is
-        possible.
     rng : int, numpy.random.Generator or None
         The same seed gives the same result, whatever the order of rows and the number of cores.
     progress : bool
@@ -253,8 +246,7 @@ def repair(
     Repaired by a temperature, as a table of ... points. With 95% confidence the smooth ...
     """
     _validate.check_choice("method", method, METHODS)
-    candidates = _candidates(method, slack)
-    max_knots = _validate.check_count("max_knots", max_knots, minimum=2, maximum=100_000)
+    candidates = _candidates(method)
     asked = _Asked.of(confidence_level, guarantee, n_resamples, rng, progress=progress)
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
@@ -268,14 +260,14 @@ def repair(
     assert chosen is not None  # noqa: S101 -- rows are never none
     fit = chosen.fit
     _warn_if_flat(fit, Counts.of(units))
-    table = CalibrationMap(*_table_of(fit, max_knots))
+    table = CalibrationMap(*_table_of(fit))
     starts, parameters = fit.starts, fit.candidate.parameters
     return _stated(
         rows,
         units,
         table,
         asked,
-        judge=lambda: _out_of_folds(selection, max_knots),
+        judge=lambda: _out_of_folds(selection),
         remainder=_statement.penalty(units, fit(units.prediction), starts, parameters),
         method=fit.candidate.method,
         slack=fit.candidate.slack,
@@ -295,7 +287,6 @@ def certify_map(
     confidence_level: float | None = 0.95,
     guarantee: Guarantee = "resampling",
     n_resamples: int = 999,
-    max_knots: int = 256,
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> Repair:
@@ -305,7 +296,7 @@ def certify_map(
     confidence level, the smooth calibration error of the population was at least ``lower`` of
     ``before`` without it and is at most ``upper`` of ``after`` with it. The map may have been
     fitted to these very rows. A callable or a fitted estimator becomes a table of at most
-    ``max_knots`` points, and the table is what the statement is about.
+    256 points, and the table is what the statement is about.
 
     A map that is not monotone gets no statement, and ``reason`` says where it decreases: the bound
     holds for all *monotone* maps at once. ``loss`` is that on these rows, which is right for a map
@@ -336,8 +327,6 @@ def certify_map(
         See :func:`caldist.repair`.
     n_resamples : int
         The number of replicates: at least 2/(1 - confidence_level) - 1.
-    max_knots : int
-        How many points the table of a callable may have.
     rng : int, numpy.random.Generator or None
         The same seed gives the same result, whatever the order of rows and the number of cores.
     progress : bool
@@ -361,7 +350,6 @@ def certify_map(
     >>> wrong.map is None, wrong.reason
     (True, 'the map is not monotone: it falls from ... at ... to ... at ....')
     """
-    max_knots = _validate.check_count("max_knots", max_knots, minimum=2, maximum=100_000)
     asked = _Asked.of(confidence_level, guarantee, n_resamples, rng, progress=progress)
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
@@ -371,7 +359,7 @@ def certify_map(
         _statement.refuse_unproved(units, guarantee)
     counts = Counts.of(units)
     merged = counts.merged(counts.cells(CELLS))
-    table, reason = _given(map, merged, max_knots)
+    table, reason = _given(map, merged)
     # It may be anything monotone that was fitted to these rows: isotonic regression is the most.
     free = fit_all(merged, [Candidate("soft", math.inf)])[0]
     remainder, after = 0.0, units.prediction
@@ -422,35 +410,29 @@ class _Asked:
         return cls(confidence_level, guarantee, resampler)
 
 
-def _candidates(method: str, slack: float | None) -> tuple[Candidate, ...]:
-    if slack is not None:
-        _validate.check_goes_with("slack", slack, "method", method, ("slope",))
-        slack = math.inf if slack == math.inf else _validate.check_positive("slack", slack)
-        if slack < 1:
-            message = f"slack is {slack!r}; it must be at least 1, where slopes are the base's own."
-            raise ValueError(message)
+def _candidates(method: str) -> tuple[Candidate, ...]:
     if method == "auto":
         return CANDIDATES
     if method == "slope":
-        return (Candidate("soft", _SLACK if slack is None else slack),)
+        return (Candidate("soft", _SLACK),)
     if method == "isotonic":
         return (Candidate("soft", math.inf),)
     return (Candidate("soft" if method == "sigmoid" else method),)
 
 
-def _out_of_folds(selection: Selection, max_knots: int) -> tuple[Units, Vector]:
+def _out_of_folds(selection: Selection) -> tuple[Units, Vector]:
     """Return the rows, and what the whole procedure makes of each without those of its fold."""
     units, fold = selection.dealt.units, selection.dealt.fold[0]
     after = units.prediction[units.place]
     for k in range(FOLDS):
         own, chosen = fold == k, selection.chosen(without=k)
         if chosen is not None:
-            table = CalibrationMap(*_table_of(chosen.fit, max_knots))
+            table = CalibrationMap(*_table_of(chosen.fit))
             after[own] = mapped(table, units.prediction)[units.place[own]]
     return units, after
 
 
-def _table_of(fit: Fit, most: int) -> tuple[Vector, Vector]:
+def _table_of(fit: Fit) -> tuple[Vector, Vector]:
     """Return the table of a fit."""
     ends = np.array([0.0, 1.0])
     if fit.scale is None:
@@ -459,7 +441,7 @@ def _table_of(fit: Fit, most: int) -> tuple[Vector, Vector]:
         return ends, fit(ends)
     points = np.empty(0) if fit.at is None else fit.at
     x = _table.grid(fit.scale.margins, points)
-    return _table.tabulate(fit, x, most, strict=fit.candidate.slack < math.inf)
+    return _table.tabulate(fit, x, strict=fit.candidate.slack < math.inf)
 
 
 def _warn_if_flat(fit: Fit, counts: Counts) -> None:
@@ -475,7 +457,7 @@ def _warn_if_flat(fit: Fit, counts: Counts) -> None:
         warn(message)
 
 
-def _given(given: Any, counts: Counts, most: int) -> tuple[CalibrationMap | None, str]:
+def _given(given: Any, counts: Counts) -> tuple[CalibrationMap | None, str]:
     """Return a map made elsewhere as a table, or why there is none."""
     if isinstance(given, CalibrationMap):
         return given, ""
@@ -493,7 +475,7 @@ def _given(given: Any, counts: Counts, most: int) -> tuple[CalibrationMap | None
             f"the map is not monotone: it falls from {value[at]:.6g} at {x[at]:.6g} to "
             f"{value[at + 1]:.6g} at {x[at + 1]:.6g}."
         )
-    knots = _table.tabulate(lambda _: value, x, most, strict=False, finest=True)
+    knots = _table.tabulate(lambda _: value, x, strict=False, finest=True)
     return CalibrationMap(*knots), ""
 
 
@@ -602,7 +584,6 @@ def _stated(
         n_positives=rows.n_positives,
         rounding=rows.joint.radius,
         reason=reason,
-        library=rows.library,
     )
 
 

@@ -249,7 +249,6 @@ def report(
         versions=_versions(),
         monitor=watched,
         figures=figures(shown, found, repairs, level, drawn, progress=resampler.progress),
-        library=first.library,
     )
 
 

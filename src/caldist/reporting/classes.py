@@ -241,7 +241,6 @@ def class_report(
             message = f"{name} was given with several classes: {_ELSEWHERE[name]}"
             raise TypeError(message)
     models = class_models(y_true, y_prob, classes, sample_weight, normalize=normalize)
-    first = next(iter(models.values()))
     notes = list(dict.fromkeys(words for rows in models.values() for words in _few(rows)))
     with warnings.catch_warnings():
         for words in notes:  # said already
@@ -266,7 +265,6 @@ def class_report(
         versions={},
         class_models=found,
         figures=class_figures(models, found, shares, level, seed),
-        library=first.library,
     )
 
 

@@ -352,7 +352,6 @@ class Report(Result):
     monitor: MonitorReport | None = None
     class_models: tuple[ClassModelReport, ...] = ()
     figures: tuple[Figure, ...] = field(default=(), compare=False, repr=False)
-    library: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))

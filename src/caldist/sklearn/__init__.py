@@ -5,13 +5,11 @@ Needs scikit-learn 1.6 or later. Nothing else in the package imports this module
 
 from caldist.sklearn._scorers import SCORERS, CalibrationScorer
 from caldist.sklearn.classifier import RepairedClassifier
-from caldist.sklearn.nearest import NearestCalibrator
 from caldist.sklearn.slope import SlopeCalibrator
 
 __all__ = [
     "SCORERS",
     "CalibrationScorer",
-    "NearestCalibrator",
     "RepairedClassifier",
     "SlopeCalibrator",
 ]

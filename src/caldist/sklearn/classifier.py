@@ -74,8 +74,6 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         With ``predict_proba``. A ``FrozenEstimator`` is taken as it is.
     method : str, default="auto"
         "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "slope".
-    slack : float, optional
-        Only with "slope": by which factor slopes may differ from a sigmoid's; 2 by default.
     cv : int, splitter or iterable, default=5
         The folds; not used with a ``FrozenEstimator``.
     multiclass : {"top_label", "one_vs_rest"}, default="top_label"
@@ -86,8 +84,6 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         See :func:`caldist.repair`.
     n_resamples : int, default=999
         The number of replicates of a statement.
-    max_knots : int, default=256
-        How many points the table of a map may have.
     n_jobs : int, optional
         How many folds are fitted at once.
     random_state : int, RandomState or None, default=0
@@ -139,25 +135,21 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         estimator: Any,
         *,
         method: Method = "auto",
-        slack: float | None = None,
         cv: Any = 5,
         multiclass: Multiclass = "top_label",
         confidence_level: float | None = 0.95,
         guarantee: Guarantee = "resampling",
         n_resamples: int = 999,
-        max_knots: int = 256,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.method = method
-        self.slack = slack
         self.cv = cv
         self.multiclass = multiclass
         self.confidence_level = confidence_level
         self.guarantee = guarantee
         self.n_resamples = n_resamples
-        self.max_knots = max_knots
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -244,7 +236,6 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             "confidence_level": self.confidence_level if frozen else None,
             "guarantee": self.guarantee,
             "n_resamples": self.n_resamples,
-            "max_knots": self.max_knots,
             "rng": _checks.seed(self.random_state),
         }
         self.repairs_ = self._repairs(number, matrix, options)
@@ -299,14 +290,13 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self, number: NDArray[np.intp], matrix: Vector, options: dict[str, Any]
     ) -> list[Repair]:
         """Return the repair of each map."""
-        how: dict[str, Any] = {"method": self.method, "slack": self.slack}
         if matrix.shape[1] == 2:
-            return [repair(number, matrix[:, 1], **how, **options)]
+            return [repair(number, matrix[:, 1], method=self.method, **options)]
         if self.multiclass == "one_vs_rest":
             pairs = one_vs_rest(number, matrix)
-            return [repair(one, column, **how, **options) for one, column in pairs]
+            return [repair(one, column, method=self.method, **options) for one, column in pairs]
         right, confidence = top_label(number, matrix)
-        found = repair(right, confidence, **how, **options)
+        found = repair(right, confidence, method=self.method, **options)
         return [_kept_largest(found, right, confidence, matrix.shape[1], options)]
 
     @property

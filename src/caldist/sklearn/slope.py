@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.repairing.repair import Method, repair
 from caldist.sklearn import _checks
-from caldist.sklearn._columns import ColumnCalibrator
 
 
-class SlopeCalibrator(ColumnCalibrator):
+class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Recalibrate predicted probabilities by a monotone map whose slopes are bounded.
 
     .. math:: \kappa = \sigma \circ g, \qquad
@@ -24,8 +26,8 @@ class SlopeCalibrator(ColumnCalibrator):
     infinity is isotonic regression. :func:`caldist.repair` says how the map is chosen.
 
     **What it means.** The repair for new rows. It increases strictly, but for "isotonic", so that
-    the ranking of the predictions stays as it is. :class:`NearestCalibrator` changes the training
-    predictions less, but neither keeps their ranking nor knows of other rows.
+    the ranking of the predictions stays as it is. :func:`caldist.nearest_calibrated` changes these
+    rows less, but neither keeps their ranking nor knows of other rows.
 
     **What it estimates.** With a ``confidence_level`` each of ``repairs_`` says what is proved of
     its map in the population, by the very rows that were given. They must not have trained the
@@ -42,16 +44,15 @@ class SlopeCalibrator(ColumnCalibrator):
     ----------
     method : str, default="auto"
         "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "slope".
-    slack : float, optional
-        Only with "slope": by which factor slopes may differ from a sigmoid's; 2 by default.
     confidence_level : float, optional
         That of the statements; none are made by default.
     n_resamples : int, default=999
         The number of replicates of a statement.
-    max_knots : int, default=256
-        How many points the table of a map may have.
     out_of_bounds : {"warn", "raise", "clip"}, default="warn"
-        What to do with values outside [0, 1]; see :class:`NearestCalibrator`.
+        What to do with values outside [0, 1], in ``fit`` and in ``transform``: move them to 0 or 1
+        with a warning, refuse them, or move them silently. The default is as lenient as
+        scikit-learn's conventions ask of an estimator; the functions of caldist itself always
+        refuse.
     random_state : int, RandomState or None, default=0
         For the folds that "auto" compares maps on. The same seed gives the same maps.
 
@@ -90,20 +91,22 @@ class SlopeCalibrator(ColumnCalibrator):
         self,
         *,
         method: Method = "auto",
-        slack: float | None = None,
         confidence_level: float | None = None,
         n_resamples: int = 999,
-        max_knots: int = 256,
         out_of_bounds: _checks.Bounds = "warn",
         random_state: Any = 0,
     ) -> None:
         self.method = method
-        self.slack = slack
         self.confidence_level = confidence_level
         self.n_resamples = n_resamples
-        self.max_knots = max_knots
         self.out_of_bounds = out_of_bounds
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # what y may be: two classes
+        return tags
 
     @answering
     def fit(
@@ -130,19 +133,21 @@ class SlopeCalibrator(ColumnCalibrator):
         -------
         self : SlopeCalibrator
         """
-        matrix, label, weight = self._given(X, y, sample_weight)
+        matrix, target = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False)
+        _checks.fail_if_all_classes(matrix)
+        matrix = _checks.in_bounds(matrix, self.out_of_bounds)
+        self.classes_, label = _checks.two_classes(target)
+        weight = _checks.weights(sample_weight, label.size)
         seed = _checks.seed(self.random_state)
         self.repairs_ = [
             repair(
                 label,
                 column,
                 method=self.method,
-                slack=self.slack,
                 sample_weight=weight,
                 clusters=clusters,
                 confidence_level=self.confidence_level,
                 n_resamples=self.n_resamples,
-                max_knots=self.max_knots,
                 rng=seed,
             )
             for column in np.ascontiguousarray(matrix.T)
@@ -150,5 +155,23 @@ class SlopeCalibrator(ColumnCalibrator):
         self.maps_ = [_checks.known(found.map) for found in self.repairs_]
         return self
 
-    def _mapped(self, k: int, column: Vector) -> Vector:
-        return np.asarray(self.maps_[k](column))
+    def transform(self, X: ArrayLike) -> Vector:  # noqa: N803 - the name scikit-learn passes
+        """Return the recalibrated predictions, as float64.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Predicted probabilities, in the columns that ``fit`` saw.
+
+        Returns
+        -------
+        recalibrated : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        matrix = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
+        matrix = _checks.in_bounds(matrix, self.out_of_bounds)
+        mapped = [
+            calibration_map(column)
+            for calibration_map, column in zip(self.maps_, matrix.T, strict=True)
+        ]
+        return np.stack(mapped, axis=1)
