@@ -192,31 +192,21 @@ def test_sweeps_that_last(swaps, seed):
     assert sweep_ece(rising, p) == close(sweep_by_rows(rising, p, 1))
 
 
-def test_sweep_ece_in_small_chunks(monkeypatch):
-    """The chunks in which numbers of bins are tried do not matter."""
-    from caldist.measures import sweep_ece as module
-
-    rng = np.random.default_rng(0)
-    cases = [(nearly_sorted(400, 3, rng), np.sort(rng.random(400))) for _ in range(5)]
-    cases += [family(kind, 400, rng) for kind in FAMILIES]
-    before = [sweep_ece(y, p) for y, p in cases]
-    monkeypatch.setattr(module, "_CHUNK", 1)
-    assert [sweep_ece(y, p) for y, p in cases] == before
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_sweep_ece_of_every_family(kind):
+    y, p = family(kind, 150, np.random.default_rng(0))
+    assert sweep_ece(y, p) == close(sweep_by_rows(y, p, 1))
 
 
-def test_both_ways_to_look_for_a_fall_agree():
-    from caldist.measures.sweep_ece import Counted
-
-    rng = np.random.default_rng(1)
-    for _ in range(60):
-        size = int(rng.integers(2, 15))
-        count = rng.integers(1, 6, size)
-        label = rng.binomial(count, rng.choice([0.0, 0.2, 0.5, 0.9, 1.0], size))
-        falls = np.flatnonzero(label[:-1] * count[1:] > label[1:] * count[:-1])
-        rows = Counted(*(np.concatenate(([0], np.cumsum(x))) for x in (count, label)))
-        number = np.arange(1, count.sum() + 1)
-        all_bins = rows.broken_between(number, 0, size - 1)
-        assert set(all_bins) == (set(rows.broken_at(number, falls)) if falls.size else set())
+def test_one_swap_at_either_end_keeps_the_sweep_going():
+    """Predictions of two rows, half of label 1, after or before two single rows that fall."""
+    half = np.tile([0, 1], 30)
+    p = np.repeat(np.arange(1, 31) / 40, 2)
+    for y, v in (
+        (np.append([1, 0], half), np.append([0.001, 0.002], p)),
+        (np.append(half, [1, 0]), np.append(p, [0.9, 0.95])),
+    ):
+        assert sweep_ece(y, v) == close(sweep_by_rows(y, v, 1))
 
 
 def test_sorted_labels_end_at_single_predictions():

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 import caldist
 from caldist.cli import main
-from caldist.inference import _differences, _grid, _split_differences, comparison
+from caldist.data.sorting import merged
+from caldist.inference import _grid, _split_differences, comparison
 from caldist.inference._resampling import Resampler
 from caldist.inference.comparison import compare, compare_all
 from caldist.measures.registry import find
@@ -288,7 +289,7 @@ def test_many_models_share_what_belongs_to_one_of_them(monkeypatch):
 
 def test_merging_two_supports():
     first, second = np.array([0.1, 0.2, 0.5]), np.array([0.0, 0.2, 0.7])
-    support, of_first, of_second = _differences._merged(first, second)
+    support, of_first, of_second = merged(first, second)
     assert support.tolist() == [0.0, 0.1, 0.2, 0.5, 0.7]
     assert of_first.tolist() == [1, 2, 3]
     assert of_second.tolist() == [0, 2, 4]

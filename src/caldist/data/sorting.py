@@ -226,6 +226,14 @@ def merging_order(values: Vector) -> NDArray[np.int64]:
     return np.argsort(values, kind="stable")  # which finds the runs, and merges them
 
 
+def merged(first: Vector, second: Vector) -> tuple[Vector, Integers, Integers]:
+    """Return all numbers of two increasing vectors, and where those of each are among them."""
+    both = np.empty(first.size + second.size)
+    of_first, of_second = (np.empty(part.size, dtype=np.int64) for part in (first, second))
+    size = support.merge(first, second, both, of_first, of_second)
+    return both[:size], of_first, of_second
+
+
 _NAMES = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
 
 

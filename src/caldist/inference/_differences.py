@@ -23,10 +23,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from caldist import _validate
-from caldist._kernels import support
 from caldist._util.products import dot
 from caldist._util.types import Integers, Vector
 from caldist.data.rows import Rows
+from caldist.data.sorting import merged
 from caldist.data.units import FLIPS, Units, random_bits
 from caldist.inference._limits import normal_quantile
 from caldist.inference._resampling import Resampler, order_statistic
@@ -126,7 +126,7 @@ class Norms(ABC):
         first, second = self._units[a], self._units[b]
         if self._same(a, b):
             return 0.0
-        both, of_first, of_second = _merged(first.prediction, second.prediction)
+        both, of_first, of_second = merged(first.prediction, second.prediction)
         masses = np.zeros(both.size)
         masses[of_first] += first.residual
         masses[of_second] -= second.residual
@@ -253,14 +253,6 @@ def independent_mean(samples: tuple[Units, Units], witnesses: tuple[Vector, Vect
         for units, witness in zip(samples, witnesses, strict=True)
     )
     return one.minus(other)
-
-
-def _merged(first: Vector, second: Vector) -> tuple[Vector, Integers, Integers]:
-    """Return all numbers of two increasing vectors, and where those of each are among them."""
-    both = np.empty(first.size + second.size)
-    of_first, of_second = (np.empty(part.size, dtype=np.int64) for part in (first, second))
-    size = support.merge(first, second, both, of_first, of_second)
-    return both[:size], of_first, of_second
 
 
 def unit_mean(units: Units, value: Vector) -> Mean:

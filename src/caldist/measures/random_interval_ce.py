@@ -11,6 +11,7 @@ from caldist import _validate
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.data.sorting import merged
 from caldist.kernels._arrays import prefix_sums
 from caldist.measures import _passes, _second_order
 from caldist.measures._measure import Entries, Worst, measure
@@ -51,16 +52,14 @@ class RandomIntervalNorm(Norm):
 
     def witness(self, masses: Vector) -> Vector:
         """Return the mean, over the windows [t, t + width) that hold v_i, of their sums' signs."""
-        v, width = self.prediction, self.width
-        sums = prefix_sums(masses)
-        # Two sorted arrays, merged.
-        edge, start = np.empty(2 * v.size), np.arange(v.size)
-        edge[start + np.searchsorted(v, v - width)] = v - width
-        edge[start + np.searchsorted(v - width, v, side="right")] = v
-        middle = (edge[:-1] + edge[1:]) / 2
-        inside = sums[np.searchsorted(v, middle + width)] - sums[np.searchsorted(v, middle)]
-        area = prefix_sums(np.sign(inside) * np.diff(edge))
-        return (area[np.searchsorted(edge, v)] - area[np.searchsorted(edge, v - width)]) / width
+        v, sums = self.prediction, prefix_sums(masses)
+        # A window meets v_i when it begins at v_i - width, and leaves it behind at v_i.
+        edge, meets, leaves = merged(v - self.width, v)
+        inside = sums[np.bincount(meets, minlength=edge.size).cumsum()]
+        inside -= sums[np.bincount(leaves, minlength=edge.size).cumsum()]
+        area = prefix_sums(np.sign(inside[:-1]) * np.diff(edge))
+        mean: Vector = (area[leaves] - area[meets]) / self.width
+        return mean
 
     def candidates(self, masses: Vector, noise: float) -> Vector | None:  # noqa: ARG002
         """Trust no witness: it follows the noise of every bin."""

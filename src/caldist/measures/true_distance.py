@@ -20,7 +20,7 @@ from caldist.data.joint import Joint
 from caldist.measures import _partitions
 from caldist.measures._measure import Entries
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
-from caldist.measures.upper_distance import best_map, upper_distance
+from caldist.measures.upper_distance import upper_distance
 
 if TYPE_CHECKING:
     from caldist._properties.witnesses import Domain
@@ -64,8 +64,8 @@ def true_distance(
     **What it estimates.** The domain that is given. On a sample it does not estimate the
     population's distance, since a sample's labels look certain.
 
-    **Cost.** NP-hard in general. Exact up to 17 points by dynamic programming over subsets, to
-    about 20 by integer programming, and, for labels 0 and 1 of equal mass, to 200 by a shortest
+    **Cost.** NP-hard in general. Exact up to 17 points (12 where kernels are not compiled) by
+    dynamic programming over subsets, and, for labels 0 and 1 of equal mass, to 200 by a shortest
     path. Beyond, see :func:`true_distance_bounds`.
 
     Parameters
@@ -143,14 +143,11 @@ def true_distance_bounds(
     if k > _partitions.DYNAMIC and certain and order == 1 and k <= _LATTICE:
         total = partition.lattice_distance(np.sort(value[mean == 1]), np.sort(value[mean == 0]))
         return DistanceBounds(total / k, total / k, exact=True)
+    if k <= _partitions.DYNAMIC:
+        group = _partitions.best_groups(value, share, share * mean, order)
+        distance = _group_distance(value, mean, share, group, order)
+        return DistanceBounds(distance, distance, exact=True)
     joint = Joint.from_masses(value, share * (1 - mean), share * mean)
-    if k <= _partitions.INTEGER:
-        start, _, _ = best_map(joint)
-        start = start[np.searchsorted(joint.prediction, value)]
-        group, exact = _partitions.best_groups(value, share, share * mean, start, order)
-        if exact:
-            distance = _group_distance(value, mean, share, group, order)
-            return DistanceBounds(distance, distance, exact=True)
     below = certify_lower(joint, tol=TOLERANCE)
     upper = upper_distance(joint)
     if certain:
