@@ -40,7 +40,7 @@ def moves(measure, joint):
 def test_drawn_labels_miss_their_level_by_what_is_added(name):
     joint = rounded(300, 1.3, 0, bits=7)
     missed = joint.grid.drawing_error
-    options = {"measure": name, "n_resamples": 99, "rng": 1, "grid": None}
+    options = {"measure": name, "n_resamples": 99, "rng": 1}
     found, plain = calibration_test(joint, **options), calibration_test(own(joint), **options)
     assert 0 < missed < 1 - plain.pvalue
     assert (found.rounding, plain.rounding) == (missed, 0)

@@ -11,7 +11,6 @@ from caldist._near_misses import answering
 from caldist._util.numbers import least, most
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.inference._grid import SHARE, GridOption, check_grid, on_grid
 from caldist.inference._limits import Limits, warn_if_few
 from caldist.inference._resampling import Resampler
 from caldist.inference.intervals import chosen_method
@@ -45,7 +44,6 @@ def distance_bracket(
     confidence_level: float | None = None,
     n_resamples: int = 999,
     clusters: ArrayLike | None = None,
-    grid: GridOption = "auto",
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> DistanceBracket:
@@ -89,9 +87,6 @@ def distance_bracket(
     clusters : array-like, optional
         Only with a confidence level: the cluster of each row; see
         :func:`caldist.confidence_interval`.
-    grid : "auto" or None
-        Only with a confidence level: from 100,000 different predictions on a grid of 2^16 cells is
-        used if its effect is below a hundredth of the bracket's width; None uses the rows.
     rng : int, numpy.random.Generator or None
         Only with a confidence level.
     progress : bool
@@ -114,7 +109,6 @@ def distance_bracket(
     With 95% confidence, the distance ... is at least 0.04... and at most 0.1..., whatever is ...
     """
     tol = _validate.check_positive("tol", tol)
-    check_grid(grid)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     if confidence_level is None and clusters is not None:
         message = "clusters only matters for the population: give confidence_level too."
@@ -126,7 +120,7 @@ def distance_bracket(
         return replace(sample_bracket(rows.joint, tol=tol), library=rows.library)
     level = _validate.check_fraction("confidence_level", confidence_level)
     warn_if_few(rows.units)
-    return population_bracket(rows, level, resampler, tol=tol, grid=grid)
+    return population_bracket(rows, level, resampler, tol=tol)
 
 
 def population_bracket(
@@ -135,14 +129,8 @@ def population_bracket(
     resampler: Resampler,
     *,
     tol: float = TOLERANCE,
-    grid: GridOption = "auto",
 ) -> PopulationBracket:
     """Return bounds for the population behind rows that were checked."""
-    coarse = None if grid is None else on_grid(rows)
-    if coarse is not None:
-        found = population_bracket(coarse, confidence_level, resampler, tol=tol)
-        if found.rounding <= SHARE * (found.upper - found.lower):
-            return replace(found, library=rows.library)
     joint = rows.joint
     method = chosen_method(rows, "auto")
     limits = Limits.of(rows, 1 - confidence_level, resampler, method)

@@ -34,10 +34,10 @@ from caldist.inference._differences import (
     PairedNorms,
     PairedRows,
 )
-from caldist.inference._grid import MANY, SHARE, GridOption, check_grid, on_grid
 from caldist.inference._limits import warn_if_few
 from caldist.inference._resampling import Resampler, order_rank
 from caldist.inference._split_differences import IndependentSplits, PairedSplits
+from caldist.inference.intervals import MANY
 from caldist.measures._measure import Measure
 from caldist.measures.registry import all_measures, find
 
@@ -155,7 +155,6 @@ def compare(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     method: Method = "auto",
-    grid: GridOption = "auto",
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> Comparison:
@@ -189,8 +188,7 @@ def compare(
     **Many rows.** From 100,000 rows on no signs are drawn: with x the rows' values of
     :math:`e_a w(v_a)`, each by functions w that the row had no part in, the lower end is the mean
     of :math:`x - e_b \hat w_b(v_b)` less its normal error, and the upper end likewise. What the
-    models have in common is in neither. Predictions go onto a grid, whose certified effect, below a
-    hundredth of the interval's width, is in the ends and in ``rounding``.
+    models have in common is in neither.
 
     **What it estimates.** The population's difference.
 
@@ -215,8 +213,6 @@ def compare(
         The cluster of each row, where rows are not independent. Signs flip for whole clusters.
     method : "auto", "resampling" or "split"
         "auto" is resampling below 100,000 rows and "split", as above, from there on.
-    grid : "auto" or None
-        Whether many rows are put on a grid to be split; None uses the rows as they are.
     rng : int, numpy.random.Generator or None
         The same seed gives the same result on any number of cores; exchanging
         two models on the same rows mirrors it.
@@ -243,20 +239,20 @@ def compare(
     """
     chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    _check_method(method, grid)
+    _check_method(method)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
         pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters, pos_label)
-        return independent_comparison(pair, chosen, confidence_level, resampler, method, grid)
+        return independent_comparison(pair, chosen, confidence_level, resampler, method)
     refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.compare_all(y_true, models)")
     called = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     rows = paired_rows(
         y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
     )
     models = dict(zip("ab", rows, strict=True))
-    return paired_comparisons(
-        models, chosen, confidence_level, resampler, rows[0].library, method, grid
-    )["a", "b"]
+    return paired_comparisons(models, chosen, confidence_level, resampler, rows[0].library, method)[
+        "a", "b"
+    ]
 
 
 @answering
@@ -271,7 +267,6 @@ def compare_all(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     method: Method = "auto",
-    grid: GridOption = "auto",
     rng: _validate.Rng = None,
     progress: bool = False,
 ) -> Comparisons:
@@ -306,7 +301,7 @@ def compare_all(
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent.
-    method, grid
+    method
         As in :func:`caldist.compare`.
     rng : int, numpy.random.Generator or None
     progress : bool
@@ -350,7 +345,7 @@ def compare_all(
         refuse_unnamed(y_prob)
     chosen = comparable(measure)
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    _check_method(method, grid)
+    _check_method(method)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     models = models_of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
@@ -360,7 +355,7 @@ def compare_all(
         raise ValueError(message)
     first, *others = models
     library = models[first].library
-    pairs = paired_comparisons(models, chosen, confidence_level, resampler, library, method, grid)
+    pairs = paired_comparisons(models, chosen, confidence_level, resampler, library, method)
     one = pairs[first, others[0]]
     values = {first: one.value_a, **{name: pairs[first, name].value_b for name in others}}
     return Comparisons(values, pairs, one.measure, confidence_level, one.n_resamples, library)
@@ -373,23 +368,15 @@ def paired_comparisons(
     resampler: Resampler,
     library: str | None = None,
     method: Method = "auto",
-    grid: GridOption = "auto",
 ) -> dict[tuple[str, str], Comparison]:
     """Compare all pairs of models on the same rows, in one statement for all of them."""
     paired = PairedRows(list(models.values()))
     made = 0
     differences: Differences
-    found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, paired)
     elif is_split(method, paired.label.size):
-        joints = [model.joint for model in models.values()]
-        if grid is not None and all(joint.prediction.size >= MANY for joint in joints):
-            cells = [model.coarse.joint for model in models.values()]
-            differences = PairedSplits(paired, measure, resampler, cells)
-            found = _on_cells(differences, measure, cells, joints, confidence_level)
-        if found is None:
-            differences = PairedSplits(paired, measure, resampler, joints)
+        differences = PairedSplits(paired, measure, resampler)
     else:
         made = resampler.n_resamples
         # Too few are refused before they are made.
@@ -397,7 +384,7 @@ def paired_comparisons(
         differences = PairedNorms(paired, measure, resampler)
     warn_if_few(paired.models[0].units)  # now, as the order of rows is known
     joints = [model.joint for model in models.values()]
-    found = found or _compared(differences, measure, joints, confidence_level, made)
+    found = _compared(differences, measure, joints, confidence_level, made)
     names = list(models)
     return {(names[a], names[b]): replace(one, library=library) for (a, b), one in found.items()}
 
@@ -412,7 +399,6 @@ def independent_comparison(
     confidence_level: float,
     resampler: Resampler,
     method: Method = "auto",
-    grid: GridOption = "auto",
 ) -> Comparison:
     """Compare two samples that are independent of each other."""
     for rows in pair:
@@ -420,28 +406,20 @@ def independent_comparison(
     units, joints = [rows.units for rows in pair], [rows.joint for rows in pair]
     made = 0
     differences: Differences
-    found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, units)
     elif is_split(method, min(part.n_rows for part in units)):
-        coarse = [rows if grid is None else on_grid(rows) or rows for rows in pair]
-        if any(rows is not other for rows, other in zip(pair, coarse, strict=True)):
-            differences = IndependentSplits([rows.units for rows in coarse], measure, resampler)
-            cells = [rows.joint for rows in coarse]
-            found = _on_cells(differences, measure, cells, joints, confidence_level)
-        if found is None:
-            differences = IndependentSplits(units, measure, resampler)
+        differences = IndependentSplits(units, measure, resampler)
     else:
         made = resampler.n_resamples
         _refuse_few(made, confidence_level, 2)
         differences = IndependentNorms(units, measure, resampler)
-    found = found or _compared(differences, measure, joints, confidence_level, made)
+    found = _compared(differences, measure, joints, confidence_level, made)
     return replace(found[0, 1], library=pair[0].library)
 
 
-def _check_method(method: object, grid: object) -> None:
+def _check_method(method: object) -> None:
     _validate.check_choice("method", method, ("auto", "resampling", "split"))
-    check_grid(grid)
 
 
 def is_split(method: Method, rows: int) -> bool:
@@ -454,39 +432,21 @@ def _refuse_few(n_resamples: int, confidence_level: float, models: int) -> None:
     order_rank(n_resamples, 1 - (1 - confidence_level) / math.comb(models, 2) / PARTS)
 
 
-def _on_cells(
-    differences: Differences,
-    measure: Measure[Any],
-    cells: Sequence[Joint],
-    joints: Sequence[Joint],
-    confidence_level: float,
-) -> dict[tuple[int, int], Comparison] | None:
-    """Return all pairs from rows on a grid; None if rounding takes much of an interval."""
-    values = [measure.of(joint) for joint in joints]
-    found = _compared(differences, measure, cells, confidence_level, values=values)
-    fine = all(one.rounding <= SHARE * (one.upper - one.lower) for one in found.values())
-    return found if fine else None
-
-
 def _compared(
     differences: Differences,
     measure: Measure[Any],
     joints: Sequence[Joint],
     confidence_level: float,
-    n_resamples: int = 0,
-    values: Sequence[float] | None = None,
+    n_resamples: int,
 ) -> dict[tuple[int, int], Comparison]:
-    """Return all pairs, the ends moved outwards by what rounding may have done.
-
-    ``values`` are those of the rows, where these are known and ``joints`` are rounded.
-    """
+    """Return all pairs, the ends moved outwards by what rounding may have done."""
     pairs = list(combinations(range(len(joints)), 2))
     delta = (1 - confidence_level) / len(pairs)
     moved = [
         _moved(measure, joint, value)
         for joint, value in zip(joints, differences.values, strict=True)
     ]
-    value = [shown for shown, _, _ in moved] if values is None else values
+    value = [shown for shown, _, _ in moved]
     ceiling = measure.facts.ceiling
     found = {}
     for a, b in pairs:
