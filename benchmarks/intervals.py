@@ -149,7 +149,8 @@ def statistics_table(n: int, effort: Effort) -> Table:
             rows.append([name, family, number(seconds), f"{_STATEMENT:g} s", judged])
     note = (
         f"Processor time of all threads at {size_name(n)} rows, from raw unsorted arrays, best of "
-        f"{effort.fewest}. So many rows are put onto a grid, whose effect is part of the result. "
+        f"{effort.fewest}. "
+        "calibration_test draws labels for cells of so many rows. "
         "Weights are lognormal; clusters have about twenty rows."
     )
     header = ["call", "family", "seconds", "target", "verdict"]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import caldist
 from caldist.cli import main
 from caldist.data.sorting import merged
-from caldist.inference import _grid, _split_differences, comparison
+from caldist.inference import _split_differences, comparison
 from caldist.inference._resampling import Resampler
 from caldist.inference.comparison import compare, compare_all
 from caldist.measures.registry import find
@@ -146,50 +146,31 @@ def test_labels_that_are_rare_in_the_folds_still_count():
 
 @pytest.fixture
 def many(monkeypatch):
-    monkeypatch.setattr(_grid, "MANY", 3_000)
     monkeypatch.setattr(comparison, "MANY", 3_000)
 
 
-def of_rows(*data):
-    """Return the comparison of the rows themselves, however many there are."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_grid, "MANY", math.inf)
-        patch.setattr(comparison, "MANY", math.inf)
-        return compare(*data, rng=3, method="split")
-
-
-def test_many_rows_are_split_on_a_grid_and_the_values_are_those_of_the_rows(many):
+def test_many_rows_are_split(many):
     y, a, b = two_models(7, 4_000)
     b = np.clip(b, 1e-9, 1 - 1e-9)
     a = 0.2 + 0.7 * a + 1e-3 * np.random.default_rng(0).random(a.size)
     found = compare(y, a, b, rng=3)
-    rows = of_rows(y, a, b)
-    assert found.n_resamples == rows.n_resamples == 0
-    assert found.value_a == rows.value_a == caldist.smooth_ce(y, a)
-    assert 0 < found.rounding <= 0.01 * (found.upper - found.lower)
-    assert rows.rounding == 0
-    assert found.lower == pytest.approx(rows.lower, abs=3 * found.rounding)
-    assert found.upper == pytest.approx(rows.upper, abs=3 * found.rounding)
+    assert (found.n_resamples, found.rounding) == (0, 0)
+    assert found.value_a == caldist.smooth_ce(y, a)
+    assert found == compare(y, a, b, rng=3, method="split")
     signs = compare(y, a, b, rng=3, method="resampling", n_resamples=99)
     assert signs.n_resamples == 99
-
-
-def test_rows_are_used_where_rounding_would_show(many, monkeypatch):
-    monkeypatch.setattr(comparison, "SHARE", 0.0)
-    y, a, b = two_models(8, 4_000, strength=0.0)
-    assert compare(y, a, b, rng=3) == of_rows(y, a, b)
 
 
 def test_independent_samples_are_split_likewise(many):
     first, second = two_models(9, 4_000, strength=0.0), two_models(10, 5_000)
     joints = [caldist.Joint.from_arrays(y, p) for y, p in (first[:2], second[:2])]
     found = compare(*joints, rng=3)
-    rows = of_rows(*joints)
-    assert found.n_resamples == rows.n_resamples == 0
+    assert (found.n_resamples, found.rounding) == (0, 0)
     assert found.upper < 0
-    assert rows.rounding == 0
     assert found.value_b == caldist.smooth_ce(*second[:2])
-    assert found.lower == pytest.approx(rows.lower, abs=2e-3)  # other folds
+    cells = compare(*(joint.coarsen(16) for joint in joints), rng=3)
+    assert 0 < cells.rounding <= 0.01 * (cells.upper - cells.lower)
+    assert found.lower == pytest.approx(cells.lower, abs=2e-3)  # other folds
     mirrored = compare(*reversed(joints), rng=3)
     assert mirrored.lower == pytest.approx(-found.upper, abs=2e-3)
 

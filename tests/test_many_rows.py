@@ -1,7 +1,7 @@
 """Many rows go onto a grid: what is said stays true of the rows, and costs what a summary costs."""
 
+import dataclasses
 import importlib
-import math
 import subprocess
 import sys
 import tracemalloc
@@ -16,104 +16,12 @@ from caldist.inference import _grid, confidence_interval
 from caldist.inference._resampling import Resampler
 from caldist.inference.calibration_summary import summary_of
 
-LAWS = {
-    "spread": lambda rng: rng.random(4_000),
-    "rare": lambda rng: rng.beta(0.5, 30, 4_000),
-    "polarised": lambda rng: rng.beta(0.3, 0.3, 4_000),
-}
 
-
-@pytest.fixture
-def many(monkeypatch):
+def test_a_report_of_many_rows_shows_the_rows_values(monkeypatch):
     monkeypatch.setattr(_grid, "MANY", 3_000)
-
-
-def of_rows(function, *data, **options):
-    """Return what a function says of the rows themselves, however many there are."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_grid, "MANY", math.inf)
-        return function(*data, **options)
-
-
-def sample(law, weighted=False):
     rng = np.random.default_rng(5)
-    p = LAWS[law](rng)
+    p = rng.beta(0.3, 0.3, 4_000)
     y = rng.random(p.size) < p**0.8
-    return y, p, {"sample_weight": 0.5 + rng.random(p.size)} if weighted else {}
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("measure", ["smooth_ce", "kernel_ce", "lower_distance", "brier_score"])
-@pytest.mark.parametrize("law", LAWS)
-def test_intervals_are_those_of_the_summary_and_the_value_that_of_the_rows(
-    law, measure, weighted, many
-):
-    y, p, weights = sample(law, weighted)
-    options = {"measure": measure, "method": "split", "rng": 0}
-    found = confidence_interval(y, p, **options, **weights)
-    joint = caldist.Joint.from_arrays(y, p, **weights).coarsen(16)
-    expected = confidence_interval(joint, **options)
-    if weighted:  # rows know the largest weight, of which a summary knows a bound
-        assert expected.lower <= found.lower < found.upper < expected.upper
-        rows = of_rows(confidence_interval, y, p, **options, **weights)
-        assert found.upper == pytest.approx(rows.upper, rel=2e-3)  # the lower end has other parts
-    else:
-        assert (found.lower, found.upper) == (expected.lower, expected.upper)
-    assert found.value == pytest.approx(getattr(caldist, measure)(y, p, **weights), rel=1e-14)
-    assert found.rounding <= 0.01 * (found.upper - found.lower)
-    assert found.rounding > 0 or measure == "brier_score"
-
-
-@pytest.mark.parametrize("measure", ["smooth_ce", "random_interval_ce"])
-@pytest.mark.parametrize("law", [*LAWS, "close"])
-def test_replicates_are_made_on_few_cells_where_that_changes_little(law, measure, many):
-    """Predictions that lie close together get more bits, so that the rows are not needed."""
-    y, p, _ = sample("spread" if law == "close" else law)
-    p = 0.3 + p * 2.0**-20 if law == "close" else p
-    options = {"measure": measure, "method": "resampling", "n_resamples": 99, "rng": 0}
-    found = confidence_interval(y, p, **options)
-    rows = of_rows(confidence_interval, y, p, **options)
-    assert 0 < found.rounding <= 0.01 * (found.upper - found.lower)
-    assert (rows.rounding, rows.value) == (0, found.value)
-    wide = rows.upper - rows.lower
-    assert (found.lower, found.upper) == pytest.approx((rows.lower, rows.upper), abs=0.35 * wide)
-
-
-def test_a_bracket_is_that_of_the_summary(many):
-    y, p, _ = sample("spread")
-    found = caldist.distance_bracket(y, p, confidence_level=0.9, n_resamples=39, rng=0)
-    joint = caldist.Joint.from_arrays(y, p)
-    options = {"confidence_level": 0.9, "n_resamples": 39, "rng": 0}
-    assert found == caldist.distance_bracket(joint.coarsen(16), **options)
-    rows = of_rows(caldist.distance_bracket, joint, **options)
-    assert rows.rounding == 0
-    assert rows.lower == pytest.approx(found.lower, abs=5e-3)
-
-
-def test_rows_are_used_where_rounding_would_show(many, monkeypatch):
-    monkeypatch.setattr("caldist.inference.intervals.SHARE", 0.0)
-    y, p, _ = sample("spread")
-    options = {"n_resamples": 39, "rng": 0}
-    found = confidence_interval(y, p, **options)
-    assert found == of_rows(confidence_interval, y, p, **options)
-    assert found.rounding == 0
-
-
-def test_clusters_need_their_rows(many):
-    y, p, _ = sample("spread")
-    options = {"clusters": np.arange(p.size) // 4, "method": "split", "rng": 0}
-    found = confidence_interval(y, p, **options)
-    assert found == of_rows(confidence_interval, y, p, **options)
-
-
-def test_a_few_different_predictions_are_their_own_grid(many):
-    y, p, _ = sample("spread")
-    found = confidence_interval(y, p.round(2), method="split", rng=0)
-    assert found.rounding == 0
-
-
-def test_a_report_of_many_rows_shows_the_rows_values(many):
-    y, p, _ = sample("polarised")
     [model] = caldist.report(y, p, n_resamples=59, rng=0).models
     shown = {line.name: line.value for line in model.measures}
     assert shown["smooth_ce"] == caldist.smooth_ce(y, p)
@@ -196,13 +104,29 @@ def test_a_report_needs_no_solver():
 
 @pytest.mark.skipif(not COMPILED, reason="120,000 rows")
 @pytest.mark.parametrize("measure", ["smooth_ce", "kernel_ce", "lower_distance"])
-def test_a_grid_widens_no_interval_of_rare_labels_with_weights(measure):
+def test_many_rows_have_the_limits_of_a_fine_summary(measure):
+    y, p = many_rows(120_000)
+    found = confidence_interval(y, p, measure=measure, rng=0)
+    summary = caldist.Joint.from_arrays(y, p).coarsen(20)
+    expected = confidence_interval(summary, measure=measure, rng=0)
+    assert (found.method, found.rounding) == ("split", 0)
+    assert found.value == getattr(caldist, measure)(y, p)
+    assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper), abs=1e-6)
+
+
+@pytest.mark.skipif(not COMPILED, reason="120,000 rows")
+@pytest.mark.parametrize("measure", ["smooth_ce", "kernel_ce", "lower_distance"])
+def test_a_summary_widens_no_interval_of_rare_labels_with_weights(measure):
     """Frequencies of labels are by weight, whatever the effective rows of cells."""
     rng = np.random.default_rng(0)
     p = np.minimum(5e-3 * np.exp(rng.normal(-0.5, 1, 120_000)), 0.5)
     y, weight = rng.random(p.size) < p, 10 ** rng.uniform(0, 4, p.size)
-    settings = {"measure": measure, "sample_weight": weight, "method": "split", "rng": 0}
-    rows = of_rows(caldist.confidence_interval, y, p, **settings)
-    found = caldist.confidence_interval(y, p, **settings)
-    assert found.rounding > 0
-    assert found.upper - found.lower == pytest.approx(rows.upper - rows.lower, rel=0.01)
+    settings = {"measure": measure, "method": "split", "rng": 0}
+    rows = Rows.of(y, p, sample_weight=weight)
+    of_rows = confidence_interval(rows, **settings)
+    summary = Rows.of(rows.joint.coarsen(16))
+    # A summary only knows a bound of the largest weight.
+    summary.units = dataclasses.replace(summary.units, heaviest=rows.units.largest_share)
+    found = confidence_interval(summary, **settings)
+    assert found.rounding > 0 == of_rows.rounding
+    assert found.upper - found.lower == pytest.approx(of_rows.upper - of_rows.lower, rel=0.01)

@@ -84,7 +84,7 @@ def _summarized(data: Data, paths: Sequence[str], by: str | None, bits: int) -> 
         "by": by,
         "bits": bits,
         "invalid": "count",
-        "second_order": True,  # as of rows that are put on a grid
+        "second_order": True,  # for narrower bounds
     }
     return summarize(open_files(paths, numbers=numbers, names=[] if by is None else [by]), **asked)
 

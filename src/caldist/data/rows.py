@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NoReturn, cast
 
@@ -40,7 +39,6 @@ _KINDS: dict[np.dtype[Any], tuple[int, type | None]] = {
     np.dtype(np.uint64): (2, np.int64),
 }
 _PREDICTIONS = (np.dtype(np.float64), np.dtype(np.float32))
-_COARSE_BITS = 16
 
 
 class Rows:
@@ -181,19 +179,6 @@ class Rows:
     def weighted(self) -> bool:
         """Whether the rows have weights."""
         return not self.joint.counts_rows if self.is_summary else self.weight is not None
-
-    @cached_property
-    def coarse(self) -> Rows:
-        """The same rows on a grid of 2^16 cells."""
-        return self.coarsened(_COARSE_BITS)
-
-    def coarsened(self, bits: int) -> Rows:
-        """Return the same rows on a grid, of whose weights the largest stays known."""
-        found = Rows.of(self.joint.coarsen(bits))
-        if found.units.heaviest is not None:
-            heaviest = min(found.units.heaviest, self.units.largest_share)
-            found.units = replace(found.units, heaviest=heaviest)
-        return found
 
     @cached_property
     def order(self) -> Integers:

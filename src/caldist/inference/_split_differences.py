@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from caldist import _validate
-from caldist._util.types import Integers, Vector
-from caldist.data.joint import Joint
+from caldist._util.types import Vector
 from caldist.data.units import Units
 from caldist.inference._cells import cells_of
 from caldist.inference._dealing import FOLDS, Dealt, deal
@@ -135,7 +134,6 @@ class PairedSplits(_Splits):
         rows: PairedRows,
         measure: Measure[Any],
         resampler: Resampler,
-        joints: Sequence[Joint],
     ) -> None:
         self._rows = rows
         kept = rows.kept
@@ -146,9 +144,9 @@ class PairedSplits(_Splits):
             measure,
             [
                 Units(
-                    prediction=joint.prediction,
-                    residual=joint.residual(),
-                    place=_places(model.prediction[kept], joint),
+                    prediction=model.joint.prediction,
+                    residual=model.joint.residual(),
+                    place=_validate.positions(model.joint.prediction, model.prediction[kept]),
                     label=label,
                     count=np.broadcast_to(np.int64(1), label.shape),
                     share=share,
@@ -156,7 +154,7 @@ class PairedSplits(_Splits):
                     cluster=part if clustered else None,
                     n_clusters=rows.n_parts if clustered else 0,
                 )
-                for model, joint in zip(rows.models, joints, strict=True)
+                for model in rows.models
             ],
         )
         folds = resampler.stream(_FAMILY).integers(0, FOLDS, (_DEALINGS, rows.n_parts))[:, part]
@@ -217,11 +215,3 @@ class IndependentSplits(_Splits):
 
     def _mean(self, a: int, b: int, of_a: Vector, of_b: Vector) -> Mean:
         return independent_mean((self._units[a], self._units[b]), (of_a, of_b))
-
-
-def _places(prediction: Vector, joint: Joint) -> Integers:
-    """Return the index of each row's prediction, or of its cell, in the support of a joint."""
-    if joint.grid is None:
-        return _validate.positions(joint.prediction, prediction)
-    cell = np.floor(prediction * 2.0**joint.grid.bits).astype(np.int64)
-    return _validate.positions(joint.grid.cell, cell)

@@ -11,7 +11,6 @@ from caldist._near_misses import answering
 from caldist._util.numbers import least, most
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.inference._grid import SHARE, on_grid
 from caldist.inference._limits import Limits, warn_if_few
 from caldist.inference._resampling import Resampler
 from caldist.inference.intervals import chosen_method
@@ -133,11 +132,6 @@ def population_bracket(
     tol: float = TOLERANCE,
 ) -> PopulationBracket:
     """Return bounds for the population behind rows that were checked."""
-    coarse = on_grid(rows)
-    if coarse is not None:
-        found = population_bracket(coarse, confidence_level, resampler, tol=tol)
-        if found.rounding <= SHARE * (found.upper - found.lower):
-            return found
     joint = rows.joint
     method = chosen_method(rows, "auto")
     limits = Limits.of(rows, 1 - confidence_level, resampler, method)

@@ -34,10 +34,10 @@ from caldist.inference._differences import (
     PairedNorms,
     PairedRows,
 )
-from caldist.inference._grid import MANY, SHARE, on_grid
 from caldist.inference._limits import warn_if_few
 from caldist.inference._resampling import Resampler, order_rank
 from caldist.inference._split_differences import IndependentSplits, PairedSplits
+from caldist.inference.intervals import MANY
 from caldist.measures._measure import Measure
 from caldist.measures.registry import all_measures, find
 
@@ -186,8 +186,7 @@ def compare(
     **Many rows.** From 100,000 rows on no signs are drawn: with x the rows' values of
     :math:`e_a w(v_a)`, each by functions w that the row had no part in, the lower end is the mean
     of :math:`x - e_b \hat w_b(v_b)` less its normal error, and the upper end likewise. What the
-    models have in common is in neither. Predictions go onto a grid, whose certified effect, below a
-    hundredth of the interval's width, is in the ends and in ``rounding``.
+    models have in common is in neither.
 
     **What it estimates.** The population's difference.
 
@@ -368,17 +367,10 @@ def paired_comparisons(
     paired = PairedRows(list(models.values()))
     made = 0
     differences: Differences
-    found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, paired)
     elif is_split(method, paired.label.size):
-        joints = [model.joint for model in models.values()]
-        if all(joint.prediction.size >= MANY for joint in joints):
-            cells = [model.coarse.joint for model in models.values()]
-            differences = PairedSplits(paired, measure, resampler, cells)
-            found = _on_cells(differences, measure, cells, joints, confidence_level)
-        if found is None:
-            differences = PairedSplits(paired, measure, resampler, joints)
+        differences = PairedSplits(paired, measure, resampler)
     else:
         made = resampler.n_resamples
         # Too few are refused before they are made.
@@ -386,7 +378,7 @@ def paired_comparisons(
         differences = PairedNorms(paired, measure, resampler)
     warn_if_few(paired.models[0].units)  # now, as the order of rows is known
     joints = [model.joint for model in models.values()]
-    found = found or _compared(differences, measure, joints, confidence_level, made)
+    found = _compared(differences, measure, joints, confidence_level, made)
     names = list(models)
     return {(names[a], names[b]): one for (a, b), one in found.items()}
 
@@ -408,22 +400,15 @@ def independent_comparison(
     units, joints = [rows.units for rows in pair], [rows.joint for rows in pair]
     made = 0
     differences: Differences
-    found = None
     if measure.facts.loss is not None:
         differences = Means(measure.facts.loss, units)
     elif is_split(method, min(part.n_rows for part in units)):
-        coarse = [on_grid(rows) or rows for rows in pair]
-        if any(rows is not other for rows, other in zip(pair, coarse, strict=True)):
-            differences = IndependentSplits([rows.units for rows in coarse], measure, resampler)
-            cells = [rows.joint for rows in coarse]
-            found = _on_cells(differences, measure, cells, joints, confidence_level)
-        if found is None:
-            differences = IndependentSplits(units, measure, resampler)
+        differences = IndependentSplits(units, measure, resampler)
     else:
         made = resampler.n_resamples
         _refuse_few(made, confidence_level, 2)
         differences = IndependentNorms(units, measure, resampler)
-    found = found or _compared(differences, measure, joints, confidence_level, made)
+    found = _compared(differences, measure, joints, confidence_level, made)
     return found[0, 1]
 
 
@@ -437,39 +422,21 @@ def _refuse_few(n_resamples: int, confidence_level: float, models: int) -> None:
     order_rank(n_resamples, 1 - (1 - confidence_level) / math.comb(models, 2) / PARTS)
 
 
-def _on_cells(
-    differences: Differences,
-    measure: Measure[Any],
-    cells: Sequence[Joint],
-    joints: Sequence[Joint],
-    confidence_level: float,
-) -> dict[tuple[int, int], Comparison] | None:
-    """Return all pairs from rows on a grid; None if rounding takes much of an interval."""
-    values = [measure.of(joint) for joint in joints]
-    found = _compared(differences, measure, cells, confidence_level, values=values)
-    fine = all(one.rounding <= SHARE * (one.upper - one.lower) for one in found.values())
-    return found if fine else None
-
-
 def _compared(
     differences: Differences,
     measure: Measure[Any],
     joints: Sequence[Joint],
     confidence_level: float,
-    n_resamples: int = 0,
-    values: Sequence[float] | None = None,
+    n_resamples: int,
 ) -> dict[tuple[int, int], Comparison]:
-    """Return all pairs, the ends moved outwards by what rounding may have done.
-
-    ``values`` are those of the rows, where these are known and ``joints`` are rounded.
-    """
+    """Return all pairs, the ends moved outwards by what rounding may have done."""
     pairs = list(combinations(range(len(joints)), 2))
     delta = (1 - confidence_level) / len(pairs)
     moved = [
         _moved(measure, joint, value)
         for joint, value in zip(joints, differences.values, strict=True)
     ]
-    value = [shown for shown, _, _ in moved] if values is None else values
+    value = [shown for shown, _, _ in moved]
     ceiling = measure.facts.ceiling
     found = {}
     for a, b in pairs:

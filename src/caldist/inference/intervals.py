@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -13,10 +11,8 @@ from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.numbers import ends
 from caldist._util.results import Result
-from caldist.data.grid import MAX_BITS
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.inference._grid import SHARE, on_grid
 from caldist.inference._limits import Limits, warn_if_few
 from caldist.inference._resampling import Resampler
 from caldist.measures._measure import Measure
@@ -24,8 +20,8 @@ from caldist.measures.registry import all_measures, find
 
 Method = Literal["auto", "resampling", "split", "finite_sample"]
 
-_MANY = 100_000  # rows from which splitting alone is as good as replicates, and far cheaper
-_FEWER_BITS = 3  # of a grid for replicates
+MANY = 100_000
+"""Rows from which splitting alone is as good as replicates, and far cheaper."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +115,6 @@ def confidence_interval(
     effect of that. Rows with weights are represented by as many of equal weight as have the same
     standard error.
 
-    **Many rows.** From 100,000 different predictions on, all but ``value`` is made on a grid of
-    2^16 cells, or 2^13 for replicates, and ``rounding`` says what that did; if it were more than a
-    hundredth of the interval's width, a finer grid or the rows would be used.
-
     **Cost.** A sort, some ten times the measure itself, and two passes over the rows for each
     replicate, on all cores (or as many threads as the environment variable
     ``CALDIST_NUM_THREADS`` says). ``"split"`` makes no replicates. Memory is O(n + n_resamples).
@@ -209,54 +201,6 @@ def interval_of(
     method: Method = "auto",
 ) -> Interval:
     """Return the interval of rows that were checked."""
-    for coarse in _grids(rows, measure, method):
-        found = _interval_of(coarse, measure, confidence_level, resampler, method)
-        moved = found.rounding
-        if moved is None:
-            moved = _moved(found, coarse, measure, resampler, method)
-        if moved <= SHARE * (found.upper - found.lower):
-            return replace(found, value=measure.of(rows.joint))
-    return _interval_of(rows, measure, confidence_level, resampler, method)
-
-
-def _grids(rows: Rows, measure: Measure[Any], method: Method) -> Iterator[Rows]:
-    """Yield rows of many different predictions on a grid, and on a finer one if they lie close.
-
-    Replicates cost as much as there are cells. So for these a coarser grid comes first, unless it
-    can be foreseen that it changes too much: an interval is hardly ever narrower than 1/√n.
-    """
-    coarse = on_grid(rows)
-    if coarse is None or coarse.joint.grid is None:
-        return
-    first, last = rows.range
-    bits, finer = coarse.joint.grid.bits, int(-math.log2(last - first))
-    if chosen_method(rows, method) == "resampling":
-        few = rows.coarsened(min(bits + finer - _FEWER_BITS, MAX_BITS))
-        _, lower, upper = measure.enclosed(few.joint)
-        least = SHARE / math.sqrt(rows.units.n_rows)
-        if lower is None or upper is None or upper - lower <= 2 * least:
-            yield few
-    yield coarse
-    if finer > 0:
-        yield rows.coarsened(min(bits + finer, MAX_BITS))
-
-
-def _moved(
-    found: Interval, rows: Rows, measure: Measure[Any], resampler: Resampler, method: Method
-) -> float:
-    """Return how far rounding has moved the ends of an interval outwards."""
-    limits = Limits.of(rows, 1 - found.confidence_level, resampler, chosen_method(rows, method))
-    _, lower, upper = measure.interval(limits, replace(rows.joint, radius=0.0, grid=None))
-    return max(max(lower, 0.0) - found.lower, found.upper - min(upper, measure.facts.ceiling))
-
-
-def _interval_of(
-    rows: Rows,
-    measure: Measure[Any],
-    confidence_level: float,
-    resampler: Resampler,
-    method: Method,
-) -> Interval:
     limits = Limits.of(rows, 1 - confidence_level, resampler, chosen_method(rows, method))
     value, lower, upper = measure.interval(limits, rows.joint)
     ceiling = measure.facts.ceiling
@@ -280,7 +224,7 @@ def chosen_method(rows: Rows, method: Method) -> str:
     """Return the method, "auto" being without replicates where rows are many."""
     if method != "auto":
         return method
-    return "resampling" if rows.units.n_rows < _MANY else "split"
+    return "resampling" if rows.units.n_rows < MANY else "split"
 
 
 def refuse_without_interval(measure: Measure[Any]) -> None:

@@ -21,7 +21,7 @@ from caldist.data.units import FEW, Draw, Units
 from caldist.inference import _grid
 from caldist.inference._classical import CLASSICAL
 from caldist.inference._dealing import ordered_units
-from caldist.inference._grid import SHARE, cells_of_equal_mass
+from caldist.inference._grid import cells_of_equal_mass
 from caldist.inference._limits import Limits, few_parts, warn_if_few
 from caldist.inference._null import drawing_error, label_dependence, null_ranks
 from caldist.inference._resampling import Resampler
@@ -33,7 +33,7 @@ _SHOWN_LEVEL = 0.05  # at which "auto" should be able to reject
 _BITS = range(12, 17)  # of a grid for many rows: the first one whose effect is small
 _CELLS = 2**13  # for residuals of rows with weights or clusters
 _MANY_CELLS = 20_000  # of a summary, from which fewer are tried
-_EFFECT = SHARE * _SHOWN_LEVEL  # by which a grid may raise a p-value
+_EFFECT = 0.01 * _SHOWN_LEVEL  # by which a grid may raise a p-value
 _LINEAR = "spiegelhalter"  # of the classical statistics the one that does not group rows
 
 

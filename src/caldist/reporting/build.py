@@ -24,7 +24,6 @@ from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of
 from caldist.inference._differences import PARTS
-from caldist.inference._grid import on_grid
 from caldist.inference._limits import few_in_words
 from caldist.inference._rates import means, rates_of
 from caldist.inference._resampling import Resampler
@@ -237,7 +236,6 @@ def report(
         for name, rows in models.items()
         for doubt in doubts_of(rows)
     )
-    shown = {name: on_grid(rows) or rows for name, rows in models.items()}  # no eye sees a cell
     return Report(
         models=found,
         pairs=pairs,
@@ -248,7 +246,7 @@ def report(
         seed=seed,
         versions=_versions(),
         monitor=watched,
-        figures=figures(shown, found, repairs, level, drawn, progress=resampler.progress),
+        figures=figures(models, found, repairs, level, drawn, progress=resampler.progress),
     )
 
 
@@ -317,17 +315,14 @@ def _model(
 
 def _let_go(rows: Rows) -> None:
     """Forget what statements had in common; where rows are many, others find its memory free."""
-    coarse = on_grid(rows)
     rows.kept.clear()
-    if coarse is not None:
-        coarse.kept.clear()
-        rows.__dict__.pop("units", None)
-        give_back()
+    rows.__dict__.pop("units", None)
+    give_back()
 
 
 def _few(rows: Rows) -> list[str]:
-    """Say so where rows of a label are few; a grid counts the same, unless rows have weights."""
-    units = ((None if rows.weighted else on_grid(rows)) or rows).units
+    """Say so where rows of a label are few."""
+    units = rows.units
     return [words for words in (few_in_words(units), few_clusters_in_words(units)) if words]
 
 

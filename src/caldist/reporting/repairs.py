@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 
 from caldist.data.rows import Rows
-from caldist.inference._grid import on_grid
 from caldist.inference._resampling import Resampler
 from caldist.measures.registry import find
 from caldist.repairing.repair import Repair, repair
 from caldist.reporting.model import BoundsReport, LossReport, RepairReport
 
+_MANY = 100_000  # different predictions from which a summary is repaired
+_BITS = 16  # of its grid
 _DRAWS = 10  # replicates of a statement, in units of 1/(1 - level): more hardly change it
 
 
@@ -22,12 +24,27 @@ def repair_of(rows: Rows, level: float, resampler: Resampler, seed: int) -> Repa
         # The words say so.
         warnings.filterwarnings("ignore", "the map is constant|all rows have label", UserWarning)
         return repair(
-            on_grid(rows) or rows,  # type: ignore[arg-type]  # checked and sorted already
+            _few_cells(rows),  # type: ignore[arg-type]  # checked and sorted already
             confidence_level=level,
             n_resamples=draws,
             rng=seed,
             progress=resampler.progress,
         )
+
+
+def _few_cells(rows: Rows) -> Rows:
+    """Return rows of many different predictions as their summary: replicates cost less of cells.
+
+    Of a million rows, an eighth of the processor time. The largest weight stays known.
+    """
+    joint = rows.joint
+    if rows.cluster is not None or joint.radius > 0 or joint.prediction.size < _MANY:
+        return rows
+    found = Rows.of(joint.coarsen(_BITS))
+    if found.units.heaviest is not None:
+        heaviest = min(found.units.heaviest, rows.units.largest_share)
+        found.units = replace(found.units, heaviest=heaviest)
+    return found
 
 
 def repair_report(found: Repair) -> RepairReport:
