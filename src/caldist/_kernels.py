@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         smooth,
         sums,
         support,
-        transport,
     )
 
 __all__ = [
@@ -64,7 +63,6 @@ __all__ = [
     "smooth",
     "sums",
     "support",
-    "transport",
 ]
 
 

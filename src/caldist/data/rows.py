@@ -17,7 +17,6 @@ from caldist._util.cached import cached_property
 from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
 from caldist.data.categories import cluster_codes
-from caldist.data.gridding import Layout, grid_of
 from caldist.data.joint import Joint
 from caldist.data.residuals import Residuals
 from caldist.data.sorting import sort_residuals, sorting_order
@@ -84,7 +83,6 @@ class Rows:
         self.library = library
         self.kept: dict[Any, Any] = {}
         self.index: Integers | None = None  # of the rows this is a part of
-        self._cells: dict[int, Joint] = {}  # by bits
         self.is_summary = joint is not None
         if joint is not None:
             joint.normalized()  # raises for a joint without rows
@@ -269,34 +267,6 @@ class Rows:
         return Joint._from_grid(  # noqa: SLF001 -- of rows that were checked
             grid.from_rows(self.label, self.prediction, self.weight, bits)
         )
-
-    def cells(self, bits: int, most: int) -> Joint | None:
-        """Return the rows on a grid in one pass, which neither sorts nor copies; they are kept.
-
-        Weights are scaled, so that only shares of the total mass mean something. None where the
-        grid would have room for more cells than ``most``; grids that are there already show which
-        cells have no rows.
-        """
-        if bits not in self._cells:
-            coarser = max((known for known in self._cells if known < bits), default=None)
-            layout = Layout.of(bits, None if coarser is None else self._cells[coarser].grid)
-            if layout.size > most:
-                return None
-            self._cells[bits] = self._in_cells(layout)
-        return self._cells[bits]
-
-    def _in_cells(self, layout: Layout) -> Joint:
-        kind, label, prediction, weight = self._read()
-        scale, _ = self._scaling()
-
-        def reader(first: int, last: int) -> Any:
-            part = None if weight is None else weight[first:last]
-            return sums.Reader(kind, label[first:last], prediction[first:last], part, scale, False)
-
-        grid = grid_of(reader, prediction.size, layout, weighted=weight is not None)
-        if grid is None:
-            self._refuse()
-        return Joint._from_grid(grid)  # noqa: SLF001 -- of rows that were checked
 
     # -- sums over rows ------------------------------------------------------------------------
 

@@ -1031,68 +1031,6 @@ def moments(
     return count == 0
 
 
-def cells(
-    reader: Reader,
-    bits: cython.Py_ssize_t,
-    shift: cython.Py_ssize_t,
-    start: cython.const[cython.longlong][::1],
-    count: cython.longlong[::1],
-    mass: cython.double[::1],
-) -> bool:
-    """Add, per cell of 2^-bits and label, 1, floor(f 2^31) and floor(f f 2^31) to ``count``.
-
-    f is the fraction of its cell at which v lies. Rows with weights are added to ``mass`` instead,
-    each times its weight, which is scaled. The six sums of a cell lie next to each other, and its
-    place among the cells is that of the block of 2^shift cells that it is in, ``start``, and its
-    own in the block. A row with weight in a block without a place, -1, ends the pass like
-    a bad value.
-    """
-    y: cython.p_double = reader.y
-    v: cython.p_double = reader.v
-    w: cython.p_double = reader.w
-    i: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    rows: cython.Py_ssize_t
-    last: cython.longlong = (1 << shift) - 1
-    scale: cython.double = 1 << bits
-    unit: cython.double = 2147483648.0
-    cell: cython.longlong
-    first: cython.longlong
-    second: cython.longlong
-    f: cython.double
-    weight: cython.double
-    with cython.nogil:
-        while True:
-            rows = reader.next()
-            if rows <= 0:
-                break
-            for i in range(rows):
-                f = v[i] * scale  # exact: a power of two
-                cell = int(f)
-                f -= cell
-                first = int(f * unit)
-                second = int(f * f * unit)
-                if start[cell >> shift] < 0:
-                    if reader.weighted and w[i] == 0:
-                        continue  # which gives no block a place
-                    rows = -1
-                    break
-                at = int(y[i])
-                at = 3 * at + 6 * (start[cell >> shift] + (cell & last))
-                if reader.weighted:
-                    weight = reader.scale * w[i]
-                    mass[at] += weight
-                    mass[at + 1] += weight * first
-                    mass[at + 2] += weight * second
-                else:
-                    count[at] += 1
-                    count[at + 1] += first
-                    count[at + 2] += second
-            if rows < 0:
-                break
-    return rows == 0
-
-
 def count_keys(
     reader: Reader, low: cython.longlong, shift: cython.int, count: cython.longlong[::1]
 ) -> bool:

@@ -136,7 +136,6 @@ def random_interval_ce(
     add_width: bool = False,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    tol: float = 0.0,  # noqa: ARG001 -- Measure meets it
 ) -> float:
     r"""Return the binned ECE averaged over all shifts of bins of one width, exactly.
 
@@ -164,10 +163,6 @@ def random_interval_ce(
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
-    tol : float
-        How far apart what is certain of the value may lie; 0 for the exact value. With a positive
-        one many rows go onto a grid instead of being sorted, just fine enough;
-        :func:`caldist.evaluate` returns the bounds.
 
     Examples
     --------
