@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         shifts,
         simplex,
         smooth,
-        sums,
         support,
     )
 
@@ -61,7 +60,6 @@ __all__ = [
     "shifts",
     "simplex",
     "smooth",
-    "sums",
     "support",
 ]
 

@@ -86,7 +86,7 @@ def averaged_two_bin_ce(
     >>> caldist.averaged_two_bin_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.00390625
     """
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     residuals = rows.residuals
     sums = residuals.sums()
     width = np.diff(residuals.prediction, prepend=0.0, append=1.0)  # S is constant in between

@@ -129,5 +129,5 @@ def ecce_mad(
     >>> caldist.ecce_mad([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.0625
     """
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     return float(np.abs(rows.residuals.sums()).max())

@@ -109,5 +109,5 @@ def ecce_range(
     >>> caldist.ecce_range([1, 0], [0.25, 0.5])
     0.375
     """
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     return float(np.ptp(rows.residuals.sums()))

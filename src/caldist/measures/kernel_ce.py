@@ -257,7 +257,7 @@ def kernel_ce(
         value = _exact(Residuals.of(joint), kernel, bandwidth)
         value = _without_diagonal(joint, value, _function(kernel, bandwidth))
         return _finish(value, squared=squared)
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if method == "exact":
         return _finish(_exact(rows.residuals, kernel, bandwidth), squared=squared)
     joint = rows.joint

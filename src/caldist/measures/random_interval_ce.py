@@ -172,7 +172,7 @@ def random_interval_ce(
     """
     width = _validate.check_positive("width", width)
     add_width = _validate.check_flag("add_width", add_width)
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     residuals = rows.residuals
     value = _passes.random_interval_ce(residuals.prediction, residuals.sums(), width)
     return value + width if add_width else value

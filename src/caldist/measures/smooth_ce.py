@@ -169,5 +169,5 @@ def smooth_ce(
     >>> caldist.smooth_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.03125
     """
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     return _passes.smooth_ce(*rows.residuals)

@@ -184,7 +184,7 @@ def surrogate_interval_ce(
         n_shifts = _validate.check_count("n_shifts", n_shifts)
         _validate.check_goes_with("n_shifts", n_shifts, "method", method, ("monte_carlo",))
     generator = _validate.generator(rng)
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if method == "exact":
         return _exact(rows.residuals)
     return _monte_carlo(
