@@ -23,8 +23,6 @@ from benchmarks.sums import MEMORY_ROWS, sums_memory_table, sums_table
 from benchmarks.sums import SIZES as SUMS_SIZES
 from benchmarks.tables import Table, machine, page
 from benchmarks.timing import ONCE, THOROUGH
-from benchmarks.tolerance import SIZES as TOL_SIZES
-from benchmarks.tolerance import tolerance_table
 from caldist._util.atomic_files import write_atomically
 
 _SIZES = (10**4, 10**5, 10**6, 10**7)
@@ -71,9 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--cores", action="store_true", help="only sorted measures by the clock, beside np.sort"
     )
-    parser.add_argument(
-        "--tol", action="store_true", help="only values within a tolerance, without a sort"
-    )
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
     parser.add_argument(
         "--repair", action="store_true", help="only repairs: maps, statements, summaries, files"
@@ -116,9 +111,6 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     if options.cores:
         chosen = sizes if options.quick or options.sizes else cores.SIZES
         return [cores.cores_table(chosen, ONCE if options.quick else cores.EFFORT)]
-    if options.tol:
-        chosen = sizes if options.quick or options.sizes else TOL_SIZES
-        return [tolerance_table(chosen, effort)]
     if options.multiclass:
         quick = options.quick
         return [multiclass_table(effort, quick=quick), digits_table(quick=quick)]

@@ -22,6 +22,8 @@ _N_BINS = 20
 _EDGES = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 1.0])
 _SOFT_BINS, _TEMPERATURE = 15, 0.01
 _MEMORY = 1.5  # times NumPy's may be taken
+_LIMITED = ("brier_score", "log_loss", "binned_ece")  # that NumPy is to be no faster than
+_FEW, _CALL = 10**4, 3.5  # rows up to which a call may take as many times as long as NumPy's
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,15 @@ def sums_table(sizes: Sequence[int], effort: Effort) -> Table:
             if faster:
                 lost.append(f"{name} at {size_name(n)} ({', '.join(faster)})")
             cells = [number(1000 * times[key]) if key in times else "" for key in names]
-            rows.append([name, size_name(n), number(1000 * ours), number(1000 * sort), *cells])
+            judged = ["", "", ""]
+            if "NumPy" in times:
+                ratio, limit = ours / times["NumPy"], _CALL if n <= _FEW else 1.0
+                judged[0] = number(ratio)
+                if name in _LIMITED:
+                    judged[1:] = [number(limit), verdict(ratio <= limit)]
+            rows.append(
+                [name, size_name(n), number(1000 * ours), *judged, number(1000 * sort), *cells]
+            )
     absent = sorted(
         {
             rival.module
@@ -220,15 +230,14 @@ def sums_table(sizes: Sequence[int], effort: Effort) -> Table:
     )
     note = (
         f"Processor time of all threads in ms, from raw unsorted arrays, {best_of(effort)}; family "
-        f"{FAMILY}. NumPy checks what caldist checks; relplot checks nothing. relplot's and "
-        "probcal's smECE are approximations on a grid, which differ from the third digit on. "
-        f"Rows that a peer wins: {'; '.join(lost) or 'none'}."
+        f"{FAMILY}. The ratio is that to NumPy on whole arrays, which checks what caldist checks; "
+        "relplot checks nothing. relplot's and probcal's smECE are approximations on a grid, which "
+        f"differ from the third digit on. Rows that a peer wins: {'; '.join(lost) or 'none'}."
     )
     if absent:
         note += f" Not installed, so not measured: {', '.join(absent)}."
-    return Table(
-        "Sums over rows, and smECE", ["measure", "rows", "caldist", "np.sort", *names], rows, note
-    )
+    header = ["measure", "rows", "caldist", "ratio", "target", "verdict", "np.sort", *names]
+    return Table("Sums over rows, and smECE", header, rows, note)
 
 
 def sums_memory_table(n: int) -> Table:

@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 import caldist
-from caldist import _validate, inference, plots, weights
+from caldist import inference, plots, weights
 from caldist.data.class_rows import ClassRows
 from caldist.data.rows import Rows
 from caldist.measures._measure import Measure
@@ -423,13 +423,12 @@ MATRIX = MANY.dirichlet([1, 1, 1], 300)
 def doors(label, score, weight, matrix, cluster):
     """Return the arrays that kernels are given, whichever way the rows came."""
     rows = Rows.of(label, score, sample_weight=weight, clusters=cluster)
-    lazy = Rows.as_given(label, score, sample_weight=weight)
     classes = ClassRows.of(cluster, matrix, sample_weight=weight)
     joint = caldist.Joint.from_masses(score, weight, weight)
     cells = caldist.Joint.from_cells(cluster, weight, weight, weight / 2, weight / 2, bits=4)
     bare = caldist.Joint(score, weight, weight)
     given = [
-        *(rows.label, rows.prediction, rows.weight, rows.cluster, *lazy._read()[1:]),
+        *(rows.label, rows.prediction, rows.weight, rows.cluster),
         *(classes.label, classes._matrix, classes.weight, classes.dense),
     ]
     for made in (joint, cells, bare):
@@ -452,7 +451,6 @@ def test_misaligned_numbers_are_copied_to_where_compiled_code_may_read_them():
         assert measure(label, score, sample_weight=weight) == measure(
             LABEL, SCORE, sample_weight=WEIGHT
         )
-    assert _validate.columns(label, score, weight)[0].flags.aligned
 
 
 def test_a_memory_map_that_begins_at_an_odd_byte_is_read_like_any_array(tmp_path):

@@ -156,13 +156,6 @@ def test_slow_measures_are_not_tried_on_more_rows(benchmarks, monkeypatch):
     assert growth.growth_table(ratios, sorting, once).rows[0][2:] == ["–", ""]
 
 
-def test_values_within_a_tolerance_are_timed(benchmarks, capsys):
-    assert benchmarks("__main__").main(["--quick", "--tol", "--sizes", "5000"]) == 0
-    rows = _rows(capsys.readouterr().out)
-    for measure in benchmarks("tolerance")._MEASURES:
-        assert (measure.name, "narrow") in rows
-
-
 def test_peers_of_sums_over_rows_give_the_same_number(benchmarks):
     sums, sample = benchmarks("sums"), benchmarks("families").FAMILIES["beta=3"].make(300)
     for name, (measure, rivals) in sums.MEASURES.items():

@@ -9,7 +9,6 @@ from collections import Counter
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -56,30 +55,6 @@ def test_json_has_full_precision_and_says_what_was_read(reader, file, rows):
     assert line["smooth_ce"] == caldist.smooth_ce(rows["won"], rows["first"])
     assert line["lower_distance"] == caldist.lower_distance(rows["won"], rows["first"])
     assert (line["score"], line["rows"], found["label"]) == ("first", 200, "won")
-
-
-def test_a_tolerance_gives_bounds_without_a_sort(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    p = rng.random(20_000)
-    y = (rng.random(p.size) < p**2).astype(int)
-    file = write_csv(tmp_path / "many.csv", {"won": y, "p": p})
-    options = ("--label", "won", "--score", "p", "--measures", "smooth_ce,brier_score")
-    exact = caldist.smooth_ce(y, p)
-    with monkeypatch.context() as patch:
-        for module, name in ((data_joint, "sort_rows"), (data_rows, "sort_residuals")):
-            patch.setattr(module, name, lambda *_: pytest.fail("rows were sorted"))
-        result = run("measure", file, *options, "--tol", "1e-3", "--format", "json")
-    assert result.exit_code == 0, result.stderr
-    [line] = json.loads(result.stdout)["results"]
-    assert line["smooth_ce"] == caldist.smooth_ce(y, p, tol=1e-3)
-    assert line["lower"]["smooth_ce"] <= exact <= line["upper"]["smooth_ce"]
-    assert line["upper"]["smooth_ce"] - line["lower"]["smooth_ce"] <= 1e-3
-    refused = run("measure", file, *options, "--tol", "-1")
-    assert refused.exit_code == 2
-    assert "--tol is -1" in refused.stderr
-    medical = run("measure", file, *options[:4], "--measures", "medical", "--tol", "0.1")
-    assert medical.exit_code == 2
-    assert "--tol goes with" in medical.stderr
 
 
 @pytest.mark.parametrize("style", ["table", "json", "csv", "markdown"])

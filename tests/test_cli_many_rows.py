@@ -242,7 +242,7 @@ def test_sub_groups_of_a_summary_are_those_of_the_rows(file, rows, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "options", [("--clusters", "team"), ("--tol", 1e-6), ("--measures", "smooth_ce,binned_ece")]
+    "options", [("--clusters", "team"), ("--measures", "smooth_ce,binned_ece")]
 )
 def test_measures_that_need_rows_get_them(file, options):
     assert not measured(file, *options)[1]

@@ -87,7 +87,7 @@ def test_many_rows_are_passed_over_in_parts_and_as_a_whole():
             for threads in ("1", "5"):
                 patch.setenv("CALDIST_NUM_THREADS", threads)
                 assert np.array_equal(joint.prefix_sums(), sums)
-        rows = Rows.as_given(y, p)
+        rows = Rows.of(y, p)
         assert all(map(np.array_equal, rows.residuals, (v, c)))
         assert rows.residuals.absolute() == pytest.approx(np.abs(c).sum(), rel=1e-13)
         for found, whole in (
@@ -312,17 +312,17 @@ def test_rows_are_sorted_in_any_number_of_threads(n, threads, monkeypatch):
         assert np.array_equal(found["mass0"], np.bincount(place, 1 - y, v.size))
         joint = Joint(**found)
         for label in (y, y.astype(np.int64), y.astype(np.float32), np.repeat(y, 2)[::2]):
-            same = Rows.as_given(label, p).residuals
+            same = Rows.of(label, p).residuals
             assert all(map(np.array_equal, same, (joint.prediction, joint.residual())))
         for at, bad in ((0, np.nan), (n // 2, 1.5), (n - 1, -1e-9)):
             wrong = p.copy()
             wrong[at] = bad
             with pytest.raises(ValueError, match=rf"y_prob\[{at}\] is {bad}"):
-                Rows.as_given(y, wrong).residuals  # noqa: B018 -- made when it is asked for
+                Rows.of(y, wrong).residuals  # noqa: B018 -- made when it is asked for
             wrong = y.astype(np.int64)
             wrong[at] = 2
             with pytest.raises(ValueError, match=rf"y_true\[{at}\] is 2"):
-                Rows.as_given(wrong, p).residuals  # noqa: B018
+                Rows.of(wrong, p).residuals  # noqa: B018
 
 
 @compiled_only
@@ -332,14 +332,14 @@ def test_rows_that_change_while_they_are_read_are_refused(monkeypatch):
     monkeypatch.setattr(sorting, "_ROWS_PER_THREAD", 10)
     rng = np.random.default_rng(0)
     p, y = rng.random(5000), (rng.random(5000) < 0.5).astype(np.uint8)
-    place_keys = sorting.sums.place_keys
+    place_keys = sorting.support.place_keys
 
     def later(*arguments):
         p[:] = 0.99  # all in one part
         return place_keys(*arguments)
 
     monkeypatch.setattr(
-        sorting, "sums", SimpleNamespace(**{**vars(sorting.sums), "place_keys": later})
+        sorting, "support", SimpleNamespace(**{**vars(sorting.support), "place_keys": later})
     )
     with pytest.raises(RuntimeError, match="changed while it was read"):
         sorting.sort_rows(y, p)
@@ -353,7 +353,7 @@ def test_the_order_of_rows_is_that_of_numpy(n):
 
 @compiled_only
 def test_support():
-    plain, plain_sums = _kernels.plain("support"), _kernels.plain("sums")
+    plain = _kernels.plain("support")
     for kind in FAMILIES:
         rng = np.random.default_rng(9)
         y, p = family(kind, 100, rng)
@@ -361,19 +361,18 @@ def test_support():
         weight = rng.integers(0, 3, 100).astype(float)
         order = np.argsort(p, kind="stable")
         results = []
-        for kernel, sums in ((_kernels.support, _kernels.sums), (plain, plain_sums)):
+        for kernel in (_kernels.support, plain):
             key, bits = np.empty(100, dtype=np.int64), p.view(np.int64)
-            rows = (0, label, p, None, 1.0, False)
-            low, shift, count = sums.place_of(float(p.min())) + 9, 55, np.zeros(9, dtype=np.int64)
-            assert sums.count_keys(sums.Reader(*rows), low, shift, count)
-            place = np.array([sums.place_of(v) for v in p.tolist()])
+            low, shift, count = kernel.place_of(float(p.min())) + 9, 55, np.zeros(9, dtype=np.int64)
+            kernel.count_keys(p, low, shift, count)
+            place = np.array([kernel.place_of(v) for v in p.tolist()])
             assert np.array_equal(np.argsort(place, kind="stable"), order)
             stretch = np.clip((place - low) >> shift, 0, 8)
             assert count.tolist() == np.bincount(stretch, minlength=9).tolist()
             part = (np.arange(9) // 2).astype(np.int16)
             end = np.cumsum(np.bincount(part, count)).astype(np.int64)
             end = np.concatenate(([0], end[:-1]))
-            assert sums.place_keys(sums.Reader(*rows), low, shift, part, end, key)
+            assert kernel.place_keys(label, p, low, shift, part, end, key)
             for at, keys in enumerate(np.split(key, end[:-1])):
                 wanted = (bits << 1 | label)[part[stretch] == at]
                 assert keys.tolist() == wanted.tolist()

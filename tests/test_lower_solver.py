@@ -260,27 +260,6 @@ def test_large_instances(name, n):
         assert solution.iterations <= 60
 
 
-@pytest.mark.parametrize("seed", range(20 if COMPILED else 2))
-def test_a_ladder_of_other_data_still_gives_valid_bounds(monkeypatch, seed):
-    rng = np.random.default_rng([seed, 7])
-    data = random_instance(rng)
-    known = solve(*random_instance(rng), TOL).ladder
-    verify(*data, solve(*data, TOL, known=known), TOL)  # which is solved anew where it has to be
-    monkeypatch.setattr(_lower_solver, "MAX_LEVELS", 0)
-    verify(*data, solve(*data, TOL, known=known))
-
-
-@pytest.mark.skipif(not COMPILED, reason="too slow in plain Python")
-def test_a_ladder_of_the_same_data_on_coarser_cells_is_enough(monkeypatch):
-    data = large_instance("3", 10_000)
-    edges = np.linspace(0, 1, 2**12 + 1)
-    shared = np.empty(2 * edges.size)
-    _kernels.ladder.deposit(*data, edges, shared)
-    known = solve(edges, *shared.reshape(2, -1), TOL).ladder
-    monkeypatch.setattr(_lower_solver, "MAX_LEVELS", 0)
-    verify(*data, solve(*data, TOL, known=known), 10 * TOL)
-
-
 def test_reports_progress():
     calls = []
     prediction, mass0, mass1 = joint([0.1, 0.4, 0.8, 0.9], [0, 1, 0, 1])

@@ -193,7 +193,7 @@ def test_options_are_bound_and_can_still_be_given():
         (
             caldist.random_interval_ce,
             {"width": 1, "widths": 2},
-            "widths is not an option of random_interval_ce, which takes width, add_width, tol.",
+            "widths is not an option of random_interval_ce, which takes width, add_width.",
         ),
         (caldist.brier_score, {"tol": 1}, "tol is not an option of brier_score, which has none."),
         (caldist.ece, {"sample_weight": W}, "sample_weight is not an option of ece"),

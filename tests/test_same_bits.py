@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 WITHIN_ROUNDING = {
     "kernel_ce",
     "kernel_smoothed_ece",
+    "log_loss",
     "mmce",
     "normalized_cross_entropy",
     "soft_binned_ece",

@@ -42,13 +42,13 @@ def rows(n=1300, seed=0):
 
 
 @EACH
-def test_every_order_and_every_joint_gives_the_same_bits(measure):
+def test_every_order_and_every_joint_gives_the_same_value(measure):
     rng = np.random.default_rng(1)
-    for n in (2, 5, 511, 512, 513, 3000) if _kernels.COMPILED else (2, 5, 513):
+    for n in (2, 5, 513, 3000, 40_000):
         y, p = rows(n, n)
         p[: n // 4] = rng.choice([2.0**-53, 1e-300, 0.3, 0.3125], n // 4)
         y[:2] = 0, 1
-        value, order = measure(y, p), rng.permutation(n)
+        value, order = pytest.approx(measure(y, p), rel=1e-14), rng.permutation(n)
         assert measure(y[order], p[order]) == value
         half = n // 2
         parts = [Joint.from_arrays(y[part], p[part]) for part in (slice(half), slice(half, None))]
@@ -85,18 +85,17 @@ def test_predictions_and_weights_of_every_type(measure):
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 600])
-def test_sums_are_exact(n):
-    """Against fractions: what is given back is the sum of the rounded terms, rounded once."""
+def test_sums_are_those_of_fractions(n):
     y, p = rows(n, 3)
     squares = sum(Fraction(float((a - b) * (a - b))) for a, b in zip(y, p, strict=True))
-    assert caldist.brier_score(y, p) == float(squares) / n
+    assert caldist.brier_score(y, p) == pytest.approx(float(squares) / n, rel=1e-14)
     place = np.minimum((p * 20).astype(int), 19)
     place -= place / 20 > p
     place += (place + 1) / 20 <= p
     gaps = [abs(sum(Fraction(float(d)) for d in (y - p)[place == k]) / n) for k in range(20)]
-    assert caldist.binned_ece(y, p) == pytest.approx(float(sum(gaps)), rel=4e-16)
+    assert caldist.binned_ece(y, p) == pytest.approx(float(sum(gaps)), rel=1e-14)
     losses = -math.fsum(math.log(b) if a else math.log1p(-b) for a, b in zip(y, p, strict=True))
-    assert caldist.log_loss(y, p) == pytest.approx(losses / n, rel=4e-16)
+    assert caldist.log_loss(y, p) == pytest.approx(losses / n, rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -114,19 +113,16 @@ def test_logarithms_are_right_to_the_last_digit(p):
             assert weighted == pytest.approx(expected, rel=5e-16)
 
 
-def test_tiny_gaps_are_added_up_to_the_last_digit():
-    """Those too small to be cut into pieces, alone and beside others, in any order."""
+def test_tiny_gaps_keep_their_digits():
+    """Alone and beside others, in any order."""
     rng = np.random.default_rng(5)
     p = np.concatenate((10.0 ** -rng.uniform(0, 30, 900), 1 - 10.0 ** -rng.uniform(1, 15, 300)))
     for y, v in ((np.zeros(900), p[:900]), (np.ones(300), p[900:]), (np.zeros(90), p[:90] / 1e9)):
         exact = abs(sum(Fraction(b) - int(a) for a, b in zip(y, v.tolist(), strict=True))) / y.size
         for n_bins in (1, 7, 200):
-            values = [
-                caldist.binned_ece(y, v[order], n_bins=n_bins)
-                for order in (np.arange(y.size), np.argsort(v), rng.permutation(y.size))
-            ]
-            assert values[0] == pytest.approx(float(exact), rel=5e-16)
-            assert len(set(values)) == 1
+            for order in (np.arange(y.size), np.argsort(v), rng.permutation(y.size)):
+                value = caldist.binned_ece(y, v[order], n_bins=n_bins)
+                assert value == pytest.approx(float(exact), rel=1e-14)
 
 
 @pytest.mark.parametrize("n_bins", [3, 10, 49, 128, 129])
@@ -142,20 +138,20 @@ def test_rows_at_the_edges_of_bins_are_in_the_right_one(n_bins):
 
 
 def test_many_equal_terms_lose_no_digits():
-    n = 1_000_000 if _kernels.COMPILED else 10_000
+    n = 1_000_000
     y, p = np.zeros(n, bool), np.full(n, 0.1)
-    assert caldist.brier_score(y, p) == 0.1 * 0.1
-    assert caldist.binned_ece(y, p) == 0.1
-    assert caldist.log_loss(y, p) == pytest.approx(-math.log1p(-0.1), rel=2e-16)
-    assert caldist.soft_binned_ece(y, p) == pytest.approx(0.1, rel=1e-15)
+    assert caldist.brier_score(y, p) == pytest.approx(0.1 * 0.1, rel=1e-14)
+    assert caldist.binned_ece(y, p) == pytest.approx(0.1, rel=1e-14)
+    assert caldist.log_loss(y, p) == pytest.approx(-math.log1p(-0.1), rel=1e-14)
+    assert caldist.soft_binned_ece(y, p) == pytest.approx(0.1, rel=1e-14)
     assert caldist.kernel_smoothed_ece(y, p) == pytest.approx(0.1, rel=1e-13)
 
 
 @EACH
-@pytest.mark.parametrize("at", [0, 511, 512, 699])
+@pytest.mark.parametrize("at", [0, 2**14 - 1, 2**14, 19_999])
 def test_what_is_wrong_is_said_as_everywhere(measure, at):
-    y, p = rows(700)
-    weight = np.ones(700)
+    y, p = rows(20_000)
+    weight = np.ones(y.size)
     for column, value in (
         (0, 2), (0, -1), (0, math.nan), (0, 0.5), (1, -1e-300), (1, 1 + 2**-52), (1, math.nan),
         (1, math.inf), (2, -1), (2, math.nan), (2, math.inf),
@@ -204,44 +200,14 @@ def test_nothing_is_sorted(measure, monkeypatch):
 
 
 @EACH
-@compiled_only
 def test_nothing_is_copied(measure):
-    y, p = rows(200_000)
+    y, p = rows(400_000)
     measure(y, p)
     tracemalloc.start()
     measure(y, p)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < p.nbytes / 2
-
-
-@compiled_only
-def test_compiled_and_plain_kernels_give_the_same_bits():
-    compiled, plain = _kernels.sums, _kernels.plain("sums")
-    edges, uniform = np.array(EDGES), np.empty(0)
-    weight = np.random.default_rng(0).random(700)
-    calls = [
-        ("squares", (), (128,)),
-        ("logarithms", (), (3,)),
-        ("logarithms", (), (7,)),
-        ("bins", (20, uniform), (40, 40)),
-        ("bins", (300, uniform), (600, 0)),
-        ("bins", (4, edges), (8, 0)),
-        ("soft_bins", (7, 0.01), (14, 14)),
-        ("moments", (64,), (640, 640)),
-    ]
-    for kind in FAMILIES:
-        y, p = family(kind, 700, np.random.default_rng(4))
-        y = y.astype(np.int64)
-        for w, counted in ((None, False), (weight, False), (np.floor(9 * weight), True)):
-            for name, options, room in calls:
-                found = []
-                for kernels in (compiled, plain):
-                    out = [np.zeros(size) for size in room]
-                    reader = kernels.Reader(2, y, p, w, 1.0, counted)
-                    assert getattr(kernels, name)(reader, *options, *out)
-                    found.append(np.concatenate(out))
-                np.testing.assert_array_equal(*found)
 
 
 @compiled_only

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
         shifts,
         simplex,
         smooth,
-        sums,
         support,
-        transport,
     )
 
 __all__ = [
@@ -62,9 +60,7 @@ __all__ = [
     "shifts",
     "simplex",
     "smooth",
-    "sums",
     "support",
-    "transport",
 ]
 
 

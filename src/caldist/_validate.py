@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, NoReturn, TypeAlias, cast
 
@@ -26,6 +26,7 @@ _NUMBER_KINDS = "buif"
 LEAST_RATIO = 1e-100  # of a weight to the largest one: its square is still far from underflow
 _ROUNDED = 1e-6  # by how much single precision may miss 0 and 1
 _SIMPLE = (str, int)
+_BLOCK = 2**16  # values
 _ORDER = "The order is (y_true, y_prob)."
 _MATRIX_REMEDY = (
     "Binary measures take the probability of label 1 as one column, for example y_prob[:, 1]. "
@@ -173,10 +174,15 @@ def real_vector(values: object, name: str) -> NDArray[Any]:
     return array
 
 
+def _parts(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield views of some values at a time, which stay in the processor's cache."""
+    return (array[start : start + _BLOCK] for start in range(0, array.size, _BLOCK))
+
+
 def probabilities(values: object, name: str = "y_prob") -> Vector:
     """Return predictions as contiguous float64 in [0, 1]."""
     array = real_vector(values, name)
-    if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
+    if not all(part.min() >= 0 and part.max() <= 1 for part in _parts(array)):  # NaN fails both
         outside = ~((array >= 0) & (array <= 1))
         why = why_no_probability(array[outside], "apply the sigmoid first")
         fail(name, array, outside, why)
@@ -205,12 +211,17 @@ def labels(
 ) -> NDArray[np.uint8]:
     """Return labels as contiguous bytes 0 and 1; ``pos_label`` is advised where it is known."""
     array = real_vector(values, name)
-    one = array == 1
-    if array.dtype.kind != "b":
-        bad = ~(one | (array == 0))
-        if bad.any():
+    ones = np.empty(array.size, dtype=np.bool_)
+    for part, one in zip(_parts(array), _parts(ones), strict=True):
+        np.equal(part, 1, out=one)
+        if array.dtype.kind == "f":
+            valid = (one | (part == 0)).all()
+        else:
+            valid = 0 <= np.bitwise_or.reduce(part) <= 1
+        if not valid:
+            bad = (array != 1) & (array != 0)
             _fail_label(name, array, bad, takes_pos_label=takes_pos_label)
-    return np.ascontiguousarray(one).view(np.uint8)
+    return ones.view(np.uint8)
 
 
 def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArray[np.uint8]:
@@ -448,20 +459,6 @@ def binary_inputs(
     if sample_weight is None:
         return label, prediction, None
     return label, prediction, weights(sample_weight, prediction.size)
-
-
-def columns(
-    y_true: object, y_prob: object, sample_weight: object
-) -> tuple[NDArray[Any], NDArray[Any], Vector | None]:
-    """Return labels, predictions and weights of one length, without a look at their values."""
-    label, prediction = real_vector(y_true, "y_true"), real_vector(y_prob, "y_prob")
-    check_size("y_true", label.size, "y_prob", prediction.size)
-    if sample_weight is None:
-        return label, prediction, None
-    weight = real_vector(sample_weight, "sample_weight")
-    check_size("sample_weight", weight.size, "y_prob", prediction.size)
-    check_ratios("sample_weight", weight)
-    return label, prediction, np.asarray(weight, dtype=np.float64)
 
 
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:

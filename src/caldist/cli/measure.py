@@ -34,14 +34,6 @@ _FAILED, _UNDECIDED = 1, 3
 @click.option(
     "--each-class", is_flag=True, help="Of several classes: a line for each, the worst first."
 )
-@click.option(
-    "--tol",
-    type=float,
-    metavar="WIDTH",
-    default=0.0,
-    help="How far apart the certain bounds of a value may lie. Above 0 many rows are not sorted, "
-    "where that is certain within it; 0, the default, is exact.",
-)
 @format_option
 @click.option(
     "--fail-above",
@@ -64,7 +56,6 @@ def measure(
     data: Data,
     measures: str | None,
     each_class: bool,
-    tol: float,
     style: str,
     fail_above: float | None,
     require_below: float | None,
@@ -80,22 +71,17 @@ def measure(
     Several classes, by a pattern or --classes, have the measures classwise_distance, smooth_ce and
     kernel_ce; noise is what classwise_distance would be on average if they were calibrated.
     """
-    from caldist import _validate
     from caldist.data.doubts import doubts_said
     from caldist.measures.evaluation import evaluate
     from caldist.measures.registry import shown_in
 
     given = {"--fail-above": fail_above, "--require-below": require_below}
-    tol = _validate.check_nonnegative("--tol", tol)
     medical = measures is not None and measures.strip() == _medical.NAME
     if medical:
         _medical.refuse_limits(given)
     elif not data.may_have_classes:  # refused before a file is read
         _limits(_chosen(measures)[0], given)
-    models = data.read(whole=tol > 0 or needs_rows(measures))
-    if tol > 0 and (medical or not isinstance(models, Models)):
-        message = "--tol goes with measures of labels 0 and 1 that sort rows: leave it out here."
-        raise ValueError(message)
+    models = data.read(whole=needs_rows(measures))
     if not isinstance(models, Models):
         from caldist.cli import _class_measures
 
@@ -122,7 +108,7 @@ def measure(
         lines = list(models.lines())
         with doubts_said():
             found = [
-                (line, evaluate(rows, measures=chosen, tol=tol))  # type: ignore[arg-type]  # checked
+                (line, evaluate(rows, measures=chosen))  # type: ignore[arg-type]  # checked
                 for line, rows in lines
             ]
         gates = []

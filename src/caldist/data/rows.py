@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist._kernels import COMPILED, sums
+from caldist._kernels import COMPILED
 from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.categories import cluster_codes
-from caldist.data.gridding import Layout, grid_of
 from caldist.data.joint import Joint
 from caldist.data.residuals import Residuals
 from caldist.data.sorting import sort_residuals, sorting_order
@@ -23,32 +22,17 @@ from caldist.data.units import Units
 from caldist.kernels._arrays import prefix_sums
 
 Labels = NDArray[np.uint8]
-Columns = tuple[int, NDArray[Any], NDArray[Any], Vector | None]
-
-# How sums.Reader reads labels of a type: its number for them, and as what if not as they are.
-# Integers that are not 0 or 1 are none of both in whichever type of the same size.
-_KINDS: dict[np.dtype[Any], tuple[int, type | None]] = {
-    np.dtype(np.float32): (3, None),
-    np.dtype(np.float64): (4, None),
-    np.dtype(np.uint8): (0, None),
-    np.dtype(np.int32): (1, None),
-    np.dtype(np.int64): (2, None),
-    np.dtype(np.bool_): (0, np.uint8),
-    np.dtype(np.int8): (0, np.uint8),
-    np.dtype(np.uint32): (1, np.int32),
-    np.dtype(np.uint64): (2, np.int64),
-}
-_PREDICTIONS = (np.dtype(np.float64), np.dtype(np.float32))
+BLOCK = 2**14  # rows whose intermediate arrays stay in the processor's cache
 
 
 class Rows:
     """A sample: labels and predictions in the order given, or a joint that stands for them.
 
     Every public function begins with :meth:`of` and passes the result on, which :meth:`of` takes
-    in place of the data too. Measures that are sums over rows begin with :meth:`as_given` instead
-    and :meth:`add_up`, which needs neither a sort nor a copy. What follows from the rows is made
-    when it is first asked for, and once: :attr:`joint`, their distribution; :attr:`order`, how they
-    are sorted; :attr:`units`, what replicates are made from.
+    in place of the data too. Measures that are sums over rows go over their :meth:`blocks`, which
+    needs no sort. What follows from the rows is made when it is first asked for, and once:
+    :attr:`joint`, their distribution; :attr:`order`, how they are sorted; :attr:`units`, what
+    replicates are made from.
 
     Attributes
     ----------
@@ -70,14 +54,10 @@ class Rows:
         *,
         joint: Joint | None = None,
     ) -> None:
-        self._label, self._prediction, self._weight = label, prediction, weight
-        self._given: tuple[Any, Any, Any] | None = None  # what is not checked yet
-        self._columns: Columns | None = None  # as a reader takes them
-        self._scale: tuple[float, float] | None = None
+        self._label, self._prediction, self.weight = label, prediction, weight
         self.cluster, self.n_clusters = cluster, n_clusters
         self.kept: dict[Any, Any] = {}
         self.index: Integers | None = None  # of the rows this is a part of
-        self._cells: dict[int, Joint] = {}  # by bits
         self.is_summary = joint is not None
         if joint is not None:
             joint.normalized()  # raises for a joint without rows
@@ -108,35 +88,11 @@ class Rows:
         code, number = _codes(clusters, label.size)
         return cls(label, prediction, weight, code, number)
 
-    @classmethod
-    def as_given(
-        cls,
-        y_true: ArrayLike | Joint | Rows,
-        y_prob: ArrayLike | None = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        pos_label: object = None,
-    ) -> Rows:
-        """Take rows as they come, to be checked when they are added up, or else asked for."""
-        joined = isinstance(y_true, _DISTRIBUTIONS) or y_prob is None or isinstance(y_prob, Joint)
-        if joined or pos_label is not None:
-            return cls.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-        rows = cls(None, None)
-        rows._given = (y_true, y_prob, sample_weight)
-        return rows
-
-    def check(self) -> None:
-        """Check what was taken as given: raise for the first value that is not valid."""
-        if self._given is not None:
-            self._label, self._prediction, self._weight = _validate.binary_inputs(*self._given)
-            self._given = self._columns = self._scale = None
-
     # -- what there is -------------------------------------------------------------------------
 
     @property
     def label(self) -> Labels:
         """The labels, in the order of the rows."""
-        self.check()
         if self._label is None:
             raise TypeError(_NO_ROWS)
         return self._label
@@ -144,16 +100,9 @@ class Rows:
     @property
     def prediction(self) -> Vector:
         """The predictions, in the order of the rows."""
-        self.check()
         if self._prediction is None:
             raise TypeError(_NO_ROWS)
         return self._prediction
-
-    @property
-    def weight(self) -> Vector | None:
-        """The weights, in the order of the rows; None where none were given."""
-        self.check()
-        return self._weight
 
     @property
     def n_rows(self) -> int | None:
@@ -200,13 +149,8 @@ class Rows:
         That is a third less than the joint has, and needs no copy of the rows.
         """
         sorted_already = self.is_summary or "joint" in vars(self) or self.cluster is not None
-        weight = self._weight if self._given is None else self._given[2]
-        if COMPILED and weight is None and not sorted_already:
-            kind, label, prediction, _ = self._read()
-            found = sort_residuals(label, prediction, kind)
-            if found is not None:
-                return found
-            self.check()  # raises
+        if COMPILED and self.weight is None and not sorted_already:
+            return sort_residuals(self.label, self.prediction)
         return Residuals.of(self.joint)
 
     @cached_property
@@ -248,122 +192,59 @@ class Rows:
             grid.from_rows(self.label, self.prediction, self.weight, bits)
         )
 
-    def cells(self, bits: int, most: int) -> Joint | None:
-        """Return the rows on a grid in one pass, which neither sorts nor copies; they are kept.
-
-        Weights are scaled, so that only shares of the total mass mean something. None where the
-        grid would have room for more cells than ``most``; grids that are there already show which
-        cells have no rows.
-        """
-        if bits not in self._cells:
-            coarser = max((known for known in self._cells if known < bits), default=None)
-            layout = Layout.of(bits, None if coarser is None else self._cells[coarser].grid)
-            if layout.size > most:
-                return None
-            self._cells[bits] = self._in_cells(layout)
-        return self._cells[bits]
-
-    def _in_cells(self, layout: Layout) -> Joint:
-        kind, label, prediction, weight = self._read()
-        scale, _ = self._scaling()
-
-        def reader(first: int, last: int) -> Any:
-            part = None if weight is None else weight[first:last]
-            return sums.Reader(kind, label[first:last], prediction[first:last], part, scale, False)
-
-        grid = grid_of(reader, prediction.size, layout, weighted=weight is not None)
-        if grid is None:
-            self._refuse()
-        return Joint._from_grid(grid)  # noqa: SLF001 -- of rows that were checked
-
     # -- sums over rows ------------------------------------------------------------------------
-
-    def add_up(
-        self, kernel: Callable[..., bool], *options: object, room: Sequence[int]
-    ) -> list[Vector]:
-        """Return what a kernel of ``kernels/sums.py`` adds up, to be divided by :attr:`total`.
-
-        The rows are read as they came, in any order, and checked on the way. ``room`` says how many
-        numbers there are of each kind.
-        """
-        found = [np.zeros(size) for size in room]
-        for reader in self._readers():
-            if not kernel(reader, *options, *found):
-                self._refuse()
-        return found
-
-    def _refuse(self) -> NoReturn:
-        """Raise for the first value that is not valid, or, where all are valid now, for change."""
-        self.check()
-        _validate.refuse_changed()
 
     @property
     def size(self) -> int:
         """How many rows there are; predictions of a joint where these have other weights."""
         if not self.is_summary:
-            return self._read()[2].size
+            return self.label.size
         rows = self.joint.n_rows if self.joint.counts_rows else None
         return self.joint.prediction.size if rows is None else rows
 
-    @property
-    def total(self) -> float:
-        """The weight of all rows, scaled like those that are added up."""
-        return self._scaling()[1]
-
-    def _scaling(self) -> tuple[float, float]:
-        """Return a power of two that brings the weights to a sum of about 1, and that sum."""
-        if self._scale is None:
-            self._scale = self._find_scale()
-        return self._scale
-
-    def _find_scale(self) -> tuple[float, float]:
+    @cached_property
+    def _unit(self) -> float:
+        """A power of two by which weights are divided, so that their products keep their digits."""
         if self.is_summary:
             whole = self.joint.total
-            if self.joint.counts_rows:
-                return 1.0, whole
         else:
-            _, _, prediction, weight = self._read()
-            if weight is None:
-                return 1.0, float(prediction.size)
-            with np.errstate(over="ignore", invalid="ignore"):
-                whole = float(weight.sum())
-            if not 0 < whole < math.inf:
-                self.check()  # raises
-        scale = math.ldexp(1.0, min(1000, -math.frexp(whole)[1]))
-        return scale, whole * scale
+            whole = 1.0 if self.weight is None else float(self.weight.sum())
+        return math.ldexp(1.0, math.frexp(whole)[1] - 1)
 
-    def _readers(self) -> list[Any]:
-        scale, _ = self._scaling()
-        if not self.is_summary:
-            return [sums.Reader(*self._read(), scale, False)]
-        joint = self.joint
-        readers = []
-        for value, mass in enumerate((joint.mass0, joint.mass1)):
-            label = np.broadcast_to(np.uint8(value), mass.shape)
-            readers.append(sums.Reader(0, label, joint.prediction, mass, scale, joint.counts_rows))
-        return readers
+    @cached_property
+    def total(self) -> float:
+        """The weight of all rows, in the unit of the weights of :meth:`blocks`."""
+        if self.is_summary:
+            return self.joint.total / self._unit
+        return float(self.size if self.weight is None else self.weight.sum() / self._unit)
 
-    def _read(self) -> Columns:
-        """Return the columns as a reader takes them: as given where it can, else checked."""
-        if self._columns is None:
-            columns = None
-            if self._given is not None:
-                y_true, y_prob, weight = self._given
-                try:
-                    if not (
-                        type(y_true) is type(y_prob) is np.ndarray
-                        and y_true.ndim == 1
-                        and y_true.shape == y_prob.shape
-                        and y_true.size > 0
-                        and weight is None
-                    ):  # nothing to convert, nothing to say
-                        y_true, y_prob, weight = _validate.columns(y_true, y_prob, weight)
-                    columns = _readable(y_true, y_prob, weight)
-                except (TypeError, ValueError):
-                    self.check()  # raises what comes first in the order of the arguments
-                    raise
-            self._columns = columns or (0, self.label, self.prediction, self.weight)
-        return self._columns
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[Vector, Vector, Vector | None]]:
+        """Yield labels, predictions and weights of some rows at a time, in their order.
+
+        Weights are in a unit of their own, see :attr:`total`; None where rows have none. A joint
+        has each prediction once for each label.
+        """
+        columns = self.joint if self.is_summary else self
+        for start in range(0, columns.prediction.size, size):
+            block = slice(start, start + size)
+            v = columns.prediction[block]
+            if self.is_summary:
+                yield np.zeros(v.size), v, self.joint.mass0[block] / self._unit
+                yield np.ones(v.size), v, self.joint.mass1[block] / self._unit
+            else:
+                weight = None if self.weight is None else self.weight[block] / self._unit
+                yield self.label[block].astype(np.float64), v, weight
+
+    def mean(self, of: Callable[[Vector, Vector], Vector]) -> float:
+        """Return the weighted mean of a function of labels and predictions."""
+        sums = []
+        for label, prediction, weight in self.blocks():
+            term = of(label, prediction)
+            if weight is not None:
+                term[weight == 0] = 0.0  # whatever it is, it does not count
+                term = term * weight
+            sums.append(float(term.sum()))
+        return math.fsum(sums) / self.total
 
     def split(self, code: Integers, count: int) -> list[Rows]:
         """Return the rows of each group, ``code`` being the number of each row's; sorted already.
@@ -393,30 +274,6 @@ class Rows:
             part.order, part.index = np.arange(rows.size), rows
             parts.append(part)
         return parts
-
-
-_DISTRIBUTIONS = (Joint, Rows)
-
-
-def _is_regular(values: NDArray[Any]) -> bool:
-    """Return whether each value lies where numbers may, and a multiple of their size apart."""
-    return values.flags.aligned and values.strides[0] % values.itemsize == 0
-
-
-def _readable(
-    label: NDArray[Any], prediction: NDArray[Any], weight: Vector | None
-) -> Columns | None:
-    """Return columns with the number of the type of labels, or None if they cannot be read."""
-    kind, as_type = _KINDS.get(label.dtype, (-1, None))
-    if (
-        kind < 0
-        or prediction.dtype not in _PREDICTIONS
-        or not _is_regular(label)
-        or not _is_regular(prediction)
-        or not (weight is None or _is_regular(weight))
-    ):
-        return None
-    return kind, label if as_type is None else label.view(as_type), prediction, weight
 
 
 _NO_ROWS = (

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
-from caldist._kernels import COMPILED, sums, support
+from caldist._kernels import COMPILED, support
 from caldist._util.threads import even_parts, in_threads, thread_count
 from caldist._util.types import Integers, Vector
 from caldist.data.residuals import Residuals
@@ -38,59 +38,45 @@ def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> Columns:
     """Return distinct predictions of valid rows with the number of rows of each label."""
     key = np.empty(prediction.size, dtype=np.int64)
     masses = np.empty(key.size), np.empty(key.size)
-    size = cast("int", _sort(_Rows(0, label, prediction), key, masses, support.list_keys))
+    size = _sort(label, prediction, key, masses, support.list_keys)
     return _trimmed((key.view(np.float64), *masses), size)
 
 
-def sort_residuals(label: NDArray[Any], prediction: NDArray[Any], kind: int) -> Residuals | None:
-    """Return distinct predictions with their residual masses, or None where a row is not valid.
-
-    ``kind`` is how :class:`sums.Reader` reads the labels.
-    """
+def sort_residuals(label: NDArray[np.uint8], prediction: Vector) -> Residuals:
+    """Return distinct predictions of valid rows with their residual masses."""
     key = np.empty(prediction.size, dtype=np.int64)
     mass = np.empty(key.size)
 
     def list_residuals(key: Integers, mass: Vector) -> int:
         return int(support.list_residuals(key, float(prediction.size), mass))
 
-    size = _sort(_Rows(kind, label, prediction), key, (mass,), list_residuals)
-    if size is None:
-        return None
+    size = _sort(label, prediction, key, (mass,), list_residuals)
     for array in (key, mass):
         array.flags.writeable = False  # functions of the user's may be called with them
     return Residuals(key[:size].view(np.float64), mass[:size])
 
 
-class _Rows(NamedTuple):
-    """Labels and predictions, which are checked when they are read."""
-
-    kind: int
-    label: NDArray[Any]
-    prediction: NDArray[Any]
-
-    def read(self, first: int, last: int) -> Any:
-        rows = slice(first, last)
-        return sums.Reader(self.kind, self.label[rows], self.prediction[rows], None, 1.0, False)
-
-
 def _sort(
-    rows: _Rows, key: Integers, out: tuple[Vector, ...], listing: Callable[..., int]
-) -> int | None:
+    label: NDArray[np.uint8],
+    prediction: Vector,
+    key: Integers,
+    out: tuple[Vector, ...],
+    listing: Callable[..., int],
+) -> int:
     """Sort the keys of rows and list what is distinct in their place, and in ``out``.
 
-    Returns how much that is, or None where a row is not valid. Many rows are put into parts by the
-    leading bits of their predictions, which threads then sort: that takes as long as the number of
-    threads says, and gives the same result.
+    Returns how much that is. Many rows are put into parts by the leading bits of their predictions,
+    which threads then sort: that takes as long as the number of threads says, and gives the same
+    result.
     """
     threads = min(thread_count(), key.size // _ROWS_PER_THREAD)
     if COMPILED and (threads > 1 or key.size > _INTERRUPTIBLE):
-        return _sort_in_threads(rows, key, out, listing, max(threads, 1))
-    if not COMPILED:  # rows were checked, and NumPy is faster than a loop
-        np.bitwise_or(np.abs(rows.prediction).view(np.int64) << 1, rows.label, out=key)
-    else:
-        part, end = np.zeros(1, dtype=np.int16), np.zeros(1, dtype=np.int64)
-        if not sums.place_keys(rows.read(0, key.size), 0, 62, part, end, key):
-            return None
+        return _sort_in_threads(label, prediction, key, out, listing, max(threads, 1))
+    np.abs(prediction, out=key.view(np.float64))
+    np.left_shift(key, 1, out=key)
+    np.bitwise_or(key, label, out=key)
+    if key.min(initial=0) < 0:  # which the kernel takes for granted
+        _validate.refuse_changed()
     _sort_keys(key, np.array([key.size]), out[0].view(np.int64))
     return listing(key, *out)
 
@@ -129,19 +115,27 @@ def _numpy_is_faster() -> bool:
 
 
 def _sort_in_threads(
-    rows: _Rows, key: Integers, out: tuple[Vector, ...], listing: Callable[..., int], threads: int
-) -> int | None:
+    label: NDArray[np.uint8],
+    prediction: Vector,
+    key: Integers,
+    out: tuple[Vector, ...],
+    listing: Callable[..., int],
+    threads: int,
+) -> int:
     """Sort rows in parts, and list them."""
     n = key.size
-    low, shift = _leading_bits(rows.prediction)
+    low, shift = _leading_bits(prediction)
     ends = even_parts(n, threads)
     count = np.zeros((threads, _STRETCHES), dtype=np.int64)
 
-    def count_keys(i: int) -> bool:
-        return bool(sums.count_keys(rows.read(*ends[i]), low, shift, count[i]))
+    def count_keys(i: int) -> None:
+        support.count_keys(prediction[slice(*ends[i])], low, shift, count[i])
 
     def place_keys(i: int) -> bool:
-        return bool(sums.place_keys(rows.read(*ends[i]), low, shift, part, end[i], key))
+        rows = slice(*ends[i])
+        return bool(
+            support.place_keys(label[rows], prediction[rows], low, shift, part, end[i], key)
+        )
 
     def sort_keys(parts: tuple[int, int]) -> tuple[int, int]:
         stop = last[slice(*parts)]
@@ -150,8 +144,7 @@ def _sort_in_threads(
         _sort_keys(key[here], stop - start, out[0][here].view(np.int64))
         return start, listing(key[here], *(column[here] for column in out))
 
-    if not all(in_threads(count_keys, range(threads), threads)):
-        return None
+    list(in_threads(count_keys, range(threads), threads))
     # Parts of about as many rows, each of some stretches.
     parts = min(_PARTS, n // _ROWS_PER_PART) if _numpy_is_faster() else _PARTS
     parts = max(parts, _GROUPS * threads)
@@ -161,9 +154,8 @@ def _sort_in_threads(
     # Part by part, and in each the rows of one thread after those of the one before.
     end = (np.cumsum(of_part.T) - of_part.T.ravel()).reshape(parts, threads).T.copy()
     wanted = end + of_part
-    if not all(in_threads(place_keys, range(threads), threads)):
-        return None
-    if not np.array_equal(end, wanted):
+    valid = all(list(in_threads(place_keys, range(threads), threads)))
+    if not valid or not np.array_equal(end, wanted):
         _validate.refuse_changed()
     last = end[-1]  # of each part
     even = np.linspace(0, n, _GROUPS * threads + 1)[1:-1]
@@ -181,7 +173,7 @@ def _leading_bits(prediction: NDArray[Any]) -> tuple[int, int]:
     """Return what to subtract from places, and how many bits to leave out, for the stretches."""
     sample = np.sort(prediction[:: max(1, prediction.size // _SAMPLE)])
     far = sample.size // _FAR
-    low, high = (sums.place_of(float(sample[at])) for at in (far, -1 - far))
+    low, high = (support.place_of(float(sample[at])) for at in (far, -1 - far))
     return low, max(0, (high - low).bit_length() - (_STRETCHES - 1).bit_length())
 
 

@@ -1,4 +1,4 @@
-# C for kernels: the bits and parts of a double, exponentials, and functions that are compiled for wider
+# C for kernels: the bits of a double, exponentials, and functions that are compiled for wider
 # registers, too.
 #
 # A function that is declared here has three versions, for processors with AVX-512, with AVX2 and for
@@ -14,27 +14,7 @@ cdef extern from * nogil:
     #if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__)
     #define CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
     typedef Py_ssize_t size;
-    #if defined(CALDIST_SUMS)
-    #define WIDE(kind, name, arguments) \\
-        static kind __pyx_f_7caldist_9_compiled_4sums_##name arguments CLONES
-    WIDE(PY_LONG_LONG, _bytes, (unsigned char const *, size, size, size, double *));
-    WIDE(PY_LONG_LONG, _words, (int const *, size, size, size, double *));
-    WIDE(PY_LONG_LONG, _integers, (PY_LONG_LONG const *, size, size, size, double *));
-    WIDE(PY_LONG_LONG, _single_labels, (float const *, size, size, size, double *));
-    WIDE(PY_LONG_LONG, _double_labels, (double const *, size, size, size, double *));
-    WIDE(PY_LONG_LONG, _singles, (float const *, size, size, size, double, double *));
-    WIDE(PY_LONG_LONG, _doubles, (double const *, size, size, size, double, double *));
-    WIDE(void, _weigh, (double *, double, size, size, double *, double *));
-    WIDE(void, _add_all, (double *, double *, size, size, double *));
-    WIDE(void, _squares, (double *, double *, size, double *));
-    WIDE(PY_LONG_LONG, _likelihoods, (double *, double *, size, double *, double *));
-    WIDE(void, _losses, (size, double *, double *));
-    WIDE(void, _uniform_places, (double *, size, double, int *));
-    WIDE(void, _step, (double *, size, double, double *));
-    WIDE(void, _spread, (double *, size, size, double, double, double *, double *));
-    WIDE(PY_LONG_LONG, _cut, (double *, double *, size, double *));
-    WIDE(void, _scatter, (int *, size, size, double *, double *));
-    #elif defined(CALDIST_EXPERTS)
+    #if defined(CALDIST_EXPERTS)
     #define WIDE(kind, name, arguments) \\
         static kind __pyx_f_7caldist_9_compiled_7experts_##name arguments CLONES
     WIDE(void, _factors, (double *, size, size, double, double, double *));
@@ -60,27 +40,6 @@ cdef extern from * nogil:
         double x;
         memcpy(&x, &bits, 8);
         return x;
-    }
-
-    /* x = m 2^k with m from 0.7071 on: less the bits of that number, x has k in its exponent. */
-    static CYTHON_INLINE uint64_t caldist_shift(double x) {
-        uint64_t bits;
-        memcpy(&bits, &x, 8);
-        return bits - 0x3fe6a09e00000000u + 0x3ff0000000000000u;
-    }
-
-    static CYTHON_INLINE double caldist_exponent(double x) {
-        uint64_t bits = caldist_shift(x) >> 52 | 0x4330000000000000u;
-        double shifted;
-        memcpy(&shifted, &bits, 8);
-        return shifted - 4503599627371519.0; /* 2^52 + 1023 */
-    }
-
-    static CYTHON_INLINE double caldist_mantissa(double x) {
-        uint64_t bits = (caldist_shift(x) & 0x000fffffffffffffu) + 0x3fe6a09e00000000u;
-        double m;
-        memcpy(&m, &bits, 8);
-        return m;
     }
 
     /* e^x for x from -700 to 700, right to the last digit or two, in steps that a compiler can do
@@ -121,5 +80,3 @@ cdef extern from * nogil:
     double double_of "caldist_double" (long long bits) noexcept
     double exponential "caldist_exponential" (double x) noexcept
     void fetch "caldist_fetch" (const double *line) noexcept
-    double exponent "caldist_exponent" (double x) noexcept
-    double mantissa "caldist_mantissa" (double x) noexcept

@@ -1,4 +1,6 @@
-r"""The integral of |f| over a grid, from f, its slope and its primitive at the grid's points.
+r"""Moments of masses in cells, and the integral of |f| over a grid.
+
+The integral is found from f, its slope and its primitive at the grid's points.
 
 Notation: S the primitive, f = S', g = f', at the ends 0 and 1 of a cell of width 1; x a place in
 it. Between neighbouring zeros of f the integral of |f| is |ΔS|, so only cells with a zero need more
@@ -125,3 +127,26 @@ def absolute_integral(
             else:
                 total += abs(change)
     return total
+
+
+def moments(
+    place: cython.const[cython.double][::1],
+    mass: cython.const[cython.double][::1],
+    moment: cython.double[:, ::1],
+) -> None:
+    """Add the sums of mass x^m in each cell of width 1, x the distance from its centre."""
+    i: cython.Py_ssize_t
+    m: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    last: cython.Py_ssize_t = moment.shape[0] - 1
+    x: cython.double
+    term: cython.double
+    with cython.nogil:
+        for i in range(place.shape[0]):
+            at = int(place[i])
+            at = min(max(at, 0), last)
+            x = place[i] - (at + 0.5)
+            term = mass[i]
+            for m in range(moment.shape[1]):
+                moment[at, m] += term
+                term *= x

@@ -1,7 +1,7 @@
 """From rows to the support of a joint distribution: sorted distinct predictions with masses.
 
 Residuals depend on (prediction, label) alone, so unweighted rows need no argsort: a row is one
-integer made of both, its key, see ``sums.place_keys``. Weighted rows come with their sorting order.
+integer made of both, its key, see :func:`place_keys`. Weighted rows come with their sorting order.
 All passes are O(n).
 """
 
@@ -13,9 +13,76 @@ except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
 if cython.compiled:
-    from cython.cimports.caldist.kernels._wide import double_of
+    from cython.cimports.caldist.kernels._wide import bits_of, double_of
 else:
-    from caldist.kernels._bits import double_of
+    from caldist.kernels._bits import bits_of, double_of
+
+
+def count_keys(
+    prediction: cython.const[cython.double][::1],
+    low: cython.longlong,
+    shift: cython.int,
+    count: cython.longlong[::1],
+) -> None:
+    """Count rows by the leading bits of their places, see :func:`place_keys`."""
+    i: cython.Py_ssize_t
+    last: cython.longlong = count.shape[0] - 1
+    with cython.nogil:
+        for i in range(prediction.shape[0]):
+            count[min(max((_place(prediction[i]) - low) >> shift, 0), last)] += 1
+
+
+def place_keys(
+    label: cython.const[cython.uchar][::1],
+    prediction: cython.const[cython.double][::1],
+    low: cython.longlong,
+    shift: cython.int,
+    part: cython.const[cython.short][::1],
+    end: cython.longlong[::1],
+    key: cython.longlong[::1],
+) -> bool:
+    """Write the key of each row to the end of its part, which moves on.
+
+    A key is twice the bits of a prediction, and its label: keys are in the order of predictions,
+    and equal if both are. The sign is dropped, so that -0.0 and 0.0 tie. Which part a row belongs
+    to is listed by what is left of its place, see :func:`place_of`, after subtracting ``low`` and
+    shifting by ``shift``; what is below or above the list belongs to its first or its last.
+
+    Returns False if a prediction is no probability. Nothing is written beyond the keys, whatever
+    became of rows since they were counted.
+    """
+    i: cython.Py_ssize_t
+    last: cython.longlong = part.shape[0] - 1
+    to: cython.short
+    size: cython.longlong = key.shape[0]
+    unsigned: cython.longlong = 0x7FFFFFFFFFFFFFFF
+    v: cython.double
+    valid: cython.bint = True
+    with cython.nogil:
+        for i in range(prediction.shape[0]):
+            v = prediction[i]
+            valid = valid and v >= 0.0 and v <= 1.0
+            to = part[min(max((_place(v) - low) >> shift, 0), last)]
+            if end[to] < size:
+                key[end[to]] = (bits_of(v) & unsigned) << 1 | (label[i] & 1)
+            end[to] += 1
+    return valid
+
+
+def place_of(v: cython.double) -> int:
+    """Return an integer that increases with a prediction, as finely near 1 as near 0."""
+    return _place(v)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _place(v: cython.double) -> cython.longlong:
+    half: cython.longlong = 0x3FE0000000000000  # the bits of 0.5
+    below: cython.longlong = bits_of(abs(v))
+    above: cython.longlong = 2 * half - bits_of(1.0 - v)
+    return below + (above - below) * (below > half)  # no branch, which would be mistaken
 
 
 def sort_parts(

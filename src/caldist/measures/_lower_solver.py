@@ -68,7 +68,6 @@ class LowerSolution:
     calibrated_mass: Array
     iterations: int
     levels: int
-    ladder: Ladder | None
 
 
 class Ladder(NamedTuple):
@@ -85,19 +84,15 @@ def solve(
     mass1: Array,
     tol: float,
     progress: Callable[[float, float], None] | None = None,
-    known: Ladder | None = None,
 ) -> LowerSolution:
     """Enclose the lower distance to within ``tol``, or as closely as the finest ladder allows.
 
     ``prediction`` is strictly increasing in [0, 1]; the masses are nonnegative and sum to 1 over
-    both labels. ``progress`` is called with the bounds after each level. A ladder that is
-    ``known`` from much the same data is tried first: its proofs can be made for any data.
+    both labels. ``progress`` is called with the bounds after each level.
     """
     tol = max(tol, FINEST_TOLERANCE)
     data = prediction, mass0, mass1
     below, above = _closed_forms(*data)
-    if known is not None and above.bound - below.bound > tol:
-        below, above = _better(below, above, *_prove(*data, _deposit(*data, known.node), known))
     last = np.empty(0)
     iterations = levels = 0
     for level in range(MAX_LEVELS):
@@ -108,8 +103,8 @@ def solve(
             break
         last = node
         mass = _deposit(*data, node)
-        known, steps = _solve_ladder(node, mass, tol)
-        below, above = _better(below, above, *_prove(*data, mass, known))
+        solved, steps = _solve_ladder(node, mass, tol)
+        below, above = _better(below, above, *_prove(*data, mass, solved))
         iterations, levels = iterations + steps, levels + 1
         if progress is not None:
             progress(below.bound, above.bound)
@@ -123,7 +118,6 @@ def solve(
         calibrated_mass=above.mass,
         iterations=iterations,
         levels=levels,
-        ladder=known,
     )
 
 

@@ -11,23 +11,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, update_wrapper
+from functools import update_wrapper
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
-from caldist import _validate
 from caldist._near_misses import refuse_unknown
 from caldist._util.cached import cached_property
-from caldist._util.errors import ToleranceError
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
 from caldist.measures._norm import Norm
-from caldist.measures._tolerance import Enclosure, enclose
 
 if TYPE_CHECKING:
     from caldist._properties.claims import Entry
@@ -117,11 +114,7 @@ class Facts:
         behind them: the least of these is the upper end of the bracket.
     rounding
         (joint, value) to what the value on the unrounded predictions lies between, or None where
-        it moves without bound. A measure that takes ``tol`` meets it by this.
-    solver
-        What makes a function of (joint, tol) to the same, for a measure whose solver leaves
-        something open, too: ``tol`` is for both, and its other facts take it as an option. The
-        function may begin with what it found on a coarser grid of the same rows.
+        it moves without bound.
     flips
         Whether exchanging the labels (v -> 1 - v, y -> 1 - y) leaves it unchanged.
     floor, ceiling
@@ -162,7 +155,6 @@ class Facts:
     encloses: Callable[..., tuple[float, float | None, float | None]] | None = None
     above_distance: bool = False
     rounding: Callable[..., Ends | None] | None = None
-    solver: Callable[[], Callable[..., Ends]] | None = None
     flips: bool = True
     floor: float = 0.0
     ceiling: float = 1.0
@@ -208,7 +200,6 @@ class Measure(Generic[P]):
     ) -> None:
         update_wrapper(self, function)
         self._function = function
-        self._tol: float | None = (function.__kwdefaults__ or {}).get("tol")
         self.name: str = function.__name__
         self.facts = facts
         self.options: Mapping[str, Any] = MappingProxyType(dict(options or {}))
@@ -217,44 +208,10 @@ class Measure(Generic[P]):
         """Return the value on labels and predictions, or on a joint in their place."""
         given: dict[str, Any] = {**self.options, **kwargs} if self.options else kwargs
         try:
-            if self._tol or "tol" in given:
-                return self._within(args, given)
             return self._function(*args, **given)
         except TypeError:
             refuse_unknown(self._function, args, kwargs)
             raise
-
-    def _within(self, args: tuple[Any, ...], given: dict[str, Any]) -> float:
-        """Return the value within a tolerance, without a sort where a grid can certify it."""
-        try:
-            bound = inspect.signature(self._function).bind(*args, **given).arguments
-        except TypeError:
-            return self._function(*args, **given)  # raises
-        tol = _validate.check_nonnegative("tol", given.get("tol", self._tol))
-        if tol == 0:
-            return self._function(*args, **given)
-        rows = Rows.as_given(**{name: bound.pop(name, None) for name in _DATA})
-        used = Measure(self._function, self.facts, bound)
-        if not rows.is_summary:
-            found = used.on_cells(rows, tol)
-            return used.of(rows) if found is None else found[0]
-        if rows.joint.radius == 0 or "tol" not in given:  # its own tolerance is not of rounding
-            return used.of(rows.joint)
-        value, lower, upper = used._enclosing(tol)(rows.joint)
-        if lower is None or upper is None:
-            message = (
-                f"tol is {tol!r}, but the predictions of the joint are rounded, and what that does "
-                f"to {self} is not bounded: use measure smooth_ce, or a joint of exact predictions."
-            )
-            raise ValueError(message)
-        if upper - lower > tol:
-            message = (
-                f"{self.name} of the rows behind the rounded predictions is between {lower!r} and "
-                f"{upper!r}, further apart than tol={tol!r}: use a larger tol, a joint of more "
-                "bits, or caldist.evaluate for the bounds."
-            )
-            raise ToleranceError(message, lower, upper)
-        return value
 
     def using(self, **options: Any) -> Measure[P]:
         """Bind options: ``kernel_ce.using(bandwidth=0.1)`` is a measure of its own."""
@@ -316,62 +273,10 @@ class Measure(Generic[P]):
         """Return the value on the predictions that are listed, whatever lies behind them."""
         return cast("Callable[..., float]", self._function)(data, **self.options)
 
-    @property
-    def _of_facts(self) -> Mapping[str, Any]:
-        """The options as facts take them: how close a value shall be is not one of theirs."""
-        if self.facts.solver is not None or "tol" not in self.options:
-            return self.options
-        return {name: value for name, value in self.options.items() if name != "tol"}
-
-    @property
-    def takes_tol(self) -> bool:
-        """Whether ``tol=`` says how close its value shall be."""
-        return self._tol is not None
-
-    def on_cells(self, rows: Rows, tol: float) -> Enclosure | None:
-        """Return the value and what is certain of it, within a tolerance, without sorting rows.
-
-        None where a sort is as cheap, or where no bound is known.
-        """
-        if self.facts.solver is None and self.rounding(_rounded(), 0.0) is None:
-            return None
-        return enclose(rows, tol, self._enclosing(tol))
-
-    def _enclosing(self, tol: float) -> Callable[[Joint], Enclosure]:
-        """Return what encloses the value on the rows behind joints as closely as ``tol`` needs."""
-        if self.facts.solver is None:
-            return self.enclosed
-        solver, options = self.facts.solver(), {**self.options, "tol": tol}
-
-        def closely(joint: Joint) -> Enclosure:
-            if joint.grid is None:
-                return self.enclosed(joint)
-            lower, upper = solver(joint.scaled, **options)
-            return lower, lower, upper
-
-        return closely
-
-    def enclosed_within(self, rows: Rows, tol: float) -> Enclosure:
-        """Return the value and what is certain of it, which may be ``tol`` apart.
-
-        A bound option goes before it. What rounded predictions leave open does not depend on it.
-        """
-        if self.takes_tol:
-            tol = _validate.check_nonnegative("tol", self.options.get("tol", tol))
-        if tol == 0 or rows.is_summary:
-            return self.enclosed(rows.joint)
-        if self.takes_tol:
-            found = self.on_cells(rows, tol)
-            return self.using(tol=tol).enclosed(rows.joint) if found is None else found
-        if self.facts.encloses is not None:
-            return self.enclosed(rows.joint)
-        value = self.of(rows)  # a sum over rows needs no joint
-        return value, value, value
-
     def enclosed(self, joint: Joint) -> tuple[float, float | None, float | None]:
         """Return the value, and what is certain of it on the rows behind a joint."""
         if joint.radius == 0 and self.facts.encloses is not None:
-            return self.facts.encloses(joint, **self._of_facts)
+            return self.facts.encloses(joint, **self.options)
         value = self.of(joint)
         if joint.radius == 0:
             return value, value, value  # a value that is exact may be negative
@@ -388,7 +293,7 @@ class Measure(Generic[P]):
             return value, value
         if self.facts.rounding is None:
             return None
-        ends = self.facts.rounding(joint.scaled, value, **self._of_facts)
+        ends = self.facts.rounding(joint.scaled, value, **self.options)
         return None if ends is None else (max(self.facts.floor, ends[0]), ends[1])
 
     @property
@@ -399,7 +304,7 @@ class Measure(Generic[P]):
     def norm(self, prediction: Vector) -> Norm:
         """Return the norm that it is, on a support."""
         assert self.facts.norm is not None  # noqa: S101 -- only asked where it is one
-        return self.facts.norm(prediction, **self._of_facts)
+        return self.facts.norm(prediction, **self.options)
 
     @property
     def has_interval(self) -> bool:
@@ -419,7 +324,7 @@ class Measure(Generic[P]):
     def statistic(self, units: Units) -> Statistic:
         """Return the statistic of a test of calibration, on the support of a sample."""
         if self.facts.statistic is not None:
-            return self.facts.statistic(units, **self._of_facts)
+            return self.facts.statistic(units, **self.options)
         if self.facts.norm is not None:
             norm = self.norm(units.prediction)
             return Statistic(norm, unless_below=norm.unless_below)
@@ -451,7 +356,7 @@ class Measure(Generic[P]):
         Those below the floor may be any number below it.
         """
         if self.facts.noise is not None:
-            return self.facts.noise(units, **self._of_facts)
+            return self.facts.noise(units, **self.options)
         norm = self.norm(units.prediction)
         found: dict[int, Replicate] = {FLIPS: lambda rng: norm.unless_below(units.flip(rng), floor)}
         if units.draws_labels:
@@ -465,7 +370,7 @@ class Measure(Generic[P]):
         supremum over such duals.
         """
         if self.facts.dual is not None:
-            return self.facts.dual(v, mass0, mass1, **self._of_facts)
+            return self.facts.dual(v, mass0, mass1, **self.options)
         residual = mass1 * (1 - v) - mass0 * v
         witness = self.norm(v).witness(residual) if residual.any() else np.zeros_like(v)
         return -v * witness, (1 - v) * witness
@@ -473,7 +378,7 @@ class Measure(Generic[P]):
     def interval(self, limits: Limits, joint: Joint) -> tuple[float, float, float]:
         """Return the value and both limits, of the rows behind a joint."""
         if self.facts.interval is not None:
-            return self.facts.interval(limits, joint, **self._of_facts)
+            return self.facts.interval(limits, joint, **self.options)
         if self.facts.norm is not None:
             return self.moved_outwards(joint, *limits.of_norm(self))
         assert self.facts.loss is not None  # noqa: S101 -- only asked where it has an interval
@@ -525,12 +430,6 @@ class Measure(Generic[P]):
         if not self.options:
             return self.name
         return _bound, (self.__module__, self.name, dict(self.options))
-
-
-@cache
-def _rounded() -> Joint:
-    """Return a small joint on a grid, to see whether a measure has bounds with its options."""
-    return Joint.from_masses([0.25, 0.75], [1, 0], [0, 1]).coarsen(1)
 
 
 def _bound(module: str, name: str, options: dict[str, Any]) -> Measure[Any]:

@@ -33,6 +33,7 @@ from caldist._util.types import Vector
 
 REACH = 8.0  # widths beyond which a Gaussian has less than 1e-14 of its mass
 ORDER = 10  # moments per cell
+_FACTORIALS = np.array([[math.factorial(m)] for m in range(ORDER)], dtype=np.float64)
 LEAST_CELLS = 6.0  # cells per width where they were laid before it was known
 _CELLS = 8  # cells per width, at the least width of the range
 _FINER = 4  # points of evaluation per cell
@@ -59,7 +60,7 @@ def density(place: Vector, mass: Vector, width: float, at: Vector) -> Vector:
     """Return f at some points: O(n), then a small matrix product."""
     cells = max(32, math.ceil(_CELLS / width))
     frequency = _frequencies(width, cells)
-    moment = _moments(place * cells, mass, cells)
+    moment = moments(place * cells, mass, cells)
     coefficient = _cosine_coefficients(moment, frequency / cells) * cells
     coefficient *= _damping(frequency * width)
     return np.asarray(np.cos(np.outer(at, frequency)) @ coefficient)
@@ -103,7 +104,7 @@ class SmoothedNorm:
             stop = line.size if right == cells else stop  # a place at the very end
             if start < stop:
                 near, core = slice(start, stop), (done - left, end - left)
-                moment = _moments(line[near] - left, mass[near], window)
+                moment = moments(line[near] - left, mass[near], window)
                 self._tiles.append(_Tile(moment, core, low / self._unit))
             done = end
 
@@ -189,16 +190,11 @@ def _shorten(place: Vector, mass: Vector, reach: float) -> tuple[float, Vector, 
     return constant, line[keep], mass[keep], float(length.sum())
 
 
-def _moments(line: Vector, mass: Vector, cells: int) -> Vector:
+def moments(line: Vector, mass: Vector, cells: int) -> Vector:
     """Return the sums of mass x^m / m! in each cell, x the distance from its centre."""
-    cell = np.minimum(line.astype(np.intp), cells - 1)
-    offset = line - (cell + 0.5)
-    moment = np.empty((ORDER, cells))
-    weighted = mass.copy()
-    for m in range(ORDER):
-        moment[m] = np.bincount(cell, weighted, cells)
-        weighted *= offset / (m + 1)
-    return moment
+    moment = np.zeros((cells, ORDER))
+    crossings.moments(line, mass, moment)
+    return np.asarray(moment.T / _FACTORIALS)
 
 
 def _cosine_coefficients(moment: Vector, frequency: Vector) -> Vector:

@@ -17,8 +17,6 @@ from caldist._util.products import dot
 from caldist.data.grid import PLACE_BITS, Grid
 from caldist.data.within_cells import WithinCells, folding_excess
 from caldist.measures import _passes
-from caldist.measures._lower_solver import LowerSolution
-from caldist.measures._transport import transport_bound
 
 Interval = tuple[float, float]
 
@@ -154,15 +152,3 @@ def brier(grid: Grid, total: float) -> Interval:
         below, above = (below, above + slope) if label == 0 else (below + slope, above)
         above += 2 * width**2 * _UNIT * float(count.sum())
     return (value - below) / total, (value + above) / total
-
-
-def lower_distance(grid: Grid, solution: LowerSolution) -> Interval:
-    """Enclose ldCE by the two proofs for the rows shared between edges.
-
-    Below: potentials that are linear in each cell have the same mean over the rows, and between
-    edges they fail their constraint by at most H²/2. Above: the rows can be moved to the
-    solution's calibrated distribution.
-    """
-    lower = max(0.0, solution.lower) - grid.width**2 / 2
-    upper = transport_bound(grid, solution.calibrated, solution.calibrated_mass)
-    return lower - grid.resolution, upper + 3 * grid.resolution

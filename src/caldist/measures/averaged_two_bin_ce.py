@@ -44,7 +44,6 @@ def averaged_two_bin_ce(
     *,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    tol: float = 0.0,  # noqa: ARG001 -- Measure meets it
 ) -> float:
     r"""Return the averaged two-bin calibration error, exactly.
 
@@ -74,10 +73,6 @@ def averaged_two_bin_ce(
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
-    tol : float
-        How far apart what is certain of the value may lie; 0 for the exact value. With a positive
-        one many rows go onto a grid instead of being sorted, just fine enough;
-        :func:`caldist.evaluate` returns the bounds.
 
     References
     ----------
@@ -91,7 +86,7 @@ def averaged_two_bin_ce(
     >>> caldist.averaged_two_bin_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.00390625
     """
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     residuals = rows.residuals
     sums = residuals.sums()
     width = np.diff(residuals.prediction, prepend=0.0, append=1.0)  # S is constant in between

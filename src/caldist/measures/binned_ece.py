@@ -6,13 +6,12 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist._kernels import sums
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
-from caldist.data.rows import Rows
+from caldist.data.rows import BLOCK, Rows
 from caldist.measures._bins import Strategy, equal_mass_starts
 from caldist.measures._measure import NO_POPULATION, Entries, measure
 
@@ -22,7 +21,6 @@ _OF_BINS = (
     "measure='random_interval_ce', which averages over all places of the bins."
 )
 _BINS = 20  # the default
-_UNIFORM = np.empty(0)  # the edges of bins of equal width, which nobody needs to make
 MOST_BINS = 10_000_000  # whose edges are held in memory
 
 
@@ -99,8 +97,8 @@ def binned_ece(
     **What it estimates.** The population's value on the same bins, with an upward bias that grows
     with the number of bins.
 
-    **Cost.** O(n): one pass over the arrays, which copies and sorts nothing; O(n log k) for k edges
-    of your own, and O(n log n), a sort, for bins of equal mass.
+    **Cost.** O(n), without a sort; O(n log k) for k edges of your own, and O(n log n), a sort, for
+    bins of equal mass.
 
     Parameters
     ----------
@@ -140,34 +138,69 @@ def binned_ece(
     add_width = _validate.check_flag("add_width", add_width)
     if add_width:
         _validate.check_goes_with("add_width", add_width, "norm", norm, (1,))
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if edges is not None:
-        try:
-            _refuse_beside_edges(n_bins, strategy)
-            edges = _check_edges(edges, rows)
-        except (TypeError, ValueError):
-            rows.check()  # what is wrong with the rows is said first
-            raise
-    elif strategy == "uniform":
-        edges = _UNIFORM
-    else:
+        _refuse_beside_edges(n_bins, strategy)
+        edges = _check_edges(edges, rows)
+    elif strategy == "quantile":
         joint = rows.joint
         start = equal_mass_starts(joint.mass0 + joint.mass1, n_bins)
         edges = np.concatenate(([0.0], joint.prediction[start[1:]], [1.0]))
-    n_bins = edges.size - 1 if edges.size else n_bins
-    only_gap = norm == 1 and not add_width
-    room = (2 * n_bins, 0 if only_gap else 2 * n_bins)
-    gap, mass = rows.add_up(sums.bins, n_bins, edges, room=room)
-    if only_gap:
-        return sums.magnitude(gap) / rows.total
-    error = np.abs(gap[::2] + gap[1::2]) / rows.total
-    share = (mass[::2] + mass[1::2]) / rows.total
+    with_shares = norm != 1 or add_width
+    gap, share = _sums(rows, n_bins if edges is None else edges, with_shares=with_shares)
+    error = np.abs(gap)
     if norm == 1:
-        # k/n is the double nearest to the edge, as the reader of 0.15 expects; k*(1/n) is not.
-        width = np.diff(edges if edges.size else np.arange(n_bins + 1) / n_bins)
-        return float(error.sum()) + float((share * width).sum())
+        value = float(error.sum())
+        if add_width:
+            width = np.diff(_uniform_edges(n_bins) if edges is None else edges)
+            value += float((share * width).sum())
+        return value
     distance = np.divide(error, share, out=np.zeros_like(error), where=share > 0)
     return float(distance.max()) if norm == "max" else math.sqrt(float((error * distance).sum()))
+
+
+def _sums(rows: Rows, bins: int | Vector, *, with_shares: bool) -> tuple[Vector, Vector]:
+    """Return E[(y - v) 1(v in I)] for each bin I, and P(v in I), or 0 where nobody asks for it.
+
+    ``bins`` are edges, or the number of bins of equal width. Rows take turns among several sums of
+    a bin, so that rounding errors have little to add up to.
+    """
+    edges = _uniform_edges(bins) if isinstance(bins, int) else bins
+    size = edges.size  # one more than bins: v = 1 is in one of its own
+    turns = max(1, min(64, 2**16 // size))
+    turn = np.repeat(np.arange(turns) * size, -(-min(BLOCK, rows.size) // turns))
+    gap, share = np.zeros(size), np.zeros(size)
+    for label, prediction, weight in rows.blocks(max(BLOCK, size)):
+        if isinstance(bins, int):
+            place = _uniform_places(prediction, edges)
+        else:
+            place = np.searchsorted(edges[1:-1], prediction, side="right")
+        if turns > 1:
+            place += turn[: place.size]
+        residual = label - prediction
+        if weight is not None:
+            residual *= weight
+        gap += np.bincount(place, residual, turns * size).reshape(turns, size).sum(axis=0)
+        if with_shares:
+            share += np.bincount(place, weight, turns * size).reshape(turns, size).sum(axis=0)
+    gap[-2] += gap[-1]
+    share[-2] += share[-1]
+    return gap[:-1] / rows.total, share[:-1] / rows.total
+
+
+def _uniform_edges(n_bins: int) -> Vector:
+    """Return k/n: the double nearest to it, as the reader of 0.15 expects, which k*(1/n) is not."""
+    return np.arange(n_bins + 1) / n_bins
+
+
+def _uniform_places(prediction: Vector, edges: Vector) -> NDArray[np.intp]:
+    """Return the bin of each prediction, of bins of equal width; v = 1 has one of its own."""
+    # However products are rounded, this is the bin or the one after it.
+    place = (prediction * ((edges.size - 1) * (1 + 2.0**-50))).astype(np.intp)
+    late = edges.take(place, mode="clip") > prediction
+    if late.any():
+        place[late] -= 1
+    return place
 
 
 def _refuse_beside_edges(n_bins: int, strategy: str) -> None:

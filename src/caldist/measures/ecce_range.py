@@ -69,7 +69,6 @@ def ecce_range(
     *,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    tol: float = 0.0,  # noqa: ARG001 -- Measure meets it
 ) -> float:
     r"""Return the range of the cumulative differences of labels and predictions.
 
@@ -96,10 +95,6 @@ def ecce_range(
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
-    tol : float
-        How far apart what is certain of the value may lie; 0 for the exact value. With a positive
-        one many rows go onto a grid instead of being sorted, just fine enough;
-        :func:`caldist.evaluate` returns the bounds.
 
     References
     ----------
@@ -114,5 +109,5 @@ def ecce_range(
     >>> caldist.ecce_range([1, 0], [0.25, 0.5])
     0.375
     """
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     return float(np.ptp(rows.residuals.sums()))

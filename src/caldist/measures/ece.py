@@ -86,7 +86,7 @@ def ece(
     0.125
     """
     _validate.check_choice("norm", norm, (1, 2, math.inf))
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if norm == 1:
         return rows.residuals.absolute()
     joint = rows.joint

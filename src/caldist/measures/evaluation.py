@@ -8,7 +8,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.brief import brief
 from caldist._util.numbers import least, most
@@ -71,7 +70,6 @@ def evaluate(
     y_prob: ArrayLike | None = None,
     *,
     measures: Iterable[str | Measure[Any]] | None = None,
-    tol: float = 0.0,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
 ) -> Evaluations:
@@ -86,10 +84,6 @@ def evaluate(
     measures : list of measures or names, optional
         Which ones, ``caldist.kernel_ce.using(bandwidth=0.1)`` among them; by default all that are
         finite for every sample.
-    tol : float
-        How far apart ``lower`` and ``upper`` may lie. With a positive one many rows go onto a grid
-        instead of being sorted, just fine enough, for the measures that take ``tol`` themselves;
-        the others stay as they are. What a joint on a grid leaves open does not depend on it.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
@@ -120,10 +114,9 @@ def evaluate(
     True
     """
     chosen = find_all(measures, shown_in("evaluate"))
-    tol = _validate.check_nonnegative("tol", tol)
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     found = Evaluations(
-        {str(measure): Evaluation(*measure.enclosed_within(rows, tol)) for measure in chosen}
+        {str(measure): Evaluation(*measure.enclosed(rows.joint)) for measure in chosen}
     )
     warn_about(rows)  # now, as they may be sorted
     return found

@@ -172,7 +172,6 @@ def kernel_ce(
     n_features: int | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    tol: float = 0.0,
     rng: _validate.Rng = None,
 ) -> float:
     r"""Return the kernel calibration error.
@@ -230,10 +229,6 @@ def kernel_ce(
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
-    tol : float
-        How far apart what is certain of the value may lie; 0 for the exact value. With a positive
-        one many rows go onto a grid instead of being sorted, just fine enough;
-        :func:`caldist.evaluate` returns the bounds.
     rng : int, numpy.random.Generator or None
         For the estimators.
 
@@ -262,8 +257,6 @@ def kernel_ce(
     if n_features is not None:
         n_features = _validate.check_count("n_features", n_features)
         _validate.check_goes_with("n_features", n_features, "method", method, _FEATURES)
-    if tol:
-        _validate.check_goes_with("tol", tol, "method", method, ("exact",))
     if unbiased:
         _validate.check_goes_with("unbiased", unbiased, "method", method, ("exact",))
     generator = _validate.generator(rng)
@@ -273,7 +266,7 @@ def kernel_ce(
         value = _exact(Residuals.of(joint), kernel, bandwidth)
         value = _without_diagonal(joint, value, _function(kernel, bandwidth))
         return _finish(value, squared=squared)
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if method == "exact":
         return _finish(_exact(rows.residuals, kernel, bandwidth), squared=squared)
     joint = rows.joint

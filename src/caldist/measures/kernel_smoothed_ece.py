@@ -8,13 +8,18 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._kernels import sums
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
-from caldist.data.rows import Rows
+from caldist.data.rows import BLOCK, Rows
 from caldist.measures import _second_order
 from caldist.measures._measure import measure
-from caldist.measures._reflected_gaussian import LEAST_CELLS, ORDER, MomentNorm, SmoothedNorm
+from caldist.measures._reflected_gaussian import (
+    LEAST_CELLS,
+    ORDER,
+    MomentNorm,
+    SmoothedNorm,
+    moments,
+)
 from caldist.measures._rounding import (
     better_of,
     residual_moves,
@@ -148,7 +153,7 @@ def kernel_smoothed_ece(
     >>> round(caldist.kernel_smoothed_ece([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 10)
     0.1202899221
     """
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     wanted = _CELLS_PER_ROOT * rows.size ** (1 / 3)
     while wanted <= min(_MOST_CELLS, 4 * rows.size + _FEWEST_CELLS):
         cells = max(_FEWEST_CELLS, 1 << math.ceil(wanted - 1).bit_length())
@@ -169,9 +174,13 @@ def kernel_smoothed_ece(
 
 def _moments(rows: Rows, cells: int) -> Vector:
     """Return the moments of the residuals in cells of [0, 1], a row for each order."""
-    high, low = rows.add_up(sums.moments, cells, room=(ORDER * cells, ORDER * cells))
-    factorial = np.array([math.factorial(m) for m in range(ORDER)]) * rows.total
-    return np.asarray((high + low).reshape(cells, ORDER).T / factorial[:, None])
+    moment = np.zeros((ORDER, cells))
+    for label, prediction, weight in rows.blocks(max(BLOCK, cells)):
+        residual = label - prediction
+        if weight is not None:
+            residual *= weight
+        moment += moments(prediction * cells, residual, cells)
+    return moment / rows.total
 
 
 def _of_sorted(joint: Joint) -> float:

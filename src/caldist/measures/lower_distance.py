@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from caldist.data.grid import Grid
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
-from caldist.measures import _lower_solver, _second_order
-from caldist.measures._lower_solver import Ladder, LowerSolution
+from caldist.measures import _lower_solver
+from caldist.measures._lower_solver import LowerSolution
 from caldist.measures._measure import NOT_A_NORM, Entries, Replicate, Worst, measure
 from caldist.measures._rounding import around, better_of
 
@@ -48,50 +49,29 @@ def certify_lower(joint: Joint, *, tol: float, progress: bool = False) -> LowerC
     )
 
 
-def _solve(
-    joint: Joint, tol: float, *, progress: bool = False, known: Ladder | None = None
-) -> LowerSolution:
+def _solve(joint: Joint, tol: float, *, progress: bool = False) -> LowerSolution:
     mass0, mass1 = joint.normalized()
     with bounds_bar("lower distance", show=progress) as report:
-        return _lower_solver.solve(joint.prediction, mass0, mass1, tol, report, known)
+        return _lower_solver.solve(joint.prediction, mass0, mass1, tol, report)
 
 
 def _rounding_bounds(
     joint: Joint, value: float, *, tol: float = TOLERANCE, **_: object
 ) -> tuple[float, float]:
-    """Bound ldCE: it moves by at most E|v - v'|, and the value is known to its tolerance."""
-    lower, upper = around(value, joint.radius)
-    bounds = lower, upper + tol
-    if joint.grid is None:
-        return bounds
-    solution = _solve(_on_edges(joint.grid), tol)
-    return better_of(bounds, _second_order.lower_distance(joint.grid, solution))
+    """Bound ldCE: it moves by at most E|v - v'|, and the value is known to its tolerance.
 
-
-class _OnCells:
-    """Bounds of ldCE of the rows behind cells, half of the tolerance being the solver's.
-
-    It moves by at most E|v - v'|, which is next to nothing where the rows of a cell are all equal.
-    A ladder solved on one grid has the same masses on a finer one, whose edges are only more: so it
-    is solved once, and proved again.
+    Rows on a grid, shared between the edges of their cells, give a better lower end: potentials
+    that are linear in each cell have the same mean over the rows and over the edges, and between
+    edges they fail their constraint by at most half the square of the cells' width.
     """
-
-    def __init__(self) -> None:
-        self._known: Ladder | None = None
-
-    def __call__(self, joint: Joint, *, tol: float, progress: bool = False) -> tuple[float, float]:
-        assert joint.grid is not None  # noqa: S101 -- only asked of gridded joints
-        progress = _validate.check_flag("progress", progress)
-        moved = sum(float(part.sum()) for part in joint.grid.spreads) / joint.total
-        shared = joint if moved <= tol / 4 else _on_edges(joint.grid)
-        solution = _solve(shared, tol / 2, progress=progress, known=self._known)
-        self._known = solution.ladder
-        if shared is joint:
-            lower, upper = solution.lower - moved, solution.upper + moved
-        else:
-            lower, upper = _second_order.lower_distance(joint.grid, solution)
-        lower = max(0.0, lower)
-        return lower, max(lower, upper)
+    grid = joint.grid
+    moved = joint.radius if grid is None else sum(map(np.sum, grid.spreads)) / joint.total
+    lower, upper = around(value, float(moved))
+    bounds = lower, upper + tol
+    if grid is None:
+        return bounds
+    below = _solve(_on_edges(grid), tol).lower - grid.width**2 / 2 - grid.resolution
+    return better_of(bounds, (below, math.inf))
 
 
 def _on_edges(grid: Grid) -> Joint:
@@ -180,7 +160,6 @@ def _properties() -> Entries:
     shown_in=("evaluate", "measure", "report", "groups"),
     encloses=_encloses,
     rounding=_rounding_bounds,
-    solver=_OnCells,
     dual=_dual,
     noise=_noise,
     interval=_interval,
@@ -211,10 +190,9 @@ def lower_distance(
 
     **What it estimates.** The population's value, at rate 1/√n.
 
-    **Cost.** One pass, or a sort where rows are few or a grid is not fine enough, and an
-    interior-point solver on a few thousand nodes whatever n is. The value is the proved lower end
-    of an interval no wider than ``tol``; :func:`caldist.certify` returns an interval with its
-    proof, of the sorted rows.
+    **Cost.** A sort, and an interior-point solver on a few thousand nodes whatever n is. The value
+    is the proved lower end of an interval no wider than ``tol``; :func:`caldist.certify` returns
+    the interval with its proof.
 
     Parameters
     ----------
@@ -223,8 +201,8 @@ def lower_distance(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     tol : float
-        How wide the certified interval may be. A joint on a grid leaves something open by itself,
-        which counts if ``tol`` is given; :func:`caldist.evaluate` returns the bounds.
+        How wide the certified interval may be. What a joint on a grid leaves open does not count;
+        :func:`caldist.evaluate` returns bounds that allow for it.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.

@@ -144,7 +144,6 @@ def post_processing_gap(
     max_slope: float = MAX_SLOPE,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    tol: float = 0.0,  # noqa: ARG001 -- Measure meets it
 ) -> float:
     r"""Return how much the best map with bounded slopes takes off the Brier score, exactly.
 
@@ -177,10 +176,6 @@ def post_processing_gap(
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
-    tol : float
-        How far apart what is certain of the value may lie; 0 for the exact value. With a positive
-        one many rows go onto a grid instead of being sorted, just fine enough;
-        :func:`caldist.evaluate` returns the bounds.
 
     References
     ----------

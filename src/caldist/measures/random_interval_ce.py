@@ -135,7 +135,6 @@ def random_interval_ce(
     add_width: bool = False,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    tol: float = 0.0,  # noqa: ARG001 -- Measure meets it
 ) -> float:
     r"""Return the binned ECE averaged over all shifts of bins of one width, exactly.
 
@@ -163,10 +162,6 @@ def random_interval_ce(
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
-    tol : float
-        How far apart what is certain of the value may lie; 0 for the exact value. With a positive
-        one many rows go onto a grid instead of being sorted, just fine enough;
-        :func:`caldist.evaluate` returns the bounds.
 
     Examples
     --------
@@ -176,7 +171,7 @@ def random_interval_ce(
     """
     width = _validate.check_positive("width", width)
     add_width = _validate.check_flag("add_width", add_width)
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     residuals = rows.residuals
     value = _passes.random_interval_ce(residuals.prediction, residuals.sums(), width)
     return value + width if add_width else value

@@ -130,7 +130,6 @@ def surrogate_interval_ce(
     n_shifts: int | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    tol: float = 0.0,
     rng: _validate.Rng = None,
 ) -> float:
     r"""Return the surrogate interval calibration error.
@@ -163,10 +162,6 @@ def surrogate_interval_ce(
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
-    tol : float
-        How far apart what is certain of the value may lie; 0 for the exact value. With a positive
-        one many rows go onto a grid instead of being sorted, just fine enough;
-        :func:`caldist.evaluate` returns the bounds.
     rng : int, numpy.random.Generator or None
         Only for "monte_carlo".
 
@@ -188,10 +183,8 @@ def surrogate_interval_ce(
     if n_shifts is not None:
         n_shifts = _validate.check_count("n_shifts", n_shifts)
         _validate.check_goes_with("n_shifts", n_shifts, "method", method, ("monte_carlo",))
-    if tol:
-        _validate.check_goes_with("tol", tol, "method", method, ("exact",))
     generator = _validate.generator(rng)
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if method == "exact":
         return _exact(rows.residuals)
     return _monte_carlo(

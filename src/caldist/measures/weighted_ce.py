@@ -119,7 +119,7 @@ def weighted_ce(
     0.03125
     """
     family = _check_functions(functions)
-    rows = Rows.as_given(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     prediction, residual = rows.residuals
     return max(
         abs(dot(residual, _values(function, at, prediction))) for at, function in enumerate(family)

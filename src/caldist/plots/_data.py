@@ -40,10 +40,11 @@ def on_axis(rows: Rows, name: ScaleName) -> tuple[Rows, Scale]:
     """
     if _may_be_rounded(rows, name):
         bits = _AXIS_BITS
-        while (joint := rows.cells(min(bits, MAX_BITS), rows.size)) is not None:
+        while True:
+            joint = rows.on_grid(bits)
             axis = scale_of(name, joint.prediction, joint.mass0 + joint.mass1)
-            needed = _AXIS_BITS - math.floor(math.log2(axis.upper - axis.lower))
-            if bits >= min(needed, MAX_BITS):
+            needed = min(_AXIS_BITS - math.floor(math.log2(axis.upper - axis.lower)), MAX_BITS)
+            if bits >= needed:
                 return Rows.of(joint), axis
             bits = needed
     joint = rows.joint
