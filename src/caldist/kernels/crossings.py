@@ -32,11 +32,9 @@ def _zero(
 ) -> cython.double:
     """Return the zero in [low, high] of a cubic that is monotone there; low if there is none."""
     _step: cython.Py_ssize_t
-    middle: cython.double = low
-    value: cython.double = f0 + low * (g0 + low * (a2 + low * a3))
+    middle = low
+    value = f0 + low * (g0 + low * (a2 + low * a3))
     positive: cython.bint = value > 0.0
-    slope: cython.double
-    x: cython.double
     value = f0 + high * (g0 + high * (a2 + high * a3))
     if positive == (value > 0.0):
         return low
@@ -73,21 +71,19 @@ def _within(
     Between the turning points of the cubic it is monotone, so each of the three parts has at most
     one zero.
     """
-    a2: cython.double = 3.0 * (f1 - f0) - 2.0 * g0 - g1
-    a3: cython.double = 2.0 * (f0 - f1) + g0 + g1
-    b3: cython.double = 10.0 * change - 6.0 * f0 - 4.0 * f1 - 1.5 * g0 + 0.5 * g1
-    b4: cython.double = -15.0 * change + 8.0 * f0 + 7.0 * f1 + 1.5 * g0 - g1
-    b5: cython.double = 6.0 * change - 3.0 * f0 - 3.0 * f1 - 0.5 * g0 + 0.5 * g1
-    root: cython.double = sqrt(max(a2 * a2 - 3.0 * g0 * a3, 0.0))
-    far: cython.double = -(a2 + root) if a2 >= 0.0 else -(a2 - root)
-    first: cython.double = far / (3.0 * a3) if a3 != 0.0 else 0.0
-    second: cython.double = g0 / far if far != 0.0 else 0.0
-    x: cython.double
+    a2 = 3.0 * (f1 - f0) - 2.0 * g0 - g1
+    a3 = 2.0 * (f0 - f1) + g0 + g1
+    b3 = 10.0 * change - 6.0 * f0 - 4.0 * f1 - 1.5 * g0 + 0.5 * g1
+    b4 = -15.0 * change + 8.0 * f0 + 7.0 * f1 + 1.5 * g0 - g1
+    b5 = 6.0 * change - 3.0 * f0 - 3.0 * f1 - 0.5 * g0 + 0.5 * g1
+    root = sqrt(max(a2 * a2 - 3.0 * g0 * a3, 0.0))
+    far = -(a2 + root) if a2 >= 0.0 else -(a2 - root)
+    first = far / (3.0 * a3) if a3 != 0.0 else 0.0
+    second = g0 / far if far != 0.0 else 0.0
     before: cython.double = 0.0
     primitive: cython.double
     total: cython.double = 0.0
-    low: cython.double = 0.0
-    high: cython.double
+    low = 0.0
     part: cython.Py_ssize_t
     first = first if 0.0 < first < 1.0 else 0.0
     second = second if 0.0 < second < 1.0 else 0.0

@@ -57,7 +57,7 @@ def _tabulate(
 ) -> cython.void:
     """Write 1/k!, and from place 28 + 56 (6 + D) on g_k(D), for the D that two cells can have."""
     k: cython.Py_ssize_t
-    most: cython.double = floor(v[v.shape[0] - 1] / h) - floor(v[0] / h)
+    most = floor(v[v.shape[0] - 1] / h) - floor(v[0] / h)
     g[0] = 1.0
     for k in range(1, 28):
         g[k] = g[k - 1] / k
@@ -84,9 +84,7 @@ def _gather(
     """Write number, rows and moments of the cell that begins at row i; return the row after it."""
     a: cython.Py_ssize_t
     at: cython.Py_ssize_t = 28 * slot
-    number: cython.double = floor(v[i] / h)
-    x: cython.double
-    term: cython.double
+    number = floor(v[i] / h)
     cell[slot] = number
     row[2 * slot] = i
     for a in range(terms):
@@ -122,8 +120,6 @@ def _receive(
     """Add a share of what a cell sends to one that lies ``distance`` cells beyond it."""
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
-    even: cython.double
-    odd: cython.double
     at: cython.Py_ssize_t = 28 + 56 * (6 + distance)
     terms -= 2 * (distance * distance // 10)
     for a in range(0, terms, 2):
@@ -152,10 +148,7 @@ def squared(
     start: cython.Py_ssize_t = 0
     stop: cython.Py_ssize_t
     cells: cython.Py_ssize_t = 0
-    share: cython.double
-    gap: cython.double
-    half: cython.double
-    value: cython.double = 0.0
+    value = 0.0
     with cython.nogil:
         _tabulate(v, h, g)
         while start < n:
@@ -202,13 +195,6 @@ def _evaluate(
     """Add the polynomial of a cell at its rows."""
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    x: cython.double
-    y: cython.double
-    z: cython.double
-    p: cython.double
-    q: cython.double
-    r: cython.double
-    s: cython.double
     for i in range(start, stop):
         x = v[i] / h - number - 0.5
         y = x * x
@@ -262,8 +248,6 @@ def sums(
     gathered: cython.Py_ssize_t = 0
     cells: cython.Py_ssize_t = 0
     done: cython.Py_ssize_t = 0
-    gap: cython.double
-    near: cython.double
     with cython.nogil:
         _tabulate(v, h, g)
         while done < cells or gathered < n:

@@ -83,7 +83,6 @@ def _cost(
     guess: cython.longlong[::1],
 ) -> cython.double:
     """Return C(i, j); guess[0] is where the mean label was found last, mostly not far away."""
-    y: cython.double
     q: cython.Py_ssize_t
     if P[j] <= P[i]:
         return 0.0
@@ -111,8 +110,8 @@ def _deviates(
     Here and below, the bounds are compared times a mass, which saves divisions.
     """
     middle: cython.Py_ssize_t = (k + t) // 2
-    left: cython.double = p[middle] - p[k]
-    right: cython.double = p[t] - p[middle]
+    left = p[middle] - p[k]
+    right = p[t] - p[middle]
     return (w[t] - w[middle]) * left - (w[middle] - w[k]) * right > limit * max(left, right)
 
 
@@ -130,10 +129,10 @@ def _halves_cost(
 ) -> cython.bint:
     """Say if the halves of the group between cuts k and t, as one point each, cost over a limit."""
     middle: cython.Py_ssize_t = (k + t) // 2
-    mass: cython.double = p[t] - p[k]
-    ones: cython.double = (s[t] - s[k]) + (w[t] - w[k])
-    left: cython.double = (p[middle] - p[k]) * ones - (w[middle] - w[k]) * mass
-    right: cython.double = (p[t] - p[middle]) * ones - (w[t] - w[middle]) * mass
+    mass = p[t] - p[k]
+    ones = (s[t] - s[k]) + (w[t] - w[k])
+    left = (p[middle] - p[k]) * ones - (w[middle] - w[k]) * mass
+    right = (p[t] - p[middle]) * ones - (w[t] - w[middle]) * mass
     return abs(left) + abs(right) > limit * mass
 
 
@@ -161,8 +160,6 @@ def _scan(
     """Improve E[t] by the candidates from newest to oldest."""
     m: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    limit: cython.double
-    cost: cython.double
     for m in range(newest, oldest - 1, -1):
         k = candidate[m]
         limit = E[t] - eps * (p[t] - p[k]) - E[k]
@@ -215,9 +212,9 @@ def _add_leaf(
     m: cython.Py_ssize_t
     k: cython.Py_ssize_t = candidate[16 * number]
     node: cython.Py_ssize_t = size + number
-    down: cython.double = E[k] - s[k]
-    up: cython.double = E[k] + s[k]
-    least: cython.double = E[k]
+    down = E[k] - s[k]
+    up = E[k] + s[k]
+    least = E[k]
     for m in range(16 * number + 1, 16 * number + 16):
         k = candidate[m]
         down = min(down, E[k] - s[k])
@@ -259,7 +256,6 @@ def best_grouping(
     entered: cython.Py_ssize_t = 0  # leaves in the tree
     count: cython.Py_ssize_t = 1  # candidates
     groups: cython.Py_ssize_t = 0
-    limit: cython.double
     while size * 16 < cuts:
         size *= 2
     # P, V and S at the cuts only, where the search reads them over and over.

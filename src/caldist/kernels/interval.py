@@ -121,7 +121,6 @@ def _compete(
 ) -> cython.bint:
     """Note i if it is the best of its class at the first or last target; False: it has no class."""
     kind: cython.Py_ssize_t = _class(S[i], low, high)
-    cost: cython.double
     if kind < 0:
         return False
     cost = _cost(i, head, S[head], v, S, P, D)
@@ -174,16 +173,13 @@ def _explore(
     depth: cython.Py_ssize_t
     rest: cython.Py_ssize_t = number
     count: cython.Py_ssize_t = 0
-    at_low: cython.double
-    at_high: cython.double
-    at_head: cython.double = 0.0
-    at_tail: cython.double = 0.0
-    width_cost: cython.double
-    best_low: cython.double = _cost(head - 1, head, low, v, S, P, D)
-    best_high: cython.double = _cost(head - 1, head, high, v, S, P, D)
-    half: cython.double = (low + high) / 2
-    first_quarter: cython.double = (low + half) / 2
-    last_quarter: cython.double = (half + high) / 2
+    at_head = 0.0
+    at_tail = 0.0
+    best_low = _cost(head - 1, head, low, v, S, P, D)
+    best_high = _cost(head - 1, head, high, v, S, P, D)
+    half = (low + high) / 2
+    first_quarter = (low + half) / 2
+    last_quarter = (half + high) / 2
     while rest > 0:  # the complete subtrees are the binary digits of `number`, newest first
         leaves = rest & -rest
         rest -= leaves
@@ -267,8 +263,6 @@ def _add_classes(
     kind: cython.Py_ssize_t
     first: cython.Py_ssize_t
     last: cython.Py_ssize_t
-    last_at_head: cython.double
-    first_at_tail: cython.double
     for kind in range(2):
         first = best[2 * kind]
         if first < 0:
@@ -309,12 +303,10 @@ def _offer(
     j: cython.Py_ssize_t
     index: cython.longlong = i
     origin: cython.longlong
-    cost: cython.double
-    least: cython.double
-    d: cython.double = D[i]
-    s: cython.double = S[i]
-    p: cython.double = P[i]
-    start: cython.double = v[i]
+    d = D[i]
+    s = S[i]
+    p = P[i]
+    start = v[i]
     # Each loop makes one choice, so that compilers do several targets at once; two choices in one
     # loop become a branch.
     for j in range(first, last + 1):
@@ -343,10 +335,10 @@ def _add_leaf(
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
     node: cython.Py_ssize_t = size + number
-    down: cython.double = D[number * block] - S[number * block]
-    up: cython.double = D[number * block] + S[number * block]
-    low: cython.double = S[number * block]
-    high: cython.double = low
+    down = D[number * block] - S[number * block]
+    up = D[number * block] + S[number * block]
+    low = S[number * block]
+    high = low
     for i in range(number * block + 1, (number + 1) * block):
         down = min(down, D[i] - S[i])
         up = min(up, D[i] + S[i])
@@ -387,8 +379,6 @@ def _search(
     count: cython.Py_ssize_t
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    low: cython.double
-    high: cython.double
     infinity: cython.double = inf
     while size * block < n:
         size *= 2
@@ -497,8 +487,7 @@ def _best(
     best: cython.Py_ssize_t = -1
     middle: cython.Py_ssize_t
     rival: cython.Py_ssize_t
-    least: cython.double = 0.0
-    cost: cython.double
+    least = 0.0
     while low < high:
         middle = (low + high) // 2
         rival = owner[middle]
@@ -540,7 +529,6 @@ def _sweep(
     j: cython.Py_ssize_t
     best: cython.Py_ssize_t
     entered: cython.Py_ssize_t = 0
-    cost: cython.double
     for t in range(middle, stop):
         owner[t] = -1
     for t in range(start, middle):
@@ -636,7 +624,6 @@ def _solve_safely(
     stop: cython.Py_ssize_t
     half: cython.Py_ssize_t = leaf
     oldest: cython.Py_ssize_t = 0  # from here on groups may cost less than the limit
-    cost: cython.double
     key: cython.double[::1] = doubles(n + 1)
     owner: cython.longlong[::1] = integers(n + 1)
     spare: cython.longlong[::1] = integers(n + 1)

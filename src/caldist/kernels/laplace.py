@@ -39,10 +39,10 @@ def stretch(
     i: cython.Py_ssize_t
     start: cython.Py_ssize_t = 1
     stop: cython.Py_ssize_t
-    before: cython.double = 0.0
-    value: cython.double = 0.0
-    reach: cython.double = 1.0
-    carried: cython.double = 0.0
+    before = 0.0
+    value = 0.0
+    reach = 1.0
+    carried = 0.0
     if n > 0:
         before = c[0]
         carried = c[0]
@@ -101,10 +101,9 @@ def sums(
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     start: cython.Py_ssize_t = 0
-    below: cython.double = 0.0
-    equal: cython.double = 0.0
-    above: cython.double = 0.0
-    factor: cython.double
+    below = 0.0
+    equal = 0.0
+    above = 0.0
     with cython.nogil:
         while start < n:
             decay[start] = exp((v[start - 1] - v[start]) / h) if start > 0 else 0.0

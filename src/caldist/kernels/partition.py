@@ -34,8 +34,6 @@ def best_partition(
     lowest: cython.longlong
     rest: cython.longlong
     part: cython.longlong
-    candidate: cython.double
-    least: cython.double
     with cython.nogil:
         best[0] = 0.0
         for i in range(1, best.shape[0]):
@@ -120,9 +118,6 @@ def lattice_distance(
     p: cython.Py_ssize_t
     q: cython.Py_ssize_t
     at: cython.Py_ssize_t
-    target: cython.double
-    least: cython.double
-    candidate: cython.double
     with cython.nogil:
         prefix1[0] = prefix0[0] = 0.0
         for i in range(n1):
@@ -204,9 +199,6 @@ def improve(
     k: cython.Py_ssize_t
     own: cython.Py_ssize_t
     best: cython.Py_ssize_t
-    gain: cython.double
-    largest: cython.double
-    without: cython.double
     moved: cython.bint
     with cython.nogil:
         for k in range(groups):

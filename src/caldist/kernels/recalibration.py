@@ -33,9 +33,9 @@ def cells(
     i: cython.Py_ssize_t
     n: cython.Py_ssize_t = v.shape[0]
     count: cython.Py_ssize_t = 1
-    first: cython.double = v[0]
-    total: cython.double = mass[0]
-    noise: cython.double = variance[0]
+    first = v[0]
+    total = mass[0]
+    noise = variance[0]
     start[0] = 0
     with cython.nogil:
         for i in range(1, n):
@@ -72,8 +72,6 @@ def merge(
     high: cython.Py_ssize_t
     middle: cython.Py_ssize_t
     m: cython.Py_ssize_t = edge.shape[0] - 1
-    mean: cython.double
-    cost: cython.double
     with cython.nogil:
         best[0] = 0.0
         back[0] = 0
@@ -115,9 +113,6 @@ def pool(
     i: cython.Py_ssize_t = 0  # the next prediction
     k: cython.Py_ssize_t = 0  # the next block
     first: cython.Py_ssize_t
-    weight: cython.double
-    total: cython.double
-    level: cython.double
     with cython.nogil:
         while i < n:
             first = i

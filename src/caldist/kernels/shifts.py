@@ -81,11 +81,11 @@ def _step(
     """Go on to the next event of the k-th sweep."""
     n: cython.Py_ssize_t = v.shape[0]
     # Both are read, and one is taken: which is next cannot be foretold, so there is no branch.
-    entering: cython.double = v[right[k] if right[k] < n else n - 1]
-    leaving: cython.double = v[left[k]]
+    entering = v[right[k] if right[k] < n else n - 1]
+    leaving = v[left[k]]
     enters: cython.Py_ssize_t = (right[k] < n) & (entering - leaving < e)
-    point: cython.double = v[left[k] + enters * (right[k] - left[k])]
-    later: cython.double = enters * e
+    point = v[left[k] + enters * (right[k] - left[k])]
+    later = enters * e
     value[k] += abs(s[right[k]] - s[left[k]]) * ((point - before[k]) + (lag[k] - later))
     before[k] = point
     lag[k] = later

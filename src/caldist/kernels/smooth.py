@@ -65,8 +65,8 @@ def _heap_drop(
     i: cython.Py_ssize_t = 0
     child: cython.Py_ssize_t
     last: cython.Py_ssize_t = size - 1
-    a: cython.double = key[last]
-    w: cython.double = weight[last]
+    a = key[last]
+    w = weight[last]
     while True:
         child = 2 * i + 1
         if child >= last:
@@ -92,7 +92,6 @@ def smooth_ce(
     ``curve[i]`` is the optimal x between v_i and v_{i+1}, and ``curve[n-1]`` is T.
     """
     n: cython.Py_ssize_t = v.shape[0]
-    value: cython.double
     work: cython.double[::1] = doubles(4 * n)
     with cython.nogil:
         value = _smooth_ce(
@@ -117,10 +116,7 @@ def _smooth_ce(
 ) -> cython.double:
     """Return smCE of the predictions from ``first`` up to ``last``; the rest is work space."""
     i: cython.Py_ssize_t
-    total: cython.double = 0.0
-    sign: cython.double
-    top: cython.double
-    value: cython.double
+    total = 0.0
     for i in range(first, last):
         total += c[i]
     sign = 1.0 if total >= 0.0 else -1.0
@@ -166,19 +162,17 @@ def split(
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
     inside: cython.Py_ssize_t = 0
-    low: cython.double = level[0]
-    level1: cython.double = level[1]
-    level2: cython.double = level[2]
-    level3: cython.double = level[3]
-    high: cython.double = level[4]
-    cost1: cython.double = 0.0
-    cost2: cython.double = 0.0
-    cost3: cython.double = 0.0
-    most1: cython.double = 0.0
-    most2: cython.double = 0.0
-    most3: cython.double = 0.0
-    a: cython.double
-    d: cython.double
+    low = level[0]
+    level1 = level[1]
+    level2 = level[2]
+    level3 = level[3]
+    high = level[4]
+    cost1 = 0.0
+    cost2 = 0.0
+    cost3 = 0.0
+    most1 = 0.0
+    most2 = 0.0
+    most3 = 0.0
     with cython.nogil:
         for k in range(3):
             before[k] = prefix
@@ -224,7 +218,6 @@ def regress(
 ) -> float:
     """Return the least cost of a monotone x between ``low`` and ``high``, over some steps."""
     n: cython.Py_ssize_t = last - first
-    value: cython.double
     work: cython.double[::1] = doubles(4 * n)
     with cython.nogil:
         value = _regress(
@@ -287,17 +280,12 @@ def _regress(
     depth: cython.Py_ssize_t = 8
     stack: cython.Py_ssize_t = 0
     heap: cython.Py_ssize_t = 0
-    ceiling: cython.double = 0.0  # the weight at the key ``high``
+    ceiling = 0.0  # the weight at the key ``high``
     keep_curve: cython.bint = curve.shape[0] > 0
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    value: cython.double = 0.0
-    a: cython.double
-    d: cython.double
-    left: cython.double
-    taken: cython.double
-    top: cython.double
+    value = 0.0
     from_heap: cython.bint
 
     for i in range(first, last):
@@ -379,7 +367,6 @@ def smooth_ce_bound(
     n: cython.Py_ssize_t = v.shape[0]
     i: cython.Py_ssize_t
     total: cython.double = 0.0
-    sign: cython.double
     prefix: cython.double = 0.0
     curve: cython.double = 0.0
     value: cython.double
@@ -429,14 +416,11 @@ def _witness(
     """
     n: cython.Py_ssize_t = v.shape[0]
     i: cython.Py_ssize_t
-    sign: cython.double
-    total: cython.double = 0.0
-    prefix: cython.double = 0.0
-    before: cython.double = 0.0
-    least: cython.double = -1.0
-    most: cython.double = 1.0
-    d: cython.double
-    x: cython.double
+    total = 0.0
+    prefix = 0.0
+    before = 0.0
+    least = -1.0
+    most = 1.0
     for i in range(n):
         total += c[i]
     sign = 1.0 if total >= 0.0 else -1.0
