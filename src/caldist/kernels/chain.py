@@ -142,21 +142,12 @@ def _fits(
     side: cython.Py_ssize_t
     sides: cython.Py_ssize_t
     whole: cython.bint
-    sign: cython.double
-    lowest: cython.double = 0.0  # the sum of the lower bounds
-    offset: cython.double = 0.0  # of the right stack
-    top: cython.double = target[0]
-    bottom: cython.double = target[0]
-    z: cython.double = target[0]
-    t: cython.double
-    far: cython.double
-    slope: cython.double = weight[0]
-    value: cython.double
-    further: cython.double
-    p: cython.double
-    delta: cython.double
-    bends: cython.double
-    moments: cython.double
+    lowest = 0.0  # the sum of the lower bounds
+    offset = 0.0  # of the right stack
+    top = target[0]
+    bottom = target[0]
+    z = target[0]
+    slope = weight[0]
     fitted[0] = z
     with cython.nogil:
         for c in range(most):

@@ -57,7 +57,6 @@ def solve(
     k: cython.Py_ssize_t = u.shape[0]
     steps: cython.Py_ssize_t = 0
     passed: cython.Py_ssize_t = 0
-    mean: cython.double
     work: cython.double[::1] = doubles(47 * k + 2)
     s: cython.double[::1] = work[: 4 * k]
     z: cython.double[::1] = work[4 * k : 5 * k]
@@ -112,8 +111,6 @@ def _start(
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     chain: cython.Py_ssize_t
-    w: cython.double
-    flow: cython.double
     for i in range(k):
         z[i] = deep
         m[i] = 0.9 * (g[i] + g[k + i]) + 0.1 / k
@@ -146,11 +143,11 @@ def _balance(
     """Scale ``m`` so that neither label is exceeded, and put what is missing at u = 0 and u = 1."""
     k: cython.Py_ssize_t = u.shape[0]
     i: cython.Py_ssize_t
-    total0: cython.double = 0.0
-    total1: cython.double = 0.0
-    used0: cython.double = 0.0
-    used1: cython.double = 0.0
-    t: cython.double = 1.0
+    total0 = 0.0
+    total1 = 0.0
+    used0 = 0.0
+    used1 = 0.0
+    t = 1.0
     for i in range(k):
         total0 += g[i]
         total1 += g[k + i]
@@ -196,10 +193,6 @@ def _direction(
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     chain: cython.Py_ssize_t
-    w: cython.double
-    left: cython.double
-    right: cython.double
-    mean: cython.double
     for j in range(4 * k):
         stiff[j] = lam[j] / s[j]
     for i in range(k):
@@ -264,24 +257,11 @@ def _factor(
     """
     k: cython.Py_ssize_t = u.shape[0]
     i: cython.Py_ssize_t
-    p: cython.double
-    q: cython.double
-    kappa: cython.double
-    beta: cython.double
-    c: cython.double
-    top: cython.double
-    bottom: cython.double
-    inverse: cython.double
-    y0: cython.double
-    y1: cython.double
-    a: cython.double
-    b: cython.double
-    d: cython.double
-    alpha: cython.double = 0.0
-    sigma: cython.double = 0.0
-    delta: cython.double = 0.0
-    x0: cython.double = 0.0
-    x1: cython.double = 0.0
+    alpha = 0.0
+    sigma = 0.0
+    delta = 0.0
+    x0 = 0.0
+    x1 = 0.0
     for i in range(k):
         kappa = stiff[4 * k + i]
         p = stiff[i] + stiff[k + i]  # of the last node, which has no edge to its right, 0
@@ -331,10 +311,8 @@ def _eliminate(factor: cython.const[cython.double][::1], f: cython.double[::1]) 
     """Add to the right-hand side ``f`` at each node what lies to the left of it."""
     k: cython.Py_ssize_t = f.shape[0] // 2
     i: cython.Py_ssize_t
-    y0: cython.double
-    y1: cython.double
-    x0: cython.double = 0.0
-    x1: cython.double = 0.0
+    x0 = 0.0
+    x1 = 0.0
     for i in range(k):
         f[i] += x0
         f[k + i] += x1
@@ -358,24 +336,8 @@ def _substitute(
     """Solve for ``x`` from right to left; ``depth`` receives w . x."""
     k: cython.Py_ssize_t = u.shape[0]
     i: cython.Py_ssize_t
-    p: cython.double
-    q: cython.double
-    kappa: cython.double
-    alpha: cython.double
-    beta: cython.double
-    c: cython.double
-    sigma: cython.double
-    inverse: cython.double
-    w0: cython.double
-    w1: cython.double
-    y0: cython.double
-    y1: cython.double
-    t: cython.double
-    b: cython.double
-    a: cython.double
-    xi: cython.double
-    x0: cython.double = 0.0
-    x1: cython.double = 0.0
+    x0 = 0.0
+    x1 = 0.0
     for i in range(k - 1, -1, -1):
         p = factor[11 * i]
         q = factor[11 * i + 1]
@@ -427,13 +389,8 @@ def _targets(
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     block: cython.Py_ssize_t
-    change: cython.double
-    product: cython.double
-    second: cython.double
-    total: cython.double = 0.0
-    kept: cython.double = 0.0
-    mean: cython.double
-    goal: cython.double
+    total = 0.0
+    kept = 0.0
     for block in range(4):
         for i in range(k - 1):
             j = block * k + i
@@ -494,14 +451,10 @@ def _move_potentials(
     chain: cython.Py_ssize_t
     _attempt: cython.Py_ssize_t
     local: cython.bint = False
-    blocked: cython.double = 0.0
-    gain: cython.double = 0.0
-    common: cython.double
-    scale: cython.double
-    won: cython.double
-    step: cython.double
-    value: cython.double = 0.0
-    shallowest: cython.double = 1.0
+    blocked = 0.0
+    gain = 0.0
+    value = 0.0
+    shallowest = 1.0
     # Divisions take most of the time, so they are made where they may change the result. The
     # millionth is for rounding.
     for chain in range(2):
@@ -568,11 +521,10 @@ def _shorten(
     """
     k: cython.Py_ssize_t = depth.shape[0]
     i: cython.Py_ssize_t
-    least: cython.double
-    a: cython.double = 0.0
-    b: cython.double = 0.0
-    lost: cython.double = 0.0
-    other: cython.double = 0.0
+    a = 0.0
+    b = 0.0
+    lost = 0.0
+    other = 0.0
     # Both chains at once: each has to wait for its last node, but not for the other chain.
     for i in range(k - 1, -1, -1):
         if i < k - 1:
@@ -626,12 +578,10 @@ def _move_masses(
     block: cython.Py_ssize_t
     _attempt: cython.Py_ssize_t
     local: cython.bint = False
-    cost: cython.double = 0.0
-    gain: cython.double = 0.0
-    common: cython.double = 1.0
-    scale: cython.double
-    won: cython.double
-    upper: cython.double = 0.0
+    cost = 0.0
+    gain = 0.0
+    common = 1.0
+    upper = 0.0
     for block in range(4):
         for i in range(k - 1):
             j = block * k + i
@@ -688,14 +638,8 @@ def _try_masses(
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     chain: cython.Py_ssize_t
-    want: cython.double
-    carry: cython.double = 0.0
-    flow: cython.double
-    up: cython.double
-    down: cython.double
-    lift: cython.double
-    w: cython.double
-    cost: cython.double = 0.0
+    carry = 0.0
+    cost = 0.0
     for i in range(k):
         want = m[i] + scale * (target[4 * k + i] - m[i]) - carry
         masses[i] = max(want, (1.0 - reach) * m[i])

@@ -56,9 +56,6 @@ def choose_nodes(
     j: cython.Py_ssize_t = 0
     e: cython.Py_ssize_t
     k: cython.Py_ssize_t = 1
-    total: cython.double
-    first: cython.double
-    node: cython.double
     with cython.nogil:
         u[0] = 0.0
         while i < n:
@@ -93,7 +90,7 @@ def _append_node(
     widest: cython.double,
 ) -> cython.Py_ssize_t:
     """Append ``node``, with even steps up to it; return the new size."""
-    last: cython.double = u[k - 1]
+    last = u[k - 1]
     parts: cython.Py_ssize_t = 1
     i: cython.Py_ssize_t
     while parts * widest < node - last:
@@ -117,7 +114,6 @@ def deposit(
     k: cython.Py_ssize_t = u.shape[0]
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t = 0
-    t: cython.double
     with cython.nogil:
         for i in range(2 * k):
             g[i] = 0.0
@@ -145,9 +141,9 @@ def trivial_bounds(
     i: cython.Py_ssize_t
     block: cython.Py_ssize_t
     total0: cython.double = 0.0
-    total1: cython.double = 0.0
-    moved0: cython.double = 0.0
-    moved1: cython.double = 0.0
+    total1 = 0.0
+    moved0 = 0.0
+    moved1 = 0.0
     together: cython.double = 0.0
     a: cython.double
     b: cython.double
@@ -192,12 +188,8 @@ def prove_lower(
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     chain: cython.Py_ssize_t
-    d: cython.double
-    slope: cython.double
-    bend: cython.double
-    here: cython.double
-    worst: cython.double = -2.0
-    value: cython.double = 0.0
+    worst = -2.0
+    value = 0.0
     with cython.nogil:
         for chain in range(2):
             for i in range(1, k):
@@ -235,7 +227,6 @@ def interpolate(
     k: cython.Py_ssize_t = u.shape[0]
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t = 0
-    d: cython.double
     with cython.nogil:
         for i in range(v.shape[0]):
             while j < k - 2 and v[i] >= u[j + 1]:
@@ -292,8 +283,6 @@ def _choose_kinds(
     k: cython.Py_ssize_t = u.shape[0]
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    room0: cython.double
-    room1: cython.double
     for j in range(k):
         room0 = room1 = 0.0
         for i in range(max(0, j - 1), min(k - 1, j + 1)):
@@ -332,8 +321,6 @@ def _gather_shapes(
     k: cython.Py_ssize_t = u.shape[0]
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    t: cython.double
-    a: cython.double
     for j in range(k):
         shape[j] = moment[j] = 0.0
     j = 0
@@ -367,17 +354,13 @@ def _assign_masses(
     """Turn ``shape`` into the factor of each node's shape; write the atoms and their places."""
     k: cython.Py_ssize_t = u.shape[0]
     j: cython.Py_ssize_t
-    mean: cython.double
-    a: cython.double
-    t: cython.double = 1.0
-    want0: cython.double
-    want1: cython.double
-    drift0: cython.double = 0.0
-    drift1: cython.double = 0.0
-    used0: cython.double = 0.0
-    used1: cython.double = 0.0
-    total0: cython.double = 0.0
-    total1: cython.double = 0.0
+    t = 1.0
+    drift0 = 0.0
+    drift1 = 0.0
+    used0 = 0.0
+    used1 = 0.0
+    total0 = 0.0
+    total1 = 0.0
     for j in range(k):
         total0 += g[j]
         total1 += g[k + j]
@@ -453,8 +436,6 @@ def _write_masses(
     size: cython.Py_ssize_t = 0
     here: cython.double
     last: cython.double = 0.0
-    t: cython.double
-    put: cython.double
     flow0: cython.double = 0.0
     flow1: cython.double = 0.0
     total: cython.double = 0.0
