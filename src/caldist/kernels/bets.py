@@ -54,9 +54,8 @@ def lower_end(
     threshold: cython.double,
 ) -> float:
     """Return the largest distance in [0, 1] against which the log wealth reaches the threshold."""
-    low: cython.double = 0.0
-    high: cython.double = 1.0
-    middle: cython.double
+    low = 0.0
+    high = 1.0
     with cython.nogil:
         if _bank(gain, square, 0, 0.0, log_share, rate, cost, log_weight) >= threshold:
             while high - low > 1e-9:
@@ -79,9 +78,8 @@ def boundary(
     threshold: cython.double,
 ) -> float:
     """Return the S with log m(S, ``square``) = ``threshold``, from above."""
-    low: cython.double = 0.0
-    high: cython.double = 64.0 + 8.0 * sqrt((square + 1.0) * (threshold + 4.0))
-    middle: cython.double
+    low = 0.0
+    high = 64.0 + 8.0 * sqrt((square + 1.0) * (threshold + 4.0))
     with cython.nogil:
         while _mixture(high, square, rate, cost, log_weight) < threshold:
             low = high
@@ -110,9 +108,8 @@ def _bank(
 ) -> cython.double:
     """Return the log wealth of a bank after ``allowed`` was taken off every gain."""
     k: cython.Py_ssize_t
-    value: cython.double
-    top: cython.double = 0.0
-    total: cython.double = 0.0
+    top = 0.0
+    total = 0.0
     for k in range(log_share.shape[0]):
         value = log_share[k] + _mixture(
             gain[at + k] - allowed, square[at + k], rate, cost, log_weight
@@ -137,9 +134,8 @@ def _mixture(
 ) -> cython.double:
     """Return log m(gain, square)."""
     l: cython.Py_ssize_t
-    value: cython.double
-    top: cython.double = log_weight[0] + rate[0] * gain - cost[0] * square
-    total: cython.double = 0.0
+    top = log_weight[0] + rate[0] * gain - cost[0] * square
+    total = 0.0
     for l in range(1, rate.shape[0]):
         top = max(top, log_weight[l] + rate[l] * gain - cost[l] * square)
     for l in range(rate.shape[0]):

@@ -34,7 +34,6 @@ def arc_distances(
     a: cython.Py_ssize_t
     j: cython.Py_ssize_t
     m: cython.Py_ssize_t
-    d: cython.double
     with cython.nogil:
         for i in range(arc.shape[0]):
             for a in range(arc.shape[1]):
@@ -55,7 +54,6 @@ def affinities(
     i: cython.Py_ssize_t
     a: cython.Py_ssize_t
     arcs: cython.Py_ssize_t = distance.shape[1]
-    least: cython.double
     with cython.nogil:
         for i in range(distance.shape[0]):
             least = corner[i]
@@ -81,7 +79,6 @@ def shares(
     m: cython.Py_ssize_t
     y: cython.Py_ssize_t
     arcs: cython.Py_ssize_t = arc.shape[1]
-    total: cython.double
     with cython.nogil:
         for m in range(received.shape[0]):
             for y in range(received.shape[1]):
@@ -113,8 +110,6 @@ def project(
     """
     m: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    t: cython.double
-    b: cython.double
     with cython.nogil:
         for m in range(centre.shape[0]):
             t = 0.0

@@ -92,17 +92,10 @@ def expert_sums(
     used: cython.Py_ssize_t = 0
     here: cython.Py_ssize_t = 0
     first: cython.Py_ssize_t = out.shape[0] - experts + D
-    n: cython.double
-    y: cython.double
-    x: cython.double
-    e: cython.double
-    g: cython.double
-    p: cython.double
-    q: cython.double
-    widest: cython.double = 0.0
-    labels: cython.double = 0.0
-    low: cython.double = exp(-most)
-    high: cython.double = exp(most)
+    widest = 0.0
+    labels = 0.0
+    low = exp(-most)
+    high = exp(most)
     with cython.nogil:
         for j in range(D):
             odds[j] = exp(shift[j])
@@ -195,7 +188,6 @@ def _factors(
     The latter is for the last ``waves`` of them, once more. v is whichever end makes it larger.
     """
     j: cython.Py_ssize_t
-    e: cython.double
     for j in range(plain):
         e = odds[j]
         factor[j] = 1.0 + (high if e > 1.0 else low) * (e - 1.0)
@@ -309,9 +301,6 @@ def window_values(
     at: cython.Py_ssize_t
     width: cython.Py_ssize_t = 1
     first: cython.Py_ssize_t = leaves * D
-    tree: cython.double
-    gains: cython.double
-    top: cython.double
     with cython.nogil:
         place[0] = 0
         while width < leaves:
@@ -385,10 +374,7 @@ def _tree(
     j: cython.Py_ssize_t
     at: cython.Py_ssize_t
     width: cython.Py_ssize_t = leaves
-    p: cython.double
-    share: cython.double
-    x: cython.double
-    least: cython.double = -gains - 45.0
+    least = -gains - 45.0
     for i in range(D * leaves):
         x = exponential(max(sums[i], -700.0))
         power[i] = x if sums[i] > least else 0.0
@@ -432,8 +418,6 @@ def _log_tree(
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     width: cython.Py_ssize_t = leaves
-    stay: cython.double
-    split: cython.double
     while width >= 1:
         for i in range(width):
             if width < leaves:
@@ -460,8 +444,8 @@ def _local(
 ) -> cython.double:
     """Return log(p + (1 - p) mean_d e^{B_d}), with the B_d ``step`` apart."""
     j: cython.Py_ssize_t
-    top: cython.double = 0.0
-    total: cython.double = 0.0
+    top = 0.0
+    total = 0.0
     for j in range(D):
         top = max(top, sums[at + j * step])
     for j in range(D):
@@ -478,8 +462,8 @@ def _log_sum(
 ) -> cython.double:
     """Return the logarithm of the sum of e^term."""
     j: cython.Py_ssize_t
-    top: cython.double = terms[first]
-    total: cython.double = 0.0
+    top = terms[first]
+    total = 0.0
     for j in range(first, last):
         top = max(top, terms[j])
     for j in range(first, last):

@@ -64,13 +64,7 @@ def transport(
     on_p: cython.bint
     turned: cython.longlong
     kept: cython.longlong
-    best: cython.double
-    reduced: cython.double
-    delta: cython.double
-    moved: cython.double
-    other: cython.double
-    change: cython.double
-    value: cython.double = 0.0
+    value = 0.0
     with cython.nogil:
         while block * block < count:
             block += 64

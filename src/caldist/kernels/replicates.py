@@ -73,8 +73,6 @@ def flip_clusters_in(
     last: cython.Py_ssize_t
     g: cython.Py_ssize_t
     h: cython.Py_ssize_t
-    even: cython.double
-    odd: cython.double
     with cython.nogil:
         for k in range(out.shape[0]):
             even = odd = 0.0
@@ -163,7 +161,6 @@ def draw_labels(
     i: cython.Py_ssize_t = 0
     stop: cython.Py_ssize_t
     ones: cython.Py_ssize_t
-    p: cython.double
     with cython.nogil:
         for u in range(out.shape[0]):
             out[u] = 0.0
@@ -249,10 +246,6 @@ def weigh_ones(
     k: cython.Py_ssize_t
     i: cython.Py_ssize_t
     last: cython.Py_ssize_t
-    a: cython.double
-    b: cython.double
-    c: cython.double
-    d: cython.double
     with cython.nogil:
         for k in range(out.shape[0]):
             a = b = c = d = 0.0

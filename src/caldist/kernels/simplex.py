@@ -27,7 +27,6 @@ def _distances(
     """Write the distances of row i to all centres."""
     m: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    x: cython.double
     for m in range(centre.shape[1]):
         distance[m] = 0.0
     for j in range(centre.shape[0]):
@@ -50,7 +49,6 @@ def nearest(
     size: cython.Py_ssize_t = centre.shape[1]
     few: cython.Py_ssize_t = which.shape[1]
     filled: cython.Py_ssize_t
-    d: cython.double
     work: cython.double[::1] = doubles(size)
     with cython.nogil:
         for i in range(n):
@@ -87,9 +85,6 @@ def lipschitz(
     n: cython.Py_ssize_t = v.shape[0]
     size: cython.Py_ssize_t = centre.shape[1]
     k: cython.Py_ssize_t = height.shape[1]
-    d: cython.double
-    z: cython.double
-    x: cython.double
     work: cython.double[::1] = doubles(size)
     with cython.nogil:
         for i in range(n):
@@ -120,7 +115,6 @@ def draw(
     j: cython.Py_ssize_t
     n: cython.Py_ssize_t = v.shape[0]
     k: cython.Py_ssize_t = v.shape[1]
-    x: cython.double
     last: cython.Py_ssize_t
     with cython.nogil:
         for i in range(n):
