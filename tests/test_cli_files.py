@@ -82,7 +82,17 @@ def test_an_empty_file_is_refused_by_every_command(tmp_path, monkeypatch, kind, 
     result = run(*command[:at], f"rows.{kind}", *command[at:])
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
+    assert "empty" in result.stderr or "no rows" in result.stderr or "too small" in result.stderr
     assert [path.name for path in tmp_path.glob("out*")] == []
+
+
+def test_a_monitor_names_standard_input_that_has_no_rows(tmp_path, monkeypatch):
+    pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    state = ("--date", "day", "--state", "state.npz")
+    result = run("monitor", "-", *COLUMNS, *state, stdin="day,y,p\n")
+    assert result.exit_code == 2
+    assert "standard input: there are no rows" in result.stderr
 
 
 def test_fail_above_names_what_exceeds_it(file):

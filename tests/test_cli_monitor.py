@@ -706,6 +706,18 @@ def test_hostile_names(place):
                 assert line.startswith(("# HELP caldist_", "# TYPE caldist_", "caldist_monitor_"))
 
 
+def test_pvalues_below_all_floats_are_not_shown_as_0(place):
+    rng = np.random.default_rng(0)
+    p = rng.random(20_000)
+    columns = {"y": (rng.random(p.size) < p**3).astype(int), "p": p}
+    write_csv(place / "rows.csv", columns | {"day": np.full(p.size, "2026-01-01")})
+    done = run("monitor", "rows.csv", *COLUMNS, "--state", "s.npz")
+    assert "  < 1e-300  " in done.stdout
+    (step,) = caldist.Monitor.load("s.npz").steps
+    assert step.pvalue == 0
+    assert ": ALARM, p < 1e-300, distance " in str(step)
+
+
 def test_prometheus_says_where_the_monitor_stands_without_new_dates(place):
     write_csv(place / "rows.csv", together(make_days(3)))
     command = ("monitor", "rows.csv", *COLUMNS, "--state", "s.npz", "--format", "prometheus")

@@ -157,9 +157,18 @@ def test_other_columns_are_copied_as_they_are(halved, tmp_path):
 
 
 @needs_duckdb
-@pytest.mark.parametrize(("bad", "shown"), [("1.5", "1.5"), ("", "missing"), ("nan", "nan"),
-                                            ("x", "x"), ("-1e-9", "-1e-9")])  # fmt: skip
-def test_bad_scores_stop_it_and_leave_nothing(halved, tmp_path, bad, shown):
+@pytest.mark.parametrize(
+    ("bad", "shown", "remedy"),
+    [
+        ("1.5", "1.5", "percentages"),
+        ("", "missing", "fill"),
+        ("nan", "nan", "fill"),
+        ("x", "x", "correct it"),
+        ("-1e-9", "-1e-9", "rounding: clip it"),
+        ("1.0000001", "1.0000001", "rounding: clip it"),
+    ],
+)
+def test_bad_scores_stop_it_and_leave_nothing(halved, tmp_path, bad, shown, remedy):
     table = tmp_path / "in.csv"
     table.write_text(f"id,p\n1,0.5\n2,{bad}\n")
     out = tmp_path / "out.csv"
@@ -167,6 +176,7 @@ def test_bad_scores_stop_it_and_leave_nothing(halved, tmp_path, bad, shown):
     done = run("apply", halved, table, "--score", "p", "--column", "q", "-o", out)
     assert done.exit_code == 2
     assert f"in.csv, line 3: column 'p' is {shown}, which is no probability" in done.output
+    assert remedy in done.output
     assert out.read_text() == "what was there"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["in.csv", "map.json", "out.csv"]
 

@@ -96,6 +96,8 @@ def test_an_interval_in_words():
     rounded = dataclasses.replace(found, rounding=0.00012)
     moved = "moved outwards for the rounding of the predictions"
     assert str(rounded) == f"{text}, {moved}, by at most 0.00012"
+    rounded = dataclasses.replace(found, rounding=0.0001201)
+    assert str(rounded) == f"{text}, {moved}, by at most 0.00013"
     assert str(dataclasses.replace(found, rounding=None)) == f"{text}, {moved}"
     assert found.to_dict()["upper"] == 0.2
     assert found.to_frame("polars").columns[:3] == ["value", "lower", "upper"]

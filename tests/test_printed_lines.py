@@ -1,5 +1,7 @@
 """Lines of printed results that are left out, or shortened, at their limits."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -45,3 +47,24 @@ def test_short_sequences_are_shown_and_long_ones_counted():
     text = "x" * (_VALUE - 2)  # and two quotes
     assert shown_value(text) == repr(text)
     assert shown_value(text + "x") == repr(text[:-1] + "…")
+
+
+@pytest.mark.parametrize("top", [0.31, 0.37, 0.43])
+def test_what_rounding_did_at_most_is_rounded_up(top):
+    rng = np.random.default_rng(0)
+    p = top * rng.random(2_000)
+    joint = caldist.Joint.from_arrays(rng.random(2_000) < p, p).coarsen(7)
+    found = caldist.report(joint, n_resamples=99, rng=0)
+    (model,) = found.models
+    text = " ".join([*found.data.notes, str(caldist.distance_bracket(joint))])
+    shown = re.findall(r"by ([-\d.e]+) on average at most", text)
+    assert len(shown) == 2
+    assert all(joint.radius <= float(bound) < 1.1 * joint.radius for bound in shown)
+    moved = {"smooth_ce": caldist.smooth_ce, "brier_score": caldist.brier_score}
+    for measure in model.measures:
+        if measure.name in moved:
+            exact = caldist.confidence_interval(
+                joint, measure=moved[measure.name], n_resamples=99, rng=0
+            ).rounding
+            (bound,) = re.findall(r"by ([-\d.e]+) at most", measure.note)
+            assert exact <= float(bound) < 1.1 * exact

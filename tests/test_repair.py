@@ -16,7 +16,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import caldist
 from caldist import CalibrationMap, Joint, certify_map, repair
-from caldist._util.numbers import down, number, up
+from caldist._util.numbers import down, up
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS
 from caldist.inference._dealing import Dealt, deal_evenly, ordered_units
@@ -783,7 +783,7 @@ def test_the_words():
         "Brier score ",
         "cross-validated).",
         f"The ranking is unchanged (AUC {found.auc_before:.3f}).",
-        f"takes off more than {number(found.resolution.miscalibration)} on these rows.",
+        f"takes off more than {up(found.resolution.miscalibration, 4)} on these rows.",
         "Other features or another model may; recalibration cannot.",
     ):
         assert part in text

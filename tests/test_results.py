@@ -236,6 +236,7 @@ def test_a_prompt_shows_no_more_than_a_few_lines(samples, report_of_many):
         caldist.certify(joint).coupling(),
         caldist.evaluate_groups(dict.fromkeys(names, joint), n_resamples=99),
         joint.coarsen(12),
+        joint.coarsen(12).grid,
         monitor,
         monitor.steps,
         monitor.steps[0],

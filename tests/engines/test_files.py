@@ -1,5 +1,6 @@
 """Files, patterns and folders, through DuckDB."""
 
+import gzip
 import json
 
 import numpy as np
@@ -241,6 +242,11 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path):
     write(tmp_path / "a.parquet", *rows(3))
     with pytest.raises(ValueError, match="different kinds"):
         summarize(tmp_path, **COLUMNS)
+    for name in ("a.jsonl", "a.jsonl.gz"):
+        with (gzip.open if name.endswith("gz") else open)(tmp_path / name, "wb"):
+            pass
+        with pytest.raises(ValueError, match=rf"{name}': there are no rows"):
+            summarize(tmp_path / name, **COLUMNS)
 
 
 def test_open_files_is_a_relation(tmp_path):

@@ -81,6 +81,20 @@ def test_invalid_rows_are_counted(constructor):
         }
 
 
+def test_rows_of_rounded_probabilities_are_named_with_the_remedy(constructor):
+    matrix = np.full((4, 3), [0.33, 0.33, 0.33])
+    matrix[0] = [0.5, 0.25, 0.25]
+    table = constructor(columns([0, 1, 2, 5], matrix))
+    message = (
+        r"1 with a bad label \(none of the classes\) in column 'y', 2 with a bad prediction \(not "
+        r"between 0 and 1, or in a row that does not sum to 1\) in columns 'p0', 'p1', 'p2'\..* If "
+        r"probabilities were rounded, divide them by the sum of their row\.$"
+    )
+    for summarize in (summarize_top_label, summarize_one_vs_rest):
+        with pytest.raises(ValueError, match=message):
+            summarize(table, y_true="y", y_prob=PROBABILITIES)
+
+
 def test_wrong_arguments():
     table = pa.table(columns(*rows(5)))
     with pytest.raises(ValueError, match="a column for each class"):

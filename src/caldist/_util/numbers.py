@@ -209,11 +209,11 @@ def chance(pvalue: float, least: float = 0.0) -> str:
     Examples
     --------
     >>> from caldist._util.numbers import chance
-    >>> chance(0.2), chance(0.001, 1 / 1000)
-    ('p = 0.200', 'p ≤ 0.001')
+    >>> chance(0.2), chance(0.001, 1 / 1000), chance(0.0)
+    ('p = 0.200', 'p ≤ 0.001', 'p < 1e-300')
     """
     text = probability(pvalue, least)
-    return f"p {text}" if text.startswith("≤") else f"p = {text}"
+    return f"p {text}" if text.startswith(("≤", "<")) else f"p = {text}"
 
 
 def least_of(draws: int) -> float:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.numbers import most
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.certificates import _files
@@ -170,7 +171,7 @@ class JointCertificate(Certificate):
         rows = self.joint.n_rows
         of = "an unknown number of rows" if rows is None else f"{rows:,} rows"
         if self.joint.radius > 0:
-            of += f", their predictions rounded by at most {self.joint.radius:.3g} on average"
+            of += f", their predictions rounded by at most {most(self.joint.radius, 3)} on average"
         return (
             f"{self.measure} is {self.value!r}, at least {self.lower!r}, at most {self.upper!r}, "
             f"of {of}"

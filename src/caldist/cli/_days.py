@@ -232,7 +232,7 @@ class TableDays:
             if any(key is None for key, *_ in counted):
                 _dates.refuse_others(table, types[date], paths, date, date_format)
         if not counted:
-            message = f"{', '.join(data.files)}: there are no rows."
+            message = f"{', '.join(map(str, paths))}: there are no rows."
             raise ValueError(message)
         self._sizes: dict[dt.date, dict[str | None, int]] = {}
         every: Counter[dt.date] = Counter()

@@ -14,7 +14,7 @@ import click
 
 from caldist.cli import _options
 from caldist.cli._data import Data, are_summaries
-from caldist.cli._output import in_json, show
+from caldist.cli._output import PValue, in_json, show
 from caldist.cli._source import on_disk
 from caldist.cli._streams import begin_line, keep_output, say
 from caldist.cli._working import working
@@ -308,7 +308,7 @@ def _line(watched: Monitor, step: Step, *, every: bool) -> dict[str, object]:
         "date": str(step.label),
         "rows": step.n_rows,
         "alarm": "yes" if step.alarm else "no",
-        "pvalue": step.pvalue,
+        "pvalue": PValue(step.pvalue, 0.0),
         "log_e_value": step.log_e_value,
         "value": step.value,
         "lower": step.lower,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -172,7 +173,8 @@ def apply(
 
 
 def _placed(paths: list[str], score: str) -> str:
-    """Say where the first score that is no probability is, and what stands there."""
+    """Say where the first score that is no probability is, what stands there, and what to do."""
+    from caldist import _validate
     from caldist.cli._source import may_be_read_again, open_source
 
     if not may_be_read_again(paths):
@@ -183,7 +185,10 @@ def _placed(paths: list[str], score: str) -> str:
     if bad.size == 0:
         return ""
     cell = source.cell(int(bad[0]), score)
+    why = "correct it."  # no number, or an infinite one
+    if not isinf(found[bad[0]]):
+        why = _validate.why_no_probability(found[bad], "apply the sigmoid first")
     return (
         f"{cell.where}: column {score!r} is {cell.text.strip() or 'missing'}, which is no "
-        "probability: mend it."
+        f"probability: {why}"
     )

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
+from caldist._util.brief import Brief
 from caldist._util.cached import cached_property
 from caldist._util.types import Vector
 from caldist.data.within_cells import WithinCells
@@ -45,7 +46,7 @@ Sums = NDArray[Any]  # int64, or float64 with weights
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(Brief):
     """Sums per cell. ``cell`` is increasing, and only cells with rows are listed.
 
     ``square0`` and ``square1``, of the squared places, are None where they were not kept: bounds

@@ -117,6 +117,9 @@ def opened(
         read = getattr(connection, f"read_{kind}")
         paths_found = [glob.escape(name) for name in found]
         relation = read(paths_found, **options)
+        if kind == "json" and relation.columns == ["json"] and not relation.limit(1).fetchall():
+            message = f"{_show(files)}: there are no rows."
+            raise ValueError(message)
         if kind == "json" and names:  # DuckDB guesses dates, 02-01-2026 for one
             types = zip(relation.columns, map(str, relation.types), strict=True)
             kinds = {name: "VARCHAR" if name in names else found for name, found in types}

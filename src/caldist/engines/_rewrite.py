@@ -78,9 +78,8 @@ def write_with_column(
     for step in (f"{number} AS {score}", *steps):
         rows = f"(SELECT *, {step} FROM {rows})"  # noqa: S608 -- names and texts are quoted
     shown = f"coalesce(CAST({quoted(source)} AS VARCHAR), 'missing')"
-    why = (
-        f"concat('column ', {_text(repr(source))}, ' is ', {shown}, ', which {_REFUSED} mend it.')"
-    )
+    refusal = f", which {_REFUSED} correct it."
+    why = f"concat('column ', {_text(repr(source))}, ' is ', {shown}, {_text(refusal)})"
     copied = (
         f"COPY (SELECT {', '.join(map(quoted, names))}, "  # noqa: S608 -- the same
         f"CASE WHEN {score} >= 0 AND {score} <= 1 THEN {value} "

@@ -35,6 +35,10 @@ _EXPLAINED = dict(
         strict=True,
     )
 )
+_EXPLAINED_OF_CLASSES = _EXPLAINED | {
+    "bad label": "none of the classes",
+    "bad prediction": "not between 0 and 1, or in a row that does not sum to 1",
+}
 
 
 @overload
@@ -363,9 +367,14 @@ def _refuse_invalid(joints: Mapping[Any, Joint], columns: Mapping[str, Sequence[
             message = "sample_weight is 0 in every row: no row would count."
             raise ValueError(message)
         return
+    rounded = ""
+    if len(columns["prediction"]) > 1 and any(
+        joint.invalid.get("bad prediction") for joint in joints.values()
+    ):
+        rounded = " If probabilities were rounded, divide them by the sum of their row."
     message = (
         f"table has rows that are not valid: {found}. Correct or filter them, or pass "
-        "invalid='count' to leave them out and find their number in Joint.invalid."
+        f"invalid='count' to leave them out and find their number in Joint.invalid.{rounded}"
     )
     raise ValueError(message)
 
@@ -380,11 +389,12 @@ def invalid_in_words(
     ``columns`` has the names of the columns of labels, predictions and weights.
     """
     found = []
+    explained = _EXPLAINED_OF_CLASSES if len(columns["prediction"]) > 1 else _EXPLAINED
     for reason in INVALID:
         count = sum(joint.invalid.get(reason, 0) for joint in joints.values())
         if count and reason not in allowed:
             names = columns[reason.split()[-1]]
             where = ", ".join(map(repr, names[:_NAMED])) + (", …" if names[_NAMED:] else "")
             column = "column" if len(names) == 1 else "columns"
-            found.append(f"{count:,} with a {reason} ({_EXPLAINED[reason]}) in {column} {where}")
+            found.append(f"{count:,} with a {reason} ({explained[reason]}) in {column} {where}")
     return ", ".join(found)

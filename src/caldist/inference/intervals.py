@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from caldist import _validate
 from caldist._near_misses import answering
-from caldist._util.numbers import ends
+from caldist._util.numbers import ends, most
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
@@ -66,7 +66,7 @@ class Interval(Result):
         )
         if self.rounding == 0:
             return text
-        by = "" if self.rounding is None else f", by at most {self.rounding:.2g}"
+        by = "" if self.rounding is None else f", by at most {most(self.rounding, 2)}"
         return f"{text}, moved outwards for the rounding of the predictions{by}"
 
 

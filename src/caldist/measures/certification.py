@@ -102,7 +102,7 @@ class DistanceBracket(Result):
     def _rounded(self) -> str:
         if self.rounding == 0:
             return ""
-        return f" This allows for their rounding, by {self.rounding:.2g} on average at most."
+        return f" This allows for their rounding, by {most(self.rounding, 2)} on average at most."
 
 
 def sample_bracket(

@@ -10,7 +10,7 @@ import numpy as np
 
 from caldist._util.escaping import for_line
 from caldist._util.frames import frame
-from caldist._util.numbers import least, most
+from caldist._util.numbers import chance, least, most
 from caldist._util.results import Result
 from caldist.monitoring.experts import FAMILIES
 from caldist.monitoring.labels import Label
@@ -98,8 +98,9 @@ class Step(Result):
             since = f", since {self.onset} ({next(iter(self.kind), 'unknown')})"
         found = [str(name) for name, part in self.by.items() if part.alarm]
         groups = f"; in {', '.join(found)}" if found else ""
+        pvalue = f"p = {self.pvalue:.3g}" if self.pvalue > 0 else chance(0.0)
         return for_line(
-            f"{self.label}: {state}, p = {self.pvalue:.3g}{value} ({least(self.lower)}{upper}), "
+            f"{self.label}: {state}, {pvalue}{value} ({least(self.lower)}{upper}), "
             f"{self.n_rows} rows{since}{groups}"
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from caldist._util.numbers import down, number, signed, signed_ends, up
+from caldist._util.numbers import down, most, number, signed, signed_ends, up
 from caldist.measures.registry import find
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def _proved(found: Repair) -> str:
     rows = "" if found.n_rows is None else f" {found.n_rows:,}"
     whole = ", for every population" if found.guarantee == "finite_sample" else ""
     rounded = (
-        f" This allows for the rounding of their predictions, by {found.rounding:.2g} on average "
-        "at most."
+        f" This allows for the rounding of their predictions, by {most(found.rounding, 2)} on "
+        "average at most."
         if found.rounding > 0
         else ""
     )
@@ -102,6 +102,6 @@ def _rest(found: Repair) -> str:
     left = 0.0 if found.resolution is None else found.resolution.miscalibration
     return (
         f"{ranking} The rest of the Brier score is not miscalibration: no monotone map takes off "
-        f"more than {number(left)} on these rows. Other features or another model may; "
+        f"more than {up(left, 4)} on these rows. Other features or another model may; "
         "recalibration cannot."
     )

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from caldist import _validate
 from caldist._near_misses import answering
 from caldist._util.memory import give_back
-from caldist._util.numbers import least_of
+from caldist._util.numbers import least_of, most
 from caldist._util.progress import phases
 from caldist._version import __version__
 from caldist.data.class_rows import Classes
@@ -348,10 +348,9 @@ def _measure(
         found = interval_of(rows, measure, level, resampler)
         value, lower, upper = found.value if bounded else None, found.lower, found.upper
         note = f"Interval for the population, method {found.method}."
-        if bounded and joint.radius > 0:
-            note += (
-                f" Rounding of the predictions changes the value by {found.rounding:.2g} at most."
-            )
+        if bounded and joint.radius > 0 and found.rounding is not None:
+            by = most(found.rounding, 2)
+            note += f" Rounding of the predictions changes the value by {by} at most."
     else:
         if bounded:
             of_rows = known[measure] if measure in known else measure.of(joint)
@@ -453,9 +452,9 @@ def _observed(name: str, rows: Rows) -> Iterator[str]:
     if joint.radius > 0:
         cells = "" if joint.grid is None else f" to {2**joint.grid.bits:,} cells"
         yield (
-            f"The predictions of {name} are rounded{cells}, by {joint.radius:.2g} on average at "
-            "most. Bounds and intervals are moved outwards and the p-value is raised to allow for "
-            "it, and a measure that rounding moves without bound has no value."
+            f"The predictions of {name} are rounded{cells}, by {most(joint.radius, 2)} on average "
+            "at most. Bounds and intervals are moved outwards and the p-value is raised to allow "
+            "for it, and a measure that rounding moves without bound has no value."
         )
     elif joint.prediction.size <= _FEW:
         size = joint.prediction.size

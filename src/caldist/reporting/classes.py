@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist import _validate
-from caldist._util.numbers import least_of
+from caldist._util.numbers import least_of, most
 from caldist.data.class_rows import Classes, ClassJoints, ClassRows, class_source
 from caldist.data.joint import Joint
 from caldist.inference._differences import PARTS
@@ -551,10 +551,10 @@ def _observed(model: ClassModelReport, rows: Source) -> Iterator[str]:
         reasons = ", ".join(f"{count:,} with a {why}" for why, count in joint.invalid.items())
         yield f"{model.name}: {sum(joint.invalid.values()):,} rows were left out, {reasons}."
     if any(one.radius > 0 for one in rows.joints):
+        by = most(max(one.radius for one in rows.joints), 2)
         yield (
-            f"The predictions of {model.name} are rounded to cells, by "
-            f"{max(one.radius for one in rows.joints):.2g} on average at most; the lower bounds "
-            "allow for it."
+            f"The predictions of {model.name} are rounded to cells, by {by} on average at most; "
+            "the lower bounds allow for it."
         )
     size = "" if joint.n_rows is None else f" of {joint.n_rows:,} rows"
     yield (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from caldist._util.numbers import down, number, percent, probability, short
+from caldist._util.numbers import chance, down, number, percent, short
 from caldist._util.types import Vector
 from caldist.monitoring import Monitor, Step
 from caldist.monitoring.steps import begun
@@ -148,8 +148,7 @@ def _verdict(monitor: Monitor, groups: Sequence[MonitorGroupReport], direction: 
         if monitor.run_length is None
         else f"one in {monitor.run_length:g} batches or more, on average"
     )
-    pvalue = probability(last.pvalue)
-    certain = f"p {pvalue}" if pvalue.startswith("<") else f"p = {pvalue}"
+    certain = chance(last.pvalue)
     if not last.alarm:
         known = f" The distance is at least {down(last.lower)}." if last.lower > 1e-9 else ""
         within = (
