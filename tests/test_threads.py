@@ -15,6 +15,7 @@ import caldist
 from caldist._util.cached import cached_property
 from caldist._util.threads import even_parts, in_threads
 from caldist.data import rows, sorting
+from caldist.data.class_rows import class_numbers
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.kernels._checkpoint import GivenUpError, checkpoint
@@ -290,3 +291,16 @@ def test_predictions_of_models_that_change_while_they_are_compared_are_refused(m
     monkeypatch.setattr(caldist._validate, "positions", later)
     with CHANGED:
         caldist.compare(rng.integers(0, 2, 300), p, q, measure="smooth_ce")
+
+
+@pytest.mark.parametrize("value", [3, -1, 10**9])
+def test_classes_that_change_after_they_were_checked_are_no_indices(monkeypatch, value):
+    label, floor = np.arange(300) % 3, np.floor
+
+    def later(values):
+        label[7] = value
+        return floor(values)
+
+    monkeypatch.setattr(np, "floor", later)
+    with CHANGED:
+        class_numbers(label, label.size, 3)
