@@ -259,6 +259,16 @@ def test_predictions_that_change_before_they_are_sorted_are_refused():
         rows.joint  # noqa: B018
 
 
+@pytest.mark.skipif(not rows.COMPILED, reason="plain Python sorts elsewhere")
+@pytest.mark.parametrize("value", [2.0, -1.0, np.nan])
+def test_predictions_without_weights_that_change_before_they_are_sorted_are_refused(value):
+    p = np.full(300, 0.5)
+    rows = Rows.of(np.arange(300) % 2, p)
+    p[7] = value
+    with CHANGED:
+        rows.joint  # noqa: B018
+
+
 @pytest.mark.parametrize("value", [0.9, -1.0, np.nan])
 def test_predictions_that_change_between_two_grids_are_refused(value):
     """All rows lie in one cell of the coarser grid: the finer one has room for that only."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,9 @@ def sort_rows(label: NDArray[np.uint8], prediction: Vector) -> Columns:
     """Return distinct predictions of valid rows with the number of rows of each label."""
     key = np.empty(prediction.size, dtype=np.int64)
     masses = np.empty(key.size), np.empty(key.size)
-    size = cast("int", _sort(_Rows(0, label, prediction), key, masses, support.list_keys))
+    size = _sort(_Rows(0, label, prediction), key, masses, support.list_keys)
+    if size is None:
+        _validate.refuse_changed()
     return _trimmed((key.view(np.float64), *masses), size)
 
 
