@@ -135,6 +135,14 @@ def test_tables_that_are_no_monotone_maps_are_refused(x, y, match):
         caldist.certify_map([0, 1], [0.2, 0.7], (x, y))
 
 
+def test_a_table_has_at_most_a_million_knots():
+    knots = np.linspace(0, 1, 1_000_000)
+    assert CalibrationMap(knots, knots).x.size == 1_000_000
+    knots = np.linspace(0, 1, 1_000_001)
+    with pytest.raises(ValueError, match="x has 1,000,001 knots; a table has at most 1,000,000"):
+        CalibrationMap(knots, knots)
+
+
 def test_it_is_a_value():
     table = wiggly()
     for name in ("x", "y", "provenance", "other"):

@@ -249,6 +249,13 @@ def test_slopes_that_a_map_may_not_have_are_charged(fitted, excess):
     assert_proves(proof, lower=proof.lower, upper=proof.upper)
 
 
+def test_no_step_of_a_map_is_counted_as_longer_than_1():
+    joint = caldist.Joint.from_masses([0.0, 1.0], [1.0, 0.0], [0.0, 1.0])
+    proof = gap_proof(joint, np.full(2, 0.5), max_slope=2.0)
+    assert (proof.lower, proof.upper) == (-0.25, 0.25)
+    assert_proves(proof, lower=proof.lower, upper=proof.upper)
+
+
 @pytest.mark.parametrize("label", [0.0, 1.0])
 def test_a_map_to_the_wrong_end_proves_no_small_gap(label):
     """All rows have one label and are mapped to the other: the best map goes the whole way."""

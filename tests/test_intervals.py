@@ -174,6 +174,47 @@ def test_the_recipe_for_smooth_ce_step_by_step():
     assert found.upper == pytest.approx(found.value + z * s + math.log(2 / delta) / (3 * n))
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_recipe_for_the_lower_distance_step_by_step(grouped):
+    """The integral of how many rows of label 1 are below t, and of label 0 above, by which noise
+    changes them: the larger one of signs and of drawn labels."""
+    n = 300
+    y, p = rows(n, power=1.6)
+    options = {"clusters": np.arange(n) // 3} if grouped else {}
+    units = ordered_units(Rows.of(y, p, **options))
+    step = np.diff(units.prediction, append=1.0)
+
+    def changed(zero, one):
+        above = np.append(np.cumsum(zero[::-1])[-2::-1], 0.0)  # of label 0, beyond each prediction
+        return units.prediction[0] * abs(zero.sum()) + step @ (abs(np.cumsum(one)) + abs(above))
+
+    def signs(rng):
+        return changed(*units.flip_masses(rng).reshape(2, -1))
+
+    def labels(rng):
+        ones = units.draw(rng)
+        return changed(-ones, ones)
+
+    resampler = Resampler.of(0, n_resamples=99)
+    noise = max(
+        order_statistic(resampler.run(draw, family=family, size=n), 0.975)
+        for family, draw in ((FLIPS, signs), (LABELS, labels))
+    )
+    found, split = (
+        interval(y, p, "lower_distance", method=method, **options)
+        for method in ("resampling", "split")
+    )
+    assert found.value < 2 * noise
+    assert found.lower == pytest.approx(max(split.lower, found.value - noise), rel=1e-12)
+    above = 1.959963984540054 * units.largest_error + math.log(40) / 3 * units.largest_share
+    if grouped:
+        assert noise < above  # which supposes the worst of clusters
+        above = noise
+    else:
+        assert 0 < split.lower < found.value - noise
+    assert found.upper == pytest.approx(found.value + TOLERANCE + above, rel=1e-12)
+
+
 def test_the_upper_ends_that_use_the_standard_deviation_of_residuals():
     y, p = rows(300)
     n, delta, z = 300, 0.1, 1.6448536269514722

@@ -1,5 +1,6 @@
 """Replicates and the machinery that runs them: the ground that inference stands on."""
 
+import inspect
 import itertools
 import threading
 import time
@@ -173,6 +174,18 @@ def test_what_a_summary_costs_does_not_depend_on_the_number_of_rows():
         assert tested == pytest.approx(1 - trained)
     assert numbers == {128 + 64 + 128}
     assert parts == {(25 * 128, 128, 128)}
+
+
+def test_functions_draw_999_replicates_unless_another_number_is_passed():
+    modules = (caldist, caldist.multiclass)
+    functions = [getattr(module, name) for module in modules for name in module.__all__]
+    defaults = [
+        inspect.signature(function).parameters["n_resamples"].default
+        for function in functions
+        if inspect.isfunction(function) and "n_resamples" in inspect.signature(function).parameters
+    ]
+    assert len(defaults) > 5
+    assert set(defaults) == {999}
 
 
 @pytest.mark.parametrize("kind", ["rows", "ties", "joint", "weights", "clusters"])

@@ -15,6 +15,7 @@ import caldist
 from caldist._util.cached import cached_property
 from caldist._util.threads import even_parts, in_threads
 from caldist.data import rows, sorting
+from caldist.data.class_rows import class_numbers
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.kernels._checkpoint import GivenUpError, checkpoint
@@ -258,6 +259,16 @@ def test_predictions_that_change_before_they_are_sorted_are_refused():
         rows.joint  # noqa: B018
 
 
+@pytest.mark.skipif(not rows.COMPILED, reason="plain Python sorts elsewhere")
+@pytest.mark.parametrize("value", [2.0, -1.0, np.nan])
+def test_predictions_without_weights_that_change_before_they_are_sorted_are_refused(value):
+    p = np.full(300, 0.5)
+    rows = Rows.of(np.arange(300) % 2, p)
+    p[7] = value
+    with CHANGED:
+        rows.joint  # noqa: B018
+
+
 @pytest.mark.parametrize("value", [0.9, -1.0, np.nan])
 def test_predictions_that_change_between_two_grids_are_refused(value):
     """All rows lie in one cell of the coarser grid: the finer one has room for that only."""
@@ -290,3 +301,16 @@ def test_predictions_of_models_that_change_while_they_are_compared_are_refused(m
     monkeypatch.setattr(caldist._validate, "positions", later)
     with CHANGED:
         caldist.compare(rng.integers(0, 2, 300), p, q, measure="smooth_ce")
+
+
+@pytest.mark.parametrize("value", [3, -1, 10**9])
+def test_classes_that_change_after_they_were_checked_are_no_indices(monkeypatch, value):
+    label, floor = np.arange(300) % 3, np.floor
+
+    def later(values):
+        label[7] = value
+        return floor(values)
+
+    monkeypatch.setattr(np, "floor", later)
+    with CHANGED:
+        class_numbers(label, label.size, 3)

@@ -400,7 +400,10 @@ def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Inte
     if bad.any():
         why = f"with {count} columns a class is an integer from 0 to {count - 1}.{hint}"
         _validate.fail("y_true", array, bad, why)
-    return array.astype(np.int64)
+    label = array.astype(np.int64)
+    if label.min() < 0 or label.max() >= count:  # kernels take them for indices
+        _validate.refuse_changed()
+    return label
 
 
 def _has_text(values: object) -> bool:
