@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist._kernels import COMPILED, sums
+from caldist._kernels import sums
 from caldist._util.cached import cached_property
 from caldist._util.frames import library_of
 from caldist._util.types import Integers, Vector
@@ -207,14 +207,9 @@ class Rows:
         That is a third less than the joint has, and needs no copy of the rows.
         """
         sorted_already = self.is_summary or "joint" in vars(self) or self.cluster is not None
-        weight = self._weight if self._given is None else self._given[2]
-        if COMPILED and weight is None and not sorted_already:
-            kind, label, prediction, _ = self._read()
-            found = sort_residuals(label, prediction, kind)
-            if found is not None:
-                return found
-            self.check()  # raises
-        return Residuals.of(self.joint)
+        if sorted_already or self.weight is not None:
+            return Residuals.of(self.joint)
+        return sort_residuals(self.label, self.prediction)
 
     @cached_property
     def units(self) -> Units:

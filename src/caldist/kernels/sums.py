@@ -29,13 +29,11 @@ except ImportError:  # plain Python on a machine without Cython
 from caldist.kernels._arrays import doubles, integers
 
 if cython.compiled:
-    from cython.cimports.caldist.kernels._wide import bits_of, exponent, mantissa
+    from cython.cimports.caldist.kernels._wide import exponent, mantissa
     from cython.cimports.libc.math import exp
     from cython.cimports.libc.stdlib import free, malloc
 else:
     from math import exp, frexp
-
-    from caldist.kernels._bits import bits_of
 
     def mantissa(x: float) -> float:
         """Return the m from 0.7071 to 1.4142 with x = m 2^k, for x from 2^-1022 on."""
@@ -1091,74 +1089,3 @@ def cells(
             if rows < 0:
                 break
     return rows == 0
-
-
-def count_keys(
-    reader: Reader, low: cython.longlong, shift: cython.int, count: cython.longlong[::1]
-) -> bool:
-    """Count rows by the leading bits of their places, see :func:`place_keys`."""
-    i: cython.Py_ssize_t
-    rows: cython.Py_ssize_t
-    last: cython.longlong = count.shape[0] - 1
-    with cython.nogil:
-        while True:
-            rows = reader.next()
-            if rows <= 0:
-                break
-            for i in range(rows):
-                count[min(max((_place(reader.v[i]) - low) >> shift, 0), last)] += 1
-    return rows == 0
-
-
-def place_keys(
-    reader: Reader,
-    low: cython.longlong,
-    shift: cython.int,
-    part: cython.const[cython.short][::1],
-    end: cython.longlong[::1],
-    key: cython.longlong[::1],
-) -> bool:
-    """Write the key of each row to the end of its part, which moves on.
-
-    A key is twice the bits of a prediction, and its label: keys are in the order of predictions,
-    and equal if both are. The sign is dropped, so that -0.0 and 0.0 tie. Which part a row belongs
-    to is listed by what is left of its place, see :func:`place_of`, after subtracting ``low`` and
-    shifting by ``shift``; what is below or above the list belongs to its first or its last. Nothing
-    is written beyond the keys, whatever became of rows since they were counted.
-    """
-    i: cython.Py_ssize_t
-    rows: cython.Py_ssize_t
-    last: cython.longlong = part.shape[0] - 1
-    to: cython.short
-    size: cython.longlong = key.shape[0]
-    unsigned: cython.longlong = 0x7FFFFFFFFFFFFFFF
-    with cython.nogil:
-        while True:
-            rows = reader.next()
-            if rows <= 0:
-                break
-            for i in range(rows):
-                to = part[min(max((_place(reader.v[i]) - low) >> shift, 0), last)]
-                if end[to] < size:
-                    # Bit 52 of a label tells 1 from 0 and -0.
-                    key[end[to]] = (bits_of(reader.v[i]) & unsigned) << 1 | (
-                        bits_of(reader.y[i]) >> 52 & 1
-                    )
-                end[to] += 1
-    return rows == 0
-
-
-def place_of(v: cython.double) -> int:
-    """Return an integer that increases with a prediction, as finely near 1 as near 0."""
-    return _place(v)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _place(v: cython.double) -> cython.longlong:
-    half: cython.longlong = 0x3FE0000000000000  # the bits of 0.5
-    below: cython.longlong = bits_of(abs(v))
-    above: cython.longlong = 2 * half - bits_of(1.0 - v)
-    return below + (above - below) * (below > half)  # no branch, which would be mistaken
