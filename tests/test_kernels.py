@@ -1,7 +1,6 @@
 """The compiled kernels and the same files as plain Python give the same numbers."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -274,30 +273,13 @@ def hard_to_sort(n, rng):
     yield np.repeat((2 ** np.arange(62)).view(np.float64).clip(0, 1), -(-n // 62))[:n]
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 16, 17, 300, 5000])
-def test_keys_are_sorted_with_their_order(n):
-    kernels = [_kernels.plain("support")] if n <= 300 else []
-    kernels += [_kernels.support] if _kernels.COMPILED else []
-    for values in hard_to_sort(n, np.random.default_rng(n)):
-        for kernel in kernels:
-            key, order = values.copy().view(np.int64), np.arange(n)
-            work, places, end = np.empty_like(key), np.empty_like(key), np.full(8193, -7)
-            kernel.sort_keys(key, order, work, places, end[:-1])
-            assert np.array_equal(key.view(np.float64), np.sort(values))
-            assert np.array_equal(order, np.argsort(values, kind="stable"))
-            key = np.concatenate((values, values + 1)).view(np.int64)  # in two parts
-            kernel.sort_parts(key, np.array([n, 2 * n]), np.empty_like(key), end[:-1])
-            wanted = np.concatenate((np.sort(values), np.sort(values + 1)))
-            assert np.array_equal(key.view(np.float64), wanted)
-            assert end[-1] == -7
-
-
 @compiled_only
 @pytest.mark.parametrize("n", [40, 500, 5000])
 @pytest.mark.parametrize("threads", ["1", "2", "7"])
 def test_rows_are_sorted_in_any_number_of_threads(n, threads, monkeypatch):
     monkeypatch.setenv("CALDIST_NUM_THREADS", threads)
     monkeypatch.setattr(sorting, "_ROWS_PER_THREAD", 10)
+    monkeypatch.setattr(sorting, "_INTERRUPTIBLE", 1000)
     rng = np.random.default_rng(n)
     close = np.nextafter(0.3, 1) - 0.3
     others = [np.full(n, 0.3), 0.3 + close * rng.integers(0, 5, n)]  # in the first bits all equal
@@ -325,35 +307,24 @@ def test_rows_are_sorted_in_any_number_of_threads(n, threads, monkeypatch):
                 Rows.of(wrong, p).residuals  # noqa: B018
 
 
-@compiled_only
-def test_rows_that_change_while_they_are_read_are_refused(monkeypatch):
-    """Nothing is written where no key belongs, and nothing is made of what another thread wrote."""
-    monkeypatch.setenv("CALDIST_NUM_THREADS", "3")
-    monkeypatch.setattr(sorting, "_ROWS_PER_THREAD", 10)
-    rng = np.random.default_rng(0)
-    p, y = rng.random(5000), (rng.random(5000) < 0.5).astype(np.uint8)
-    place_keys = sorting.support.place_keys
-
-    def later(*arguments):
-        p[:] = 0.99  # all in one part
-        return place_keys(*arguments)
-
-    monkeypatch.setattr(
-        sorting, "support", SimpleNamespace(**{**vars(sorting.support), "place_keys": later})
-    )
+@pytest.mark.parametrize("bad", [np.nan, 1.5, np.inf, -np.inf])
+@pytest.mark.parametrize("sort", [sorting.sort_rows, sorting.sort_residuals])
+def test_rows_that_change_after_they_were_checked_are_refused(sort, bad):
+    p, y = np.random.default_rng(0).random(500), np.zeros(500, np.uint8)
+    p[200] = bad
     with pytest.raises(RuntimeError, match="changed while it was read"):
-        sorting.sort_rows(y, p)
+        sort(y, p)
 
 
-@pytest.mark.parametrize("n", [10, 199, 200, 3000])
+@pytest.mark.parametrize("n", [0, 1, 2, 17, 300, 5000])
 def test_the_order_of_rows_is_that_of_numpy(n):
-    values = np.random.default_rng(n).choice([0.0, -0.0, 0.5, 1.0, 1e-300], n)
-    assert np.array_equal(sorting_order(values), np.argsort(values, kind="stable"))
+    rng = np.random.default_rng(n)
+    for values in (*hard_to_sort(n, rng), rng.choice([0.0, -0.0, 0.5, 1.0, 1e-300], n)):
+        assert np.array_equal(sorting_order(values), np.argsort(values, kind="stable"))
 
 
 @compiled_only
 def test_support():
-    plain = _kernels.plain("support")
     for kind in FAMILIES:
         rng = np.random.default_rng(9)
         y, p = family(kind, 100, rng)
@@ -361,22 +332,8 @@ def test_support():
         weight = rng.integers(0, 3, 100).astype(float)
         order = np.argsort(p, kind="stable")
         results = []
-        for kernel in (_kernels.support, plain):
-            key, bits = np.empty(100, dtype=np.int64), p.view(np.int64)
-            low, shift, count = kernel.place_of(float(p.min())) + 9, 55, np.zeros(9, dtype=np.int64)
-            kernel.count_keys(p, low, shift, count)
-            place = np.array([kernel.place_of(v) for v in p.tolist()])
-            assert np.array_equal(np.argsort(place, kind="stable"), order)
-            stretch = np.clip((place - low) >> shift, 0, 8)
-            assert count.tolist() == np.bincount(stretch, minlength=9).tolist()
-            part = (np.arange(9) // 2).astype(np.int16)
-            end = np.cumsum(np.bincount(part, count)).astype(np.int64)
-            end = np.concatenate(([0], end[:-1]))
-            assert kernel.place_keys(label, p, low, shift, part, end, key)
-            for at, keys in enumerate(np.split(key, end[:-1])):
-                wanted = (bits << 1 | label)[part[stretch] == at]
-                assert keys.tolist() == wanted.tolist()
-            key.sort()
+        for kernel in (_kernels.support, _kernels.plain("support")):
+            key = np.sort(p.view(np.int64) << 1 | label)
             again = key.copy()
             out = [np.zeros(100) for _ in range(11)]
             n = kernel.list_keys(key, *out[1:3])

@@ -16,7 +16,7 @@ from caldist.data import sorting
 from caldist.measures.registry import all_measures
 
 ROWS = 10_000  # more than points of a map, which are sorted too
-EACH = 0 if COMPILED else 1  # calls of NumPy for each order: the kernel does without
+EACH = 1  # call of NumPy for each order
 
 
 @pytest.fixture(scope="module")

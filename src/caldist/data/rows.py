@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist import _validate
-from caldist._kernels import COMPILED
 from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.categories import cluster_codes
@@ -149,9 +148,9 @@ class Rows:
         That is a third less than the joint has, and needs no copy of the rows.
         """
         sorted_already = self.is_summary or "joint" in vars(self) or self.cluster is not None
-        if COMPILED and self.weight is None and not sorted_already:
-            return sort_residuals(self.label, self.prediction)
-        return Residuals.of(self.joint)
+        if sorted_already or self.weight is not None:
+            return Residuals.of(self.joint)
+        return sort_residuals(self.label, self.prediction)
 
     @cached_property
     def units(self) -> Units:
@@ -244,7 +243,10 @@ class Rows:
                 term[weight == 0] = 0.0  # whatever it is, it does not count
                 term = term * weight
             sums.append(float(term.sum()))
-        return math.fsum(sums) / self.total
+        found = math.fsum(sums) / self.total
+        if math.isnan(found):
+            _validate.refuse_changed()
+        return found
 
     def split(self, code: Integers, count: int) -> list[Rows]:
         """Return the rows of each group, ``code`` being the number of each row's; sorted already.

@@ -30,12 +30,6 @@ cdef extern from * nogil:
     #undef CLONES
     #endif
 
-    static CYTHON_INLINE PY_LONG_LONG caldist_bits(double x) {
-        PY_LONG_LONG bits;
-        memcpy(&bits, &x, 8);
-        return bits;
-    }
-
     static CYTHON_INLINE double caldist_double(PY_LONG_LONG bits) {
         double x;
         memcpy(&x, &bits, 8);
@@ -76,7 +70,6 @@ cdef extern from * nogil:
     #endif
     }
     """
-    long long bits_of "caldist_bits" (double x) noexcept
     double double_of "caldist_double" (long long bits) noexcept
     double exponential "caldist_exponential" (double x) noexcept
     void fetch "caldist_fetch" (const double *line) noexcept
