@@ -346,7 +346,7 @@ class Measure(Generic[P]):
         def closely(joint: Joint) -> Enclosure:
             if joint.grid is None:
                 return self.enclosed(joint)
-            lower, upper = solver(joint.scaled, **options)
+            lower, upper = solver(joint, **options)
             return lower, lower, upper
 
         return closely
@@ -388,7 +388,7 @@ class Measure(Generic[P]):
             return value, value
         if self.facts.rounding is None:
             return None
-        ends = self.facts.rounding(joint.scaled, value, **self._of_facts)
+        ends = self.facts.rounding(joint, value, **self._of_facts)
         return None if ends is None else (max(self.facts.floor, ends[0]), ends[1])
 
     @property
