@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 import caldist
 from caldist import Joint, calibration_summary
 from caldist.data.rows import Rows
-from caldist.inference._logistic import Counts, score_test, slope_rounding
+from caldist.inference._logistic import Counts, score_test
 from caldist.inference._smoothers import smoother_of
 from r_random import calibration_curves_example, pmcalibration_example, rms_example
 
@@ -448,13 +448,14 @@ def test_ends_from_cells_contain_those_from_rows(bits):
     of_rows = calibration_summary(y, p, **QUICK)
     joint = Joint.from_arrays(y, p).coarsen(bits)
     found = calibration_summary(joint, **QUICK)
-    for name in NAMES[:3]:
-        part, whole = getattr(found, name), getattr(of_rows, name)
-        if part.lower is None:
-            assert (name, bits) == ("slope", 6)  # nothing is proved of cells this wide
-            continue
-        assert part.lower <= whole.lower + 0.02 * (whole.value - whole.lower)
-        assert part.upper >= whole.upper - 0.02 * (whole.upper - whole.value)
+    part, whole = found.observed_over_expected, of_rows.observed_over_expected
+    assert part.lower <= whole.lower + 0.02 * (whole.value - whole.lower)
+    assert part.upper >= whole.upper - 0.02 * (whole.upper - whole.value)
+    for name in ("intercept", "slope"):
+        part = getattr(found, name)
+        assert part.value is part.lower is part.upper is None
+        assert "log odds" in part.note
+        assert "pass the rows, or a joint of exact predictions" in part.note
     for name in CURVE:
         part = getattr(found, name)
         assert part.lower is part.upper is None
@@ -462,101 +463,21 @@ def test_ends_from_cells_contain_those_from_rows(bits):
         assert part.value == pytest.approx(getattr(of_rows, name).value, abs=3 / 2**bits)
     assert found.test.pvalue >= min(1, joint.grid.drawing_error)
     assert "No interval of ICI, E50, E90, Emax" in str(found)
+    assert "No value of intercept (in the large), slope: log odds" in str(found)
 
 
-@EDGES
-def test_the_effect_of_rounding_on_the_slope_is_bounded():
-    """The worst of many ways to place predictions within their cells."""
-    rng = np.random.default_rng(0)
-    y, p = sample(120)
-    p = 0.1 + 0.8 * p
-    joint = Joint.from_arrays(y, p).coarsen(9)
-    found = calibration_summary(joint, **QUICK)
-    exact = calibration_summary(
-        Joint.from_masses(joint.prediction, joint.mass0, joint.mass1, n_rows=120), **QUICK
-    )
-    allowed = exact.slope.lower - found.slope.lower
-    assert 0 < allowed < 0.1
-    cell = np.floor(p * 512)
-    for side in (0.0, 1.0, rng.random(120), (p > 0.3).astype(float), (p < 0.3).astype(float)):
-        moved = calibration_summary(y, np.clip((cell + side) / 512, 1e-9, 1), **QUICK)
-        assert abs(moved.slope.value - found.slope.value) <= allowed
-        ends = (
-            found.intercept.value - found.intercept.lower,
-            found.intercept.upper - found.intercept.value,
-        )
-        free = exact.intercept.upper - exact.intercept.value
-        change = moved.intercept.value - found.intercept.value
-        assert free - ends[0] - 1e-9 <= change <= ends[1] - free + 1e-9
-
-
-@pytest.mark.parametrize("width", [0.0, 1e-3, 0.01, 0.02, 0.2])
-def test_the_bound_of_the_slope_by_hand(width):
-    """A row at a time, with the eigenvalue of two by two numbers in closed form."""
-    log_odds = [-2.0, -0.75, 0.5, 1.25, 3.0]
-    share0, share1 = [0.1, 0.1, 0.14, 0.03, 0.05], [0.05, 0.08, 0.06, 0.19, 0.15]
-    intercept, slope = -0.1, 0.8
-    low = [x - width for x in log_odds]
-    high = [x + width * (1 + n) / 3 for n, x in enumerate(log_odds)]
-
-    def fitted(x):
-        return 1 / (1 + math.exp(-intercept - slope * x))
-
-    mass = [a + b for a, b in zip(share0, share1, strict=True)]
-    centre = sum(m * x for m, x in zip(mass, log_odds, strict=True)) / sum(mass)
-    squares = sum(m * (x - centre) ** 2 for m, x in zip(mass, log_odds, strict=True))
-    scale = math.sqrt(squares / sum(mass))
-    first = second = 0.0
-    rows = []
-    for a, b, x, least, most in zip(share0, share1, log_odds, low, high, strict=True):
-        u, shift = (x - centre) / scale, max(most - x, x - least) / scale
-        change = max(fitted(most) - fitted(x), fitted(x) - fitted(least))
-        first += (a + b) * change
-        second += a * fitted(most) * shift + b * (1 - fitted(least)) * shift
-        second += (a + b) * abs(u) * change
-        rows.append((u, shift, (a + b) * fitted(x) * (1 - fitted(x))))
-    gradient = radius = math.sqrt(first**2 + second**2)
-    expected = None
-    while expected is None:
-        moments = [0.0, 0.0, 0.0]
-        lost = 0.0
-        for u, shift, weight in rows:
-            length = math.sqrt(1 + u**2)
-            kept = weight * math.exp(-slope * scale * shift - radius * (length + shift))
-            moments = [m + kept * u**n for n, m in enumerate(moments)]
-            lost += kept * (2 * length * shift + shift**2)
-        zeroth, middle, last = moments
-        least = (zeroth + last - math.sqrt((zeroth - last) ** 2 + 4 * middle**2)) / 2 - lost
-        if least <= 0:
-            expected = math.inf
-        elif gradient / least <= radius:
-            expected = gradient / least / scale
-        radius *= 1.5
-    assert (expected == math.inf) == (width == 0.2)
-    shares, line = np.array([share0, share1]), (intercept, slope)
-    ends = np.array(low), np.array(high)
-    found = slope_rounding(np.array(log_odds), shares, line, ends)
-    assert found == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_slope_is_not_bounded_where_the_likelihood_is_flat():
-    """Of probabilities that are all 1 to the last bit."""
-    x, shares = np.array([-1.0, 0.0, 2.0]), np.full((2, 3), 1 / 6)
-    assert slope_rounding(x, shares, (800.0, 1.0), (x - 1e-6, x + 1e-6)) == math.inf
-
-
-def test_cells_at_the_ends_and_radii_without_cells_have_no_slope_interval():
+def test_radii_without_cells_have_no_line_and_the_ratio_stays():
     y, p = sample(600)
-    found = calibration_summary(Joint.from_arrays([*y, 0], [*p, 1e-7]).coarsen(12), **QUICK)
-    assert found.slope.lower is None
-    assert "cell that reaches to 0 or 1" in found.slope.note
-    assert found.intercept.lower < found.intercept.value < found.intercept.upper
     joint = Joint.from_arrays(y, p)
     loose = Joint.from_masses(joint.prediction, joint.mass0, joint.mass1, n_rows=600, radius=1e-4)
     found = calibration_summary(loose, **QUICK)
-    assert found.slope.lower is found.intercept.lower is None
-    assert "on a grid" in found.slope.note
-    assert found.observed_over_expected.lower is not None
+    for part in (found.slope, found.intercept):
+        assert part.value is part.lower is part.upper is None
+        assert str(part) == f"no value: {part.note}"
+    whole = calibration_summary(y, p, **QUICK).observed_over_expected
+    ratio = found.observed_over_expected
+    assert ratio.value == pytest.approx(whole.value)
+    assert ratio.lower < whole.lower < whole.upper < ratio.upper
 
 
 # -- edges and refusals ----------------------------------------------------------------------------

@@ -47,6 +47,9 @@ def test_a_summary_has_values_and_the_reason_for_what_it_lacks(file, tmp_path):
     result = medical(out)
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
+    slope = next(line for line in found["results"] if line["measure"] == "slope")
+    assert slope["value"] is slope["lower"] is slope["upper"] is None
+    assert any("joint of exact predictions" in note for note in found["notes"])
     ici = next(line for line in found["results"] if line["measure"] == "ici")
     assert ici["value"] > 0
     assert ici["lower"] is ici["upper"] is None

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import caldist
 from caldist import Joint
 from caldist.data import sorting
 from caldist.data.grid import ROWS_PER_CELL
@@ -103,17 +102,6 @@ def test_unequal_weights_have_the_standard_error_of_their_rows():
         units.standard_error(function[units.place] + 0.3 * units.label) for units in (rows, found)
     )
     assert close == pytest.approx(truth, rel=1e-9)
-
-
-def test_weights_whose_squares_are_no_numbers():
-    y, p = [0, 1, 1, 0], [0.2, 0.2, 0.2, 0.9]
-    huge = Joint.from_arrays(y, p, sample_weight=[1e200] * 4)
-    assert caldist.smooth_ce(huge) == pytest.approx(caldist.smooth_ce(y, p))
-    with pytest.raises(ValueError, match="divide the weights by their maximum"):
-        Rows.of(huge).units  # noqa: B018 -- made when it is asked for
-    tiny = Rows.of(Joint.from_arrays(y, p, sample_weight=[1e-200] * 4)).units
-    assert tiny.count.tolist() == [1, 1, 1]  # too few is on the safe side
-    assert tiny.share == pytest.approx([0.5, 0.25, 0.25])
 
 
 @given(samples(weighted=True), st.integers(1, 30))
@@ -485,12 +473,10 @@ def test_repr_and_equality():
         hash(joint)
 
 
-def test_sums_that_overflow_are_refused():
-    huge = Joint.from_masses([0.5], [1e308], [0])
-    with pytest.raises(ValueError, match="sum of both joints"):
+def test_sums_that_are_too_large_are_refused():
+    huge = Joint.from_masses([0.5], [8e99], [0])
+    with pytest.raises(ValueError, match=r"sum of both joints\[0\] is 1.6e\+100: .*their maximum"):
         huge + huge
-    with pytest.raises(ValueError, match="maximum"):
-        Joint.from_arrays([0, 1], [0.2, 0.7], sample_weight=[1e300, 1e300]).coarsen(8)
 
 
 @pytest.mark.parametrize(

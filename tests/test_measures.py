@@ -130,7 +130,7 @@ def test_weighted_ce_of_functions_into_the_unit_interval_is_at_most_1(sample):
     assert 0 <= caldist.weighted_ce(y, p, functions=functions, sample_weight=weight) <= 1 + 1e-12
 
 
-@pytest.mark.parametrize("weight", [[1e-100, 1, 1, 1], [1e307, 1e207, 1e207, 1e220]])
+@pytest.mark.parametrize("weight", [[1e-100, 1, 1, 1], [1e99, 1e-1, 1e-1, 1e12]])
 @pytest.mark.parametrize("norm", [2, math.inf])
 def test_ece_norms_of_weights_of_very_different_size(norm, weight):
     value = caldist.ece([0, 1, 1, 0], [0.2, 0.7, 0.8, 0.9], norm=norm, sample_weight=weight)

@@ -389,7 +389,9 @@ def test_the_words_of_medicine(rows, joint):
     assert model.medical.test_pvalue == summary.test.pvalue
     page = found.to_html()
     assert "In the words of medicine" in page
-    assert f"{summary.slope.value:.3g}" in page
+    assert f"{summary.ici.value:.3g}" in page
+    slope = "log odds near 0 and 1 magnify" if joint else f"{summary.slope.value:.3g}"
+    assert slope in page
     figure = next(one for one in found.figures if one.medical)
     assert figure.display is DecisionCurveDisplay
     benefit = caldist.net_benefit(*data, thresholds=figure.models[0].threshold)

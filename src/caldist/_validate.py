@@ -24,6 +24,7 @@ Rng: TypeAlias = "int | np.random.Generator | None"  # text, as numpy.random loa
 
 _NUMBER_KINDS = "buif"
 LEAST_RATIO = 1e-100  # of a weight to the largest one: its square is still far from underflow
+LEAST_LARGEST, MOST_LARGEST = 1e-50, 1e100  # of weights, whose squares are floats and add up
 _ROUNDED = 1e-6  # by how much single precision may miss 0 and 1
 _SIMPLE = (str, int)
 _BLOCK = 2**16  # values
@@ -313,8 +314,20 @@ def weights(values: object, size: int, name: str = "sample_weight") -> Vector:
     return result
 
 
+def check_largest(name: str, values: NDArray[Any]) -> None:
+    """Raise unless the largest weight is such that squares and sums of weights are usual floats."""
+    largest = float(values.max(initial=0))
+    if largest > 0 and not LEAST_LARGEST <= largest <= MOST_LARGEST:
+        why = (
+            f"the largest weight must lie between {LEAST_LARGEST:g} and {MOST_LARGEST:g}. Only "
+            "ratios of weights matter: divide them by their maximum."
+        )
+        fail(name, values, values == largest, why)
+
+
 def check_ratios(name: str, values: NDArray[Any]) -> None:
     """Raise for a weight that is positive and below ``LEAST_RATIO`` times the largest one."""
+    check_largest(name, values)
     largest = values.max(initial=0)
     small = values < LEAST_RATIO * largest
     if small.any() and (small := small & (values > 0)).any():
@@ -327,14 +340,9 @@ def check_ratios(name: str, values: NDArray[Any]) -> None:
 
 
 def check_total(name: str, *parts: NDArray[Any]) -> None:
-    """Raise unless the masses add up to a positive finite number."""
-    with np.errstate(over="ignore"):
-        total = float(sum(part.sum() for part in parts))
-    if total == 0:
+    """Raise unless some mass is positive."""
+    if not any(part.any() for part in parts):
         message = f"{name} is 0 everywhere, from {name}[0] on: no row would count."
-        raise ValueError(message)
-    if not math.isfinite(total):
-        message = f"{name} adds up to {total}: divide it by its maximum first."
         raise ValueError(message)
 
 

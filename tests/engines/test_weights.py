@@ -88,9 +88,9 @@ def test_weights_that_are_all_zero_are_an_error(constructor):
 
 
 def test_weights_whose_sums_are_infinite_are_an_error(constructor):
-    for weight in (1e300, 1e200):  # of the second the squares
+    for weight in (1e300, 1e200):  # of which some engines cannot add up the squares
         table = constructor(table_of([0, 1], [0.1, 0.2], [weight, weight]))
-        with pytest.raises(ValueError, match="add up to too much: divide them by their maximum"):
+        with pytest.raises(ValueError, match=r"divide (them|the weights) by their maximum"):
             summarize(table, **COLUMNS)
 
 

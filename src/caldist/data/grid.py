@@ -37,9 +37,6 @@ _CELLS_PER_ROW = 4  # with more of them those without rows are worth avoiding
 _SQUARES = ("square0", "square1")
 _ROUNDED = 1e-9  # what sums of weights may be off by, relative to their size
 _FLOORED = 2 / _UNIT + _ROUNDED  # what a row's square may be off by
-_TINY = np.finfo(np.float64).tiny  # squares below it have lost digits
-_FAINT = 2.0**-960  # total weights below it have parts that lose digits
-TOO_MUCH_WEIGHT = "the weights of a cell add up to too much: divide them by their maximum."
 
 Cells = NDArray[np.int64]
 Sums = NDArray[Any]  # int64, or float64 with weights
@@ -72,10 +69,7 @@ class Grid(Brief):
                 message = f"a cell would hold more than {ROWS_PER_CELL} rows: use more bits."
                 raise ValueError(message)
             object.__setattr__(self, "n_rows", int(self.count0.sum() + self.count1.sum()))
-        arrays = self.arrays().values()
-        if not all(part.dtype.kind != "f" or np.isfinite(part).all() for part in arrays):
-            raise ValueError(TOO_MUCH_WEIGHT)
-        for array in arrays:
+        for array in self.arrays().values():
             array.flags.writeable = False
 
     def __reduce__(self) -> tuple[type[Grid], tuple[Any, ...]]:
@@ -101,23 +95,6 @@ class Grid(Brief):
     def is_integer(self) -> bool:
         """Whether the sums are of integers: no row had a weight."""
         return self.count0.dtype.kind == "i"
-
-    @property
-    def scaled(self) -> Grid:
-        """The same rows with weights whose parts keep their digits: times a power of two.
-
-        Shares of the total do not change by it. Only weights near the least float need it.
-        """
-        total = 1.0 if self.is_integer else float(self.count0.sum() + self.count1.sum())
-        if total == 0 or total >= _FAINT:
-            return self
-        power = -math.frexp(total)[1]
-        # Twice, as 2^1074 is no float. Their squares have vanished, and stay 0.
-        half, rest = 2.0 ** (power // 2), 2.0 ** (power - power // 2)
-        sums = self.arrays()
-        cell = sums.pop("cell")
-        sums = {name: part * half * rest for name, part in sums.items()}
-        return Grid(self.bits, cell, **sums, n_rows=self.n_rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grid):
@@ -285,10 +262,9 @@ class Grid(Brief):
             return _collect(self.bits, rows, sums)
         sums = _with_room({name: part for name, part in mine.items() if name in others}, others)
         at = np.searchsorted(sums["cell"], others["cell"])
-        with np.errstate(over="ignore"):  # an infinite sum is refused
-            for name, part in sums.items():
-                if name != "cell":
-                    np.add.at(part, at, others[name])
+        for name, part in sums.items():
+            if name != "cell":
+                np.add.at(part, at, others[name])
         return Grid(self.bits, **sums, n_rows=rows)
 
     def _weighted(self) -> Grid:
@@ -314,8 +290,6 @@ class Grid(Brief):
         Rows with weights are drawn as those of equal weight that have the same standard error; of
         these it speaks. It is 1 where their number is not known.
         """
-        if self.scaled is not self:
-            return self.scaled.drawing_error
         rows = self._effective_rows()
         if rows is None:
             return 1.0
@@ -375,10 +349,9 @@ class Grid(Brief):
                         kept = (count << (PLACE_BITS - 2)) + (place >> 1)
                         sums[f"square{label}"] = odd * kept + (square >> 2) + carry
                     continue
-                with np.errstate(over="ignore", invalid="ignore"):  # what is infinite is refused
-                    sums[f"place{label}"] = (odd * count * _UNIT + place) / 2
-                    if square is not None:
-                        sums[f"square{label}"] = (odd * (count * _UNIT + 2 * place) + square) / 4
+                sums[f"place{label}"] = (odd * count * _UNIT + place) / 2
+                if square is not None:
+                    sums[f"square{label}"] = (odd * (count * _UNIT + 2 * place) + square) / 4
         return {"cell": cell, **sums}
 
 
@@ -418,8 +391,7 @@ def _collect(bits: int, n_rows: int | None, sums: dict[str, Sums]) -> Grid:
             sums = {name: part[order] for name, part in sums.items()}
             cell = sums["cell"]
         start = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
-        with np.errstate(over="ignore"):  # an infinite sum is refused with the cell it is in
-            added = {name: np.add.reduceat(part, start) for name, part in sums.items()}
+        added = {name: np.add.reduceat(part, start) for name, part in sums.items()}
         sums = {**added, "cell": cell[start]}
     return Grid(bits, **sums, n_rows=n_rows)
 
@@ -430,8 +402,7 @@ def from_rows(
     """Summarise rows in O(rows + cells)."""
     if weight is None:
         return _summed(bits, label, prediction, {"count": None}, prediction.size)
-    with np.errstate(over="ignore", under="ignore"):
-        masses: dict[str, Sums | None] = {"count": weight, "weight_square": weight * weight}
+    masses: dict[str, Sums | None] = {"count": weight, "weight_square": weight * weight}
     return _summed(bits, label, prediction, masses, prediction.size)
 
 
@@ -477,20 +448,19 @@ def _summed(
         name: np.zeros(2 * listed.size, np.float64 if name == "weight_square" else kind)
         for name in names
     }
-    with np.errstate(over="ignore"):
-        for start in range(0, prediction.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            scaled = prediction[block] * 2.0**bits  # exact: a power of two
-            cell = np.floor(scaled)
-            fraction = scaled - cell
-            at = cell.astype(np.int64) if dense else np.searchsorted(listed, cell)
-            at = 2 * at + (label if isinstance(label, int) else label[block])
-            mass: Sums | int = 1 if given is None else given[block]
-            np.add.at(sums["count"], at, mass)
-            np.add.at(sums["place"], at, mass * np.floor(fraction * _UNIT).astype(kind))
-            np.add.at(sums["square"], at, mass * np.floor(fraction * fraction * _UNIT).astype(kind))
-            for name in names[3:]:
-                np.add.at(sums[name], at, masses[name][block])  # type: ignore[index]
+    for start in range(0, prediction.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        scaled = prediction[block] * 2.0**bits  # exact: a power of two
+        cell = np.floor(scaled)
+        fraction = scaled - cell
+        at = cell.astype(np.int64) if dense else np.searchsorted(listed, cell)
+        at = 2 * at + (label if isinstance(label, int) else label[block])
+        mass: Sums | int = 1 if given is None else given[block]
+        np.add.at(sums["count"], at, mass)
+        np.add.at(sums["place"], at, mass * np.floor(fraction * _UNIT).astype(kind))
+        np.add.at(sums["square"], at, mass * np.floor(fraction * fraction * _UNIT).astype(kind))
+        for name in names[3:]:
+            np.add.at(sums[name], at, masses[name][block])  # type: ignore[index]
     keep = np.flatnonzero(sums["count"][0::2] + sums["count"][1::2] > 0)
     by_label = {
         f"{name}{number}": part[number::2][keep] for name, part in sums.items() for number in (0, 1)
@@ -572,16 +542,15 @@ def _check_weight_squares(sums: dict[str, Sums], label: str, n_rows: int | None)
     """Raise unless there can be weights with these sums and sums of squares."""
     count, square = sums[f"count{label}"], sums[f"weight_square{label}"]
     apart = "the sums do not belong together."
-    with np.errstate(over="ignore", under="ignore"):
-        largest = count * count
-        if (excess := square > largest * (1 + _ROUNDED) + _TINY).any():
-            why = f"more than the square of count{label}, the sum of the weights: {apart}"
-            _validate.fail(f"weight_square{label}", square, excess, why)
-        if n_rows is None:
-            return
-        if (lacking := n_rows * (square + _TINY) < largest * (1 - _ROUNDED)).any():
-            why = f"too few for {n_rows} rows whose weights add up to count{label}: {apart}"
-            _validate.fail(f"weight_square{label}", square, lacking, why)
+    largest = count * count
+    if (excess := square > largest * (1 + _ROUNDED)).any():
+        why = f"more than the square of count{label}, the sum of the weights: {apart}"
+        _validate.fail(f"weight_square{label}", square, excess, why)
+    if n_rows is None:
+        return
+    if (lacking := n_rows * square < largest * (1 - _ROUNDED)).any():
+        why = f"too few for {n_rows} rows whose weights add up to count{label}: {apart}"
+        _validate.fail(f"weight_square{label}", square, lacking, why)
 
 
 def _check_consistent(bits: int, cell: Vector, sums: dict[str, Sums], label: str) -> None:
@@ -591,9 +560,8 @@ def _check_consistent(bits: int, cell: Vector, sums: dict[str, Sums], label: str
     rounded = count.dtype.kind == "f"  # sums of weights are
     slack = _ROUNDED if rounded else 0.0
     # A fraction is less than 1, and 0 in the cell of v = 1.
-    with np.errstate(over="ignore"):
-        largest = np.where(cell == 2**bits, 0.0, np.maximum(count * _UNIT - (not rounded), 0.0))
-        bound = largest * (1 + slack)
+    largest = np.where(cell == 2**bits, 0.0, np.maximum(count * _UNIT - (not rounded), 0.0))
+    bound = largest * (1 + slack)
     if (excess := place > bound).any():
         at = _validate.first(excess)
         why = f"more than {largest[at]:.0f} for {count[at]} rows in cell {cell[at]}: {apart}"
@@ -606,8 +574,7 @@ def _check_consistent(bits: int, cell: Vector, sums: dict[str, Sums], label: str
         _validate.fail(f"square{label}", square, excess, why)
     mean = np.divide(place, count, out=np.zeros(count.size), where=count > 0)
     # The mean of squares is at least the square of the mean; flooring loses up to two units a row.
-    with np.errstate(over="ignore"):
-        lacking = square + (2 + 1e-5) * count < place * (mean / _UNIT) * (1 - 1e-9)
+    lacking = square + (2 + 1e-5) * count < place * (mean / _UNIT) * (1 - 1e-9)
     if lacking.any():
         why = f"too few for place{label} over count{label} rows: {apart}"
         _validate.fail(f"square{label}", square, lacking, why)

@@ -152,8 +152,7 @@ class Joint:
         if weight is None:
             return cls(**sort_masses(prediction, 1 - ones, ones, order=order), n_rows=label.size)
         masses = (weight - weight * ones, weight * ones)
-        with np.errstate(over="ignore", under="ignore"):
-            squares = (masses[0] * masses[0], masses[1] * masses[1])
+        squares = (masses[0] * masses[0], masses[1] * masses[1])
         return cls(**sort_masses(prediction, *masses, *squares, order=order), n_rows=label.size)
 
     @classmethod
@@ -193,6 +192,7 @@ class Joint:
         label0 = _validate.masses(mass0, "mass0", value.size, "prediction")
         label1 = _validate.masses(mass1, "mass1", value.size, "prediction")
         _validate.check_total("mass0 + mass1", label0, label1)
+        _validate.check_largest("mass0 or mass1", np.maximum(label0, label1))
         if n_rows is not None:
             n_rows = _validate.check_count("n_rows", n_rows)
         radius = _validate.check_nonnegative("radius", radius)
@@ -255,10 +255,10 @@ class Joint:
     @classmethod
     def _from_grid(cls, grid: Grid, invalid: Mapping[str, int] | None = None) -> Joint:
         count0, count1 = (np.asarray(count, np.float64) for count in (grid.count0, grid.count1))
-        total = float(grid.scaled.count0.sum() + grid.scaled.count1.sum())
-        move0, move1 = grid.scaled.moves
+        total = float(count0.sum() + count1.sum())
+        move0, move1 = grid.moves
         return cls(
-            grid.scaled.centres(),
+            grid.centres(),
             count0,
             count1,
             n_rows=grid.n_rows,
@@ -312,8 +312,6 @@ class Joint:
                 "same grid with .coarsen(bits)."
             )
             raise ValueError(message)
-        parts = (self.mass0, self.mass1, other.mass0, other.mass1)
-        _validate.check_total("the sum of both joints", *parts)
         share = self.total / (self.total + other.total)
         known = self.n_rows is not None and other.n_rows is not None
         columns = [
@@ -378,13 +376,6 @@ class Joint:
             )
             raise ValueError(message)
         return self.total
-
-    @property
-    def scaled(self) -> Joint:
-        """The same distribution with masses that parts of cells can be taken of: see the grid's."""
-        if self.grid is None or self.grid.scaled is self.grid:
-            return self
-        return self._from_grid(self.grid.scaled, self.invalid)
 
     def normalized(self) -> tuple[Vector, Vector]:
         """Return the masses of label 0 and label 1, divided by the total."""
@@ -488,13 +479,12 @@ def _check_squares(
     masses: tuple[Vector, Vector], squares: list[Vector], n_rows: int | None
 ) -> None:
     """Raise unless sums of squared weights can be those of weights with these sums."""
-    with np.errstate(over="ignore"):
-        for label, (mass, square) in enumerate(zip(masses, squares, strict=True)):
-            if (excess := square > mass * mass * (1 + 1e-9)).any():
-                why = f"more than the square of mass{label}, which no weights with that sum have."
-                _validate.fail(f"weight_square{label}", square, excess, why)
-        total = float(masses[0].sum() + masses[1].sum())
-        least = 0.0 if n_rows is None else total * (total / n_rows)
+    for label, (mass, square) in enumerate(zip(masses, squares, strict=True)):
+        if (excess := square > mass * mass * (1 + 1e-9)).any():
+            why = f"more than the square of mass{label}, which no weights with that sum have."
+            _validate.fail(f"weight_square{label}", square, excess, why)
+    total = float(masses[0].sum() + masses[1].sum())
+    least = 0.0 if n_rows is None else total**2 / n_rows
     if float(squares[0].sum() + squares[1].sum()) < least * (1 - 1e-9):
         message = (
             f"weight_square0 and weight_square1 add up to less than {least:.6g}, the least that "

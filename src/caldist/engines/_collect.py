@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist import _validate
-from caldist.data.grid import TOO_MUCH_WEIGHT, Grid, empty
+from caldist.data.grid import Grid, empty
 from caldist.data.joint import INVALID, Joint
 from caldist.engines._query import DOUBLES, Query
 
@@ -55,7 +55,8 @@ def engine_errors() -> Iterator[None]:
             )
             raise ValueError(message) from error
         if _OVERFLOW in str(error):
-            raise ValueError(TOO_MUCH_WEIGHT) from error
+            message = "sample_weight adds up to too much: divide the weights by their maximum."
+            raise ValueError(message) from error
         raise
 
 
@@ -159,12 +160,11 @@ def _joint(cell: Numbers, sums: dict[str, Numbers], bits: int) -> Joint:
                 "engine takes NaN for a number. Replace NaN in the column of weights by null."
             )
             raise ValueError(message)
+        _validate.check_ratios("the weight of cells", mass)
         there = mass > 0
         cell, sums = cell[there], {name: part[there] for name, part in sums.items()}
     grid = Grid(bits, cell, **sums, n_rows=n_rows) if cell.size else empty(bits, n_rows)
-    joint = Joint._from_grid(grid)  # noqa: SLF001 -- sums that need no other check
-    _validate.check_ratios("the weight of cells", joint.mass0 + joint.mass1)
-    return joint
+    return Joint._from_grid(grid)  # noqa: SLF001 -- sums that need no other check
 
 
 def _count_invalid(

@@ -88,7 +88,24 @@ class Counts:
 
     def in_the_large(self) -> float:
         """Return a of the line with b = 1: the offset that makes the mean right."""
-        return root(self.log_odds, self.share0 + self.share1, float(self.share1.sum()))
+        share, wanted = self.share0 + self.share1, float(self.share1.sum())
+        middle = math.log(wanted / float(self.share0.sum()))
+        low, high = middle - float(self.log_odds[-1]), middle - float(self.log_odds[0])
+        a = (low + high) / 2
+        for _ in range(_STEPS):
+            excess, lean = -wanted, 0.0
+            for part in _parts(share.size):
+                fitted = sigmoid(a + self.log_odds[part])
+                excess += dot(share[part], fitted)
+                lean += dot(share[part], fitted * (1 - fitted))
+            low, high = (low, a) if excess > 0 else (a, high)
+            new = a - excess / lean if lean > 0 else math.nan
+            if not low <= new <= high:
+                new = (low + high) / 2
+            if abs(new - a) <= _CONVERGED * (1 + abs(a)):
+                return float(new)
+            a = new
+        return float(a)
 
     def line(self) -> tuple[float, float]:
         """Return a and b of the line of largest likelihood."""
@@ -170,35 +187,6 @@ def _moments(weight: Vector, x: Vector) -> NDArray[np.float64]:
     return np.array([[float(weight.sum()), cross], [cross, dot(weight, x**2)]])
 
 
-def root(log_odds: Vector, share: Vector, wanted: float) -> float:
-    """Return the a at which the shares times 1/(1 + exp(−a − ℓ)) add up to ``wanted``.
-
-    Infinite log odds are allowed; so is the answer, where no a is large or small enough.
-    """
-    finite = np.isfinite(log_odds)
-    least = float(share[log_odds == np.inf].sum())
-    most = least + float(share[finite].sum())
-    if not least < wanted < most:
-        return math.inf if wanted >= most else -math.inf
-    middle = math.log((wanted - least) / (most - wanted))
-    low, high = (middle - end for end in (log_odds[finite].max(), log_odds[finite].min()))
-    a = (low + high) / 2
-    for _ in range(_STEPS):
-        excess, lean = -wanted, 0.0
-        for part in _parts(share.size):
-            fitted = sigmoid(a + log_odds[part])
-            excess += dot(share[part], fitted)
-            lean += dot(share[part], fitted * (1 - fitted))
-        low, high = (low, a) if excess > 0 else (a, high)
-        new = a - excess / lean if lean > 0 else math.nan
-        if not low <= new <= high:
-            new = (low + high) / 2
-        if abs(new - a) <= _CONVERGED * (1 + abs(a)):
-            return float(new)
-        a = new
-    return float(a)
-
-
 def variance_of_line(
     units: Units, log_odds: Vector, intercept: float, slope: float | None
 ) -> float:
@@ -270,49 +258,3 @@ def score_covariance(units: Units, score: NDArray[np.float64]) -> NDArray[np.flo
         return np.asarray(gram(score * (units.count * units.share**2), score))
     sums = np.stack([units.cluster_sums(units.share * row) for row in score])
     return np.asarray(sums @ sums.T)
-
-
-def slope_rounding(
-    log_odds: Vector, share: Vector, line: tuple[float, float], ends: tuple[Vector, Vector]
-) -> float:
-    r"""Bound by how much the slope changes if each log odds lies anywhere between its ends.
-
-    The mean log likelihood is concave. Where its gradient at the line found is at most g for every
-    such choice, and the least eigenvalue of its negative Hessian at least λ within r ≥ g/λ, its
-    maximum is within g/λ. Weights π(1 − π) change by a factor of at most exp(Δη). Infinite where
-    that proves nothing. ``share`` has a row for label 0 and one for label 1.
-    """
-    low, high = ends
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        return math.inf
-    intercept, slope = line
-    mass = share[0] + share[1]
-    centre = float(mass @ log_odds) / float(mass.sum())
-    scale = math.sqrt(float(mass @ (log_odds - centre) ** 2) / float(mass.sum()))
-    x = (log_odds - centre) / scale
-    shift = np.maximum(high - log_odds, log_odds - low) / scale
-    at_ends = [sigmoid(intercept + slope * end) for end in ends]
-    fitted = sigmoid(intercept + slope * log_odds)
-    change = np.maximum(*(np.abs(end - fitted) for end in at_ends))
-    largest = np.maximum(*at_ends)
-    least = np.minimum(*at_ends)
-    missed = share[0] @ (largest * shift) + share[1] @ ((1 - least) * shift)
-    gradient = math.hypot(float(mass @ change), float(missed + mass @ (np.abs(x) * change)))
-    length = np.hypot(1.0, np.abs(x))
-    weight = mass * fitted * (1 - fitted)
-    moved = abs(slope) * scale * shift
-
-    def curvature(radius: float) -> float:
-        reduced = weight * np.exp(-moved - radius * (length + shift))
-        least_eigenvalue = float(np.linalg.eigvalsh(_moments(reduced, x))[0])
-        return least_eigenvalue - float(reduced @ (2 * length * shift + shift**2))
-
-    radius = gradient
-    for _ in range(60):
-        steepness = curvature(radius)
-        if steepness <= 0:
-            return math.inf
-        if gradient / steepness <= radius:
-            return gradient / steepness / scale
-        radius *= 1.5
-    return math.inf

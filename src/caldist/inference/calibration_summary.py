@@ -22,14 +22,7 @@ from caldist.data.rows import Rows
 from caldist.data.units import Units
 from caldist.inference._classical import chi_squared_tail
 from caldist.inference._limits import normal_quantile, warn_if_few
-from caldist.inference._logistic import (
-    Counts,
-    logit,
-    root,
-    score_test,
-    slope_rounding,
-    variance_of_line,
-)
+from caldist.inference._logistic import Counts, logit, score_test, variance_of_line
 from caldist.inference._null import drawing_error
 from caldist.inference._rates import ROUNDED_AWAY, Rates, factors, means, rates_of, ratio_ends
 from caldist.inference._resampling import Resampler, order_statistic
@@ -48,17 +41,13 @@ _CURVE = ("ici", "e50", "e90", "emax")
 _POINTS = 1000  # predictions at which the noise of the curve is looked at
 _BLOCK = 1 << 15  # predictions whose functions are held in memory at once
 _EMPIRICAL, _BY_PREDICTION = 60, 61  # random streams
-_NO_CELLS = (
-    "the effect of rounding is not known for each prediction: make the summary on a grid, with "
-    "caldist.summarize or .coarsen(bits), or pass the rows"
+_LINE_ROUNDED = (
+    "log odds near 0 and 1 magnify what rounding has moved, and no bound on that is proved: pass "
+    "the rows, or a joint of exact predictions, as Joint.from_arrays makes it"
 )
 _CURVE_ROUNDED = (
     "the windows of the smoother depend on the order of predictions, which rounding has changed, "
     "and no bound on that is proved: pass the rows for an interval"
-)
-_EDGES = (
-    "predictions lie in a cell that reaches to 0 or 1, where log odds have no bound: pass the rows "
-    "for an interval"
 )
 
 
@@ -66,16 +55,18 @@ _EDGES = (
 class Estimate(Result):
     """A value of the sample and a confidence interval for the population's.
 
-    ``lower`` and ``upper`` are None where rounded predictions leave no interval that is proved;
-    ``note`` then says why.
+    ``lower`` and ``upper``, and ``value`` of intercept and slope, are None where predictions were
+    rounded and no bound on the effect is proved; ``note`` then says why, and what to pass.
     """
 
-    value: float
+    value: float | None
     lower: float | None
     upper: float | None
     note: str = ""
 
     def __str__(self) -> str:
+        if self.value is None:
+            return f"no value: {self.note}"
         if self.lower is None or self.upper is None:
             return f"{self.value:.3g} (no interval: {self.note})"
         return f"{self.value:.3g} ({ends(self.lower, self.upper, 3)})"
@@ -155,22 +146,25 @@ class CalibrationSummary(Result):
     def __str__(self) -> str:
         level = f"{100 * self.confidence_level:g}% interval"
         rows = [["", "value", level]]
-        without: dict[str, list[str]] = {}
+        without: dict[tuple[str, str], list[str]] = {}
         for name, part in self.estimates.items():
-            value, limits = f"{part.value:.3g}", "–"
-            if part.lower is not None and part.upper is not None:
+            value, limits = "–" if part.value is None else f"{part.value:.3g}", "–"
+            if part.value is not None and part.lower is not None and part.upper is not None:
                 limits = ends(part.lower, part.upper, 3)
                 if name == "observed_over_expected":
                     value, low, high = factors(part.value, part.lower, part.upper)
                     limits = f"{low} to {high}"
             rows.append([NAMES[name], value, limits])
             if part.note:
-                without.setdefault(part.note, []).append(NAMES[name])
+                what = "value" if part.value is None else "interval"
+                without.setdefault((what, part.note), []).append(NAMES[name])
         size = "" if self.n_rows is None else f"; {self.n_rows:,} rows"
         if self.n_positives is not None:
             size += f", {self.n_positives:,} of label 1"
         head = f"{self.rates}{size}"
-        notes = [f"No interval of {', '.join(names)}: {why}." for why, names in without.items()]
+        notes = [
+            f"No {what} of {', '.join(names)}: {why}." for (what, why), names in without.items()
+        ]
         return "\n".join([head, *aligned(rows, left={0}), str(self.test), *notes])
 
 
@@ -230,9 +224,10 @@ def calibration_summary(
     they did not, no line explains them, which is an error. One label only, a constant prediction,
     and predictions that separate the labels leave no finite intercept or slope: errors too.
 
-    **From a joint.** If predictions were rounded, O/E, intercept and slope have ends moved outwards
-    by the certified effect of that, the p-value is raised by it, and the ICI and its relatives have
-    a value but no interval; ``note`` says why.
+    **From a joint.** If predictions were rounded, the ends of O/E are moved outwards by the
+    certified effect of that, and the p-value is raised by it. The ICI and its relatives have a
+    value but no interval, intercept and slope have neither; ``note`` says why, and what to pass:
+    the rows, or a joint of exact predictions.
 
     **Cost.** A sort and some thirty passes over the distinct predictions; lowess takes a hundred.
 
@@ -345,64 +340,18 @@ def _row_number(joint: Joint, units: Units) -> int:
 def _of_line(joint: Joint, units: Units, z: float) -> tuple[Estimate, Estimate, CoxTest]:
     counts = Counts.of(joint)
     line = counts.line()
+    test = _test(joint, units, counts, line)
+    if joint.radius > 0:
+        refused = Estimate(None, None, None, _LINE_ROUNDED)
+        return refused, refused, test
+    log_odds, offset = logit(joint.prediction), counts.in_the_large()
+    of_offset = z * math.sqrt(variance_of_line(units, log_odds, offset, None))
+    of_slope = z * math.sqrt(variance_of_line(units, log_odds, *line))
     return (
-        _intercept(joint, units, counts, z),
-        _slope(joint, units, counts, line, z),
-        _test(joint, units, counts, line),
+        Estimate(offset, offset - of_offset, offset + of_offset),
+        Estimate(line[1], line[1] - of_slope, line[1] + of_slope),
+        test,
     )
-
-
-def _cells(joint: Joint) -> tuple[Vector, Vector] | None:
-    """Return the ends of the cell of each prediction that has mass; None where none are known."""
-    if joint.grid is None:
-        return None
-    low = joint.grid.cell / 2.0**joint.grid.bits
-    high = np.minimum((joint.grid.cell + 1) / 2.0**joint.grid.bits, 1.0)
-    return low, high
-
-
-def _interval(
-    value: float, error: float, down: float, up: float, reason: str
-) -> tuple[float | None, float | None, str]:
-    """Return the ends of an interval, moved outwards, or the reason why there are none."""
-    if not math.isfinite(down + up):
-        return None, None, reason
-    return value - error - down, value + error + up, ""
-
-
-def _intercept(joint: Joint, units: Units, counts: Counts, z: float) -> Estimate:
-    value = counts.in_the_large()
-    error = z * math.sqrt(variance_of_line(units, logit(joint.prediction), value, None))
-    down = up = 0.0
-    reason = ""
-    if joint.radius > 0:
-        cells = _cells(joint)
-        reason = _NO_CELLS if cells is None else _EDGES
-        down = up = math.inf
-        if cells is not None:
-            # The offset falls as any prediction rises.
-            share = (joint.mass0 + joint.mass1) / joint.total
-            rate = float(joint.mass1.sum()) / joint.total
-            down = value - root(logit(cells[1]), share, rate)
-            up = root(logit(cells[0]), share, rate) - value
-    return Estimate(value, *_interval(value, error, down, up, reason))
-
-
-def _slope(
-    joint: Joint, units: Units, counts: Counts, line: tuple[float, float], z: float
-) -> Estimate:
-    value = line[1]
-    error = z * math.sqrt(variance_of_line(units, logit(joint.prediction), *line))
-    moved, reason = 0.0, ""
-    if joint.radius > 0:
-        cells = _cells(joint)
-        reason, moved = _NO_CELLS if cells is None else _EDGES, math.inf
-        if cells is not None:
-            finite = (joint.prediction > 0) & (joint.prediction < 1)
-            ends = (logit(cells[0][finite]), logit(cells[1][finite]))
-            shares = np.stack((counts.share0, counts.share1))
-            moved = slope_rounding(counts.log_odds, shares, line, ends)
-    return Estimate(value, *_interval(value, error, moved, moved, reason))
 
 
 def _ratio(joint: Joint, units: Units, rate: float, mean: float, z: float) -> Estimate:

@@ -182,21 +182,21 @@ def benefit_of(rows: Rows, threshold: Vector, confidence_level: float) -> NetBen
     odds = threshold / (1 - threshold)
     first = np.searchsorted(joint.prediction, threshold, side="left")
     share = [units.at_predictions(units.mass * (units.label == k)) for k in (0, 1)]
-    false, true = (_from(part)[first] for part in share)
-    value = true - odds * false
+    low, high = _around(joint, threshold, first)
+    false, true = (_from(part) for part in share)
+    value = true[first] - odds * false[first]
     z = -normal_quantile((1 - confidence_level) / 2)
     variance, part0, part1 = _errors(units, first, odds, value)
     below = _score_distance(variance, part0, np.maximum(value + odds, 0.0), z)
     above = _score_distance(variance, part1, np.maximum(1 - value, 0.0), z)
-    down, up = _unknown(joint, threshold, odds)
     rate = float(share[1].sum())
     return NetBenefit(
         threshold=threshold,
-        treated=false + true,
+        treated=false[first] + true[first],
         model=value,
         treat_all=rate - odds * (1 - rate),
-        lower=value - below - down,
-        upper=value + above + up,
+        lower=true[high] - odds * false[low] - below,
+        upper=true[low] - odds * false[high] + above,
         confidence_level=confidence_level,
     )
 
@@ -249,11 +249,16 @@ def _errors(
     return clustered, part[0], part[1]
 
 
-def _unknown(joint: Joint, threshold: Vector, odds: Vector) -> tuple[Vector, Vector]:
-    """Bound what rows that rounding may have put on the wrong side take away and add."""
-    nothing = np.zeros_like(threshold)
+def _around(
+    joint: Joint, threshold: Vector, first: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return from where on rows may be treated, and from where on they are, whatever rounding did.
+
+    ``first`` says it of the predictions as they are. Only rows of the cell that a threshold lies in
+    may have been rounded to its other side.
+    """
     if joint.radius == 0:
-        return nothing, nothing
+        return first, first
     if joint.grid is None:
         message = (
             "the predictions of this Joint were rounded by an unknown amount each (radius "
@@ -261,15 +266,6 @@ def _unknown(joint: Joint, threshold: Vector, odds: Vector) -> tuple[Vector, Vec
             "it on a grid, with caldist.summarize or .coarsen(bits), or pass the rows."
         )
         raise ValueError(message)
-    edge = threshold * 2.0**joint.grid.bits
-    cell = np.floor(edge)
-    at = np.searchsorted(joint.grid.cell, cell)
-    at = np.minimum(at, joint.grid.cell.size - 1)
-    split = (joint.grid.cell[at] == cell) & (edge > cell)
-    treated = joint.prediction[at] >= threshold
-    label0, label1 = (
-        np.where(split, mass[at], 0.0) / joint.total for mass in (joint.mass0, joint.mass1)
-    )
-    down = np.where(treated, label1, odds * label0)
-    up = np.where(treated, odds * label0, label1)
-    return down, up
+    place = threshold * 2.0**joint.grid.bits
+    low, high = (np.searchsorted(joint.grid.cell, edge(place)) for edge in (np.floor, np.ceil))
+    return low, high

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 import numpy as np
@@ -22,9 +21,9 @@ def equal_mass_starts(mass: NDArray[Any], n_bins: int) -> NDArray[np.intp]:
 
     Bin k starts at the least point with at least the share k/n_bins of the mass below it. Whole
     masses, as numbers of rows are, are compared as integers: k n rows against n_bins times those
-    below. Others are scaled by a power of two, so that no product overflows. Sums of theirs are
-    rounded, and a share that is k/n_bins up to that counts as k/n_bins: equal weights make the
-    bins that numbers of rows make. Time and memory do not depend on ``n_bins``.
+    below. Sums of others are rounded, and a share that is k/n_bins up to that counts as k/n_bins:
+    equal weights make the bins that numbers of rows make. Time and memory do not depend on
+    ``n_bins``.
     """
     total = float(mass.sum())
     if total <= _EXACT and (mass == np.rint(mass)).all():
@@ -35,7 +34,7 @@ def equal_mass_starts(mass: NDArray[Any], n_bins: int) -> NDArray[np.intp]:
             below = below.astype(object)
         place = below[:-1] * n_bins // rows
     else:
-        below = prefix_sums(np.ldexp(mass, -math.frexp(total)[1]))
+        below = prefix_sums(mass)
         share = below[:-1] * n_bins / below[-1]
         nearest = np.rint(share)
         rounded = np.abs(share - nearest) <= mass.size * _EPSILON * share

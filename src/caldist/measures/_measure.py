@@ -293,7 +293,7 @@ class Measure(Generic[P]):
             return value, value
         if self.facts.rounding is None:
             return None
-        ends = self.facts.rounding(joint.scaled, value, **self.options)
+        ends = self.facts.rounding(joint, value, **self.options)
         return None if ends is None else (max(self.facts.floor, ends[0]), ends[1])
 
     @property

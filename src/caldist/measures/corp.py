@@ -120,10 +120,8 @@ def corp(
     _validate.check_choice("score", score, ("brier", "log"))
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     joint = rows.joint
-    # Not normalised: shares of weights of very different size could vanish. Weights close to the
-    # least positive number are scaled up, by a power of two.
-    scale = 2.0**500 if joint.total < 2.0**-500 else 1.0
-    mass0, mass1 = joint.mass0 * scale, joint.mass1 * scale
+    # Not normalised: shares of weights of very different size could vanish.
+    mass0, mass1 = joint.mass0, joint.mass1
     start = _blocks(mass0, mass1)
     block0, block1 = np.add.reduceat(mass0, start), np.add.reduceat(mass1, start)
     total0, total1 = mass0.sum(keepdims=True), mass1.sum(keepdims=True)
@@ -131,8 +129,8 @@ def corp(
         mean, of_blocks = brier_score(joint), _gini
     else:
         mean, of_blocks = log_loss(joint), _entropy
-    recalibrated = of_blocks(block0, block1) / (joint.total * scale)
-    uncertainty = of_blocks(total0, total1) / (joint.total * scale)
+    recalibrated = of_blocks(block0, block1) / joint.total
+    uncertainty = of_blocks(total0, total1) / joint.total
     value = block1 / (block0 + block1)
     return Corp(
         score=mean,

@@ -92,7 +92,7 @@ class EstimateReport(Result):
     """A number of :func:`caldist.calibration_summary` by name, with its interval if it has one."""
 
     name: str
-    value: float
+    value: float | None
     lower: float | None
     upper: float | None
     note: str

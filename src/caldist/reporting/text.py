@@ -268,6 +268,8 @@ def least_group_pvalue(report: Report) -> float:
 
 def estimate(found: EstimateReport) -> list[str]:
     """Return a number of medicine and its interval, as they stand in a table."""
+    if found.value is None:
+        return ["—", "—"]
     if found.lower is None or found.upper is None:
         return [short(found.value), "—"]
     if found.name == "observed_over_expected":

@@ -139,9 +139,10 @@ def good_rows(prob: Tensor, label: Tensor) -> bool:
 
 def good_weights(weight: Tensor) -> bool:
     """Return whether the weights are such as arrays may have."""
-    total = weight.sum(dtype=torch.float64)
-    small = (weight > 0) & (weight < _validate.LEAST_RATIO * weight.amax())
-    return bool((weight.amin() >= 0) & (total > 0) & (total < torch.inf) & ~small.any())
+    largest = weight.amax().double()  # in single precision both limits would be out of range
+    small = (weight > 0) & (weight < _validate.LEAST_RATIO * largest)
+    usual = (largest >= _validate.LEAST_LARGEST) & (largest <= _validate.MOST_LARGEST)
+    return bool((weight.amin() >= 0) & usual & ~small.any())
 
 
 def fail_binary(prob: Tensor, label: Tensor, weight: Tensor | None) -> NoReturn:
