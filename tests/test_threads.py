@@ -144,11 +144,11 @@ def large_call_in_another_thread(monkeypatch):
     """Hold a call with many rows in its sort."""
     sort, sorting, go_on = rows.sort_residuals, threading.Event(), threading.Event()
 
-    def sort_later(label, prediction, kind):
+    def sort_later(label, prediction):
         if prediction.size > 4:
             sorting.set()
             assert go_on.wait(60)
-        return sort(label, prediction, kind)
+        return sort(label, prediction)
 
     monkeypatch.setattr(rows, "sort_residuals", sort_later)
     many = np.arange(1000) % 2, np.linspace(0, 1, 1000)
@@ -256,26 +256,6 @@ def test_predictions_that_change_before_they_are_sorted_are_refused():
     p[7] = -1.0
     with CHANGED:
         rows.joint  # noqa: B018
-
-
-@pytest.mark.parametrize("value", [0.9, -1.0, np.nan])
-def test_predictions_that_change_between_two_grids_are_refused(value):
-    """All rows lie in one cell of the coarser grid: the finer one has room for that only."""
-    p = np.full(300, 1.0)
-    rows = Rows.of(np.arange(300) % 2, p)
-    assert rows.cells(4, 10**6).prediction.tolist() == [1.0]
-    p[7] = value
-    with CHANGED:
-        rows.cells(12, 10**6)
-
-
-@pytest.mark.parametrize("value", [-1.0, np.nan])
-def test_predictions_that_change_before_they_are_added_up_are_refused(value):
-    p = np.full(300, 0.5)
-    rows = Rows.of(np.arange(300) % 2, p)
-    p[7] = value
-    with CHANGED:
-        caldist.brier_score(rows)
 
 
 def test_predictions_of_models_that_change_while_they_are_compared_are_refused(monkeypatch):
