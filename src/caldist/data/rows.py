@@ -221,7 +221,7 @@ class Rows:
         """Yield labels, predictions and weights of some rows at a time, in their order.
 
         Weights are in a unit of their own, see :attr:`total`; None where rows have none. A joint
-        has each prediction once for each label.
+        has each prediction once for each label. The array of labels may be written to.
         """
         columns = self.joint if self.is_summary else self
         for start in range(0, columns.prediction.size, size):

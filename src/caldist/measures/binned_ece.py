@@ -177,7 +177,7 @@ def _sums(rows: Rows, bins: int | Vector, *, with_shares: bool) -> tuple[Vector,
             place = np.searchsorted(edges[1:-1], prediction, side="right")
         if turns > 1:
             place += turn[: place.size]
-        residual = label - prediction
+        residual = np.subtract(label, prediction, out=label)
         if weight is not None:
             residual *= weight
         gap += np.bincount(place, residual, turns * size).reshape(turns, size).sum(axis=0)
@@ -196,8 +196,9 @@ def _uniform_edges(n_bins: int) -> Vector:
 def _uniform_places(prediction: Vector, edges: Vector) -> NDArray[np.intp]:
     """Return the bin of each prediction, of bins of equal width; v = 1 has one of its own."""
     # However products are rounded, this is the bin or the one after it.
-    place = (prediction * ((edges.size - 1) * (1 + 2.0**-50))).astype(np.intp)
-    late = edges.take(place, mode="clip") > prediction
+    scaled = prediction * ((edges.size - 1) * (1 + 2.0**-50))
+    place = scaled.astype(np.intp)
+    late = edges.take(place, out=scaled, mode="clip") > prediction
     if late.any():
         place[late] -= 1
     return place
