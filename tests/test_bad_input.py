@@ -142,11 +142,7 @@ WEIGHTS = {
     "nan": ([1, 1, NAN], ValueError, ["sample_weight[2]", "nan"]),
     "inf": ([INF, 1, 1], ValueError, ["sample_weight[0]", "inf"]),
     "all zero": ([0, 0, 0], ValueError, ["sample_weight[0]", "0"]),
-    "overflow": (
-        [1e308, 1e308, 1e308],
-        ValueError,
-        ["sample_weight[0] is 1e+308", "maximum"],
-    ),
+    "vanishing": ([1e308, 1e200, 1e308], ValueError, ["sample_weight[1] is 1e+200", "1e-100"]),
     "short": ([1, 1], ValueError, ["sample_weight", "2", "3"]),
     "empty": ([], ValueError, ["sample_weight", "empty"]),
     "text": (["1", "1", "1"], TypeError, ["sample_weight[0]", "'1'"]),

@@ -1,6 +1,7 @@
-"""Weights far from 1: only their ratios matter, and what floats cannot hold is refused.
+"""Weights far from 1: only their ratios matter.
 
-A weight is 0 or at least 1e-100 times the largest one, which lies between 1e-50 and 1e100.
+A weight is 0 or at least 1e-100 times the largest one. In a joint, which keeps the unit of its
+weights to merge with others, the largest lies between 1e-50 and 1e100.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ Y = (RNG.random(60) < V**2).astype(int)
 
 @pytest.mark.parametrize("factor", [1e-300, 1e-60, 1e-49, 1e90, 1e110, 1e300])
 def test_only_ratios_of_weights_matter(factor):
-    """Whatever the unit of the weights is, the values are the same, or the weights are refused."""
+    """Whatever the unit of weights is, the values are the same; a joint may refuse the unit."""
     weight = RNG.uniform(0.1, 1, 60)
     usual = Joint.from_arrays(Y, V, sample_weight=weight)
     made = {
@@ -37,8 +38,8 @@ def test_only_ratios_of_weights_matter(factor):
         ),
     }
     for name, make in made.items():
-        if not 1e-50 <= factor <= 1e100:
-            with pytest.raises(ValueError, match=r"between 1e-50 and 1e\+100\. Only ratios"):
+        if name != "rows" and not 1e-50 <= factor <= 1e100:
+            with pytest.raises(ValueError, match=r"between 1e-50 and 1e\+100 here: divide"):
                 make()
             continue
         expected = caldist.evaluate(usual.coarsen(12).coarsen(3) if name == "a grid" else usual)
@@ -91,10 +92,24 @@ def test_a_weight_that_vanishes_next_to_the_largest_is_refused(door):
     with pytest.raises(ValueError, match=r"^sample_weight\[1\] is .*largest one, which is 3e\+90"):
         door([3e90, 2.9e-10, 1.0, 1.0, 0.0])
     door([3e90, 3.1e-10, 0.0, 1e90, 3e90])
-    with pytest.raises(ValueError, match=r"^sample_weight\[3\] is .*between 1e-50 and 1e\+100"):
-        door([1e100, 1.0, 0.0, 2e100, 1e100])
-    with pytest.raises(ValueError, match=r"^sample_weight\[2\] is .*between 1e-50 and 1e\+100"):
-        door([1e-60, 0.0, 9e-51, 1e-70, 1e-60])
+
+
+@pytest.mark.parametrize("door", ROWS)
+def test_only_joints_refuse_a_unit_of_weights(door):
+    units = [1e100, 1e10, 0.0, 2e100, 1e100], [1e-60, 0.0, 9e-51, 1e-70, 1e-60]
+    for weight, at in zip(units, (3, 2), strict=True):
+        if door in {"from_arrays", "accumulator"}:
+            with pytest.raises(ValueError, match=rf"^sample_weight\[{at}\] is .*between 1e-50 and"):
+                ROWS[door](weight)
+        else:
+            ROWS[door](weight)
+
+
+def test_rows_in_any_unit_have_intervals_and_tests():
+    weight = RNG.uniform(0.1, 1, 60)
+    expected = caldist.confidence_interval(Y, V, sample_weight=weight, rng=0)
+    for factor in (2.0**-900, 2.0**900):
+        assert caldist.confidence_interval(Y, V, sample_weight=factor * weight, rng=0) == expected
 
 
 def test_a_mass_that_vanishes_next_to_the_largest_is_refused():
@@ -139,7 +154,7 @@ def test_a_table_with_a_cell_that_vanishes_next_to_the_largest_is_refused():
 @pytest.mark.parametrize("weight", [1e101, 1e200, 1e308])
 def test_weights_that_are_too_large_are_refused_without_a_warning(weight):
     """Warnings are errors in these tests."""
-    refused = pytest.raises(ValueError, match=r"between 1e-50 and 1e\+100\. .*their maximum")
+    refused = pytest.raises(ValueError, match=r"between 1e-50 and 1e\+100 here: .*maximum")
     with refused:
         Joint.from_masses([0.25, 0.5], [weight, 0.0], [0.0, weight / 4])
     with refused:

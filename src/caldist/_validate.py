@@ -307,11 +307,25 @@ def masses(values: object, name: str, size: int, other: str) -> Vector:
 
 
 def weights(values: object, size: int, name: str = "sample_weight") -> Vector:
-    """Return row weights: finite, nonnegative, not all zero."""
+    """Return row weights, of which only ratios matter: finite, nonnegative, not all zero.
+
+    Those whose squares would leave the range of floats are multiplied by a power of two, which
+    changes no ratio. A joint, which merges with others, keeps the unit of its weights:
+    :func:`check_largest` says what that may be.
+    """
     result = masses(values, name, size, "y_prob")
     check_total(name, result)
     check_ratios(name, result)
-    return result
+    largest = float(result.max())
+    if LEAST_LARGEST <= largest <= MOST_LARGEST:
+        return result
+    return np.ldexp(result, -math.frexp(largest)[1])
+
+
+def check_masses(name: str, values: NDArray[Any]) -> None:
+    """Raise unless masses can be merged with others: their unit and their ratios are usual ones."""
+    check_largest(name, values)
+    check_ratios(name, values)
 
 
 def check_largest(name: str, values: NDArray[Any]) -> None:
@@ -319,15 +333,14 @@ def check_largest(name: str, values: NDArray[Any]) -> None:
     largest = float(values.max(initial=0))
     if largest > 0 and not LEAST_LARGEST <= largest <= MOST_LARGEST:
         why = (
-            f"the largest weight must lie between {LEAST_LARGEST:g} and {MOST_LARGEST:g}. Only "
-            "ratios of weights matter: divide them by their maximum."
+            f"the largest weight must lie between {LEAST_LARGEST:g} and {MOST_LARGEST:g} here: "
+            "divide the weights by their maximum, those of joints to be merged by the same number."
         )
         fail(name, values, values == largest, why)
 
 
 def check_ratios(name: str, values: NDArray[Any]) -> None:
     """Raise for a weight that is positive and below ``LEAST_RATIO`` times the largest one."""
-    check_largest(name, values)
     largest = values.max(initial=0)
     small = values < LEAST_RATIO * largest
     if small.any() and (small := small & (values > 0)).any():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist import _validate
 from caldist._near_misses import answering
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
@@ -69,6 +71,8 @@ class Accumulator:
             batch = Rows.of(
                 y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label
             ).on_grid(self._bits)
+            if sample_weight is not None:
+                _validate.check_largest("sample_weight", np.asarray(sample_weight))
         with self._lock:
             self._joint = self._joint + batch
         return self

@@ -506,7 +506,7 @@ def from_sums(
         for name, part in arrays.items()
     }
     _validate.check_total("count0 + count1", sums["count0"], sums["count1"])
-    _validate.check_ratios("count0 + count1", sums["count0"] + sums["count1"])
+    _validate.check_masses("count0 + count1", sums["count0"] + sums["count1"])
     if counted and n_rows is not None:
         _check_rows(n_rows, int(sums["count0"].sum() + sums["count1"].sum()))
     for label in "01":

@@ -133,9 +133,10 @@ class Joint:
 
         With ``pos_label``, the value that counts as label 1, labels may be any two values.
         """
-        return cls._of_rows(
-            *_validate.binary_inputs(y_true, y_prob, sample_weight, pos_label=pos_label)
-        )
+        rows = _validate.binary_inputs(y_true, y_prob, sample_weight, pos_label=pos_label)
+        if sample_weight is not None:
+            _validate.check_largest("sample_weight", np.asarray(sample_weight))
+        return cls._of_rows(*rows)
 
     @classmethod
     def _of_rows(
@@ -300,7 +301,7 @@ class Joint:
         }
         if self.grid is not None and other.grid is not None and self.grid.bits == other.grid.bits:
             joint = self._from_grid(self.grid + other.grid, invalid)
-            _validate.check_ratios("the sum of both joints", joint.mass0 + joint.mass1)
+            _validate.check_masses("the sum of both joints", joint.mass0 + joint.mass1)
             return joint
         if self.grid is not None or other.grid is not None:
             have, has = (
@@ -323,7 +324,7 @@ class Joint:
         if not counted and mine is not None and others is not None:
             columns += [np.concatenate(pair) for pair in zip(mine, others, strict=True)]
         merged = sort_masses(*columns)
-        _validate.check_ratios("the sum of both joints", merged["mass0"] + merged["mass1"])
+        _validate.check_masses("the sum of both joints", merged["mass0"] + merged["mass1"])
         return Joint(
             **merged,
             n_rows=(self.n_rows or 0) + (other.n_rows or 0) if known else None,

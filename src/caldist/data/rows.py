@@ -202,20 +202,11 @@ class Rows:
         return self.joint.prediction.size if rows is None else rows
 
     @cached_property
-    def _unit(self) -> float:
-        """A power of two by which weights are divided, so that their products keep their digits."""
-        if self.is_summary:
-            whole = self.joint.total
-        else:
-            whole = 1.0 if self.weight is None else float(self.weight.sum())
-        return math.ldexp(1.0, math.frexp(whole)[1] - 1)
-
-    @cached_property
     def total(self) -> float:
-        """The weight of all rows, in the unit of the weights of :meth:`blocks`."""
+        """The weight of all rows."""
         if self.is_summary:
-            return self.joint.total / self._unit
-        return float(self.size if self.weight is None else self.weight.sum() / self._unit)
+            return self.joint.total
+        return float(self.size if self.weight is None else self.weight.sum())
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[Vector, Vector, Vector | None]]:
         """Yield labels, predictions and weights of some rows at a time, in their order.
@@ -228,10 +219,10 @@ class Rows:
             block = slice(start, start + size)
             v = columns.prediction[block]
             if self.is_summary:
-                yield np.zeros(v.size), v, self.joint.mass0[block] / self._unit
-                yield np.ones(v.size), v, self.joint.mass1[block] / self._unit
+                yield np.zeros(v.size), v, self.joint.mass0[block]
+                yield np.ones(v.size), v, self.joint.mass1[block]
             else:
-                weight = None if self.weight is None else self.weight[block] / self._unit
+                weight = None if self.weight is None else self.weight[block]
                 yield self.label[block].astype(np.float64), v, weight
 
     def mean(self, of: Callable[[Vector, Vector], Vector]) -> float:

@@ -160,7 +160,7 @@ def _joint(cell: Numbers, sums: dict[str, Numbers], bits: int) -> Joint:
                 "engine takes NaN for a number. Replace NaN in the column of weights by null."
             )
             raise ValueError(message)
-        _validate.check_ratios("the weight of cells", mass)
+        _validate.check_masses("the weight of cells", mass)
         there = mass > 0
         cell, sums = cell[there], {name: part[there] for name, part in sums.items()}
     grid = Grid(bits, cell, **sums, n_rows=n_rows) if cell.size else empty(bits, n_rows)

@@ -154,6 +154,7 @@ def fail_binary(prob: Tensor, label: Tensor, weight: Tensor | None) -> NoReturn:
         )
     if weight is not None:
         _validate.weights(_array(weight), weight.shape[0])
+        _validate.check_largest("sample_weight", _array(weight))
     message = "the values are not acceptable."  # only if they changed since they were checked
     raise ValueError(message)
 
