@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import caldist
 import oracles
@@ -22,7 +22,7 @@ from caldist.inference._dealing import deal
 from caldist.inference._limits import Limits
 from caldist.inference._resampling import Resampler, order_statistic
 from caldist.measures.lower_distance import certify_lower
-from strategies import samples
+from strategies import examples, samples
 
 
 def rows(n, rng, *, ties=False):
@@ -34,7 +34,7 @@ def rows(n, rng, *, ties=False):
 # -- samples and their replicates ------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=samples())
 def test_units_add_up_to_the_joint(data):
     y, p, w = data
