@@ -21,6 +21,7 @@ from caldist import _kernels
 
 EXPLORING = os.environ.get("CALDIST_EXPLORE") == "1"
 FAST_TIER = "not slow"  # what pyproject.toml gives as option -m
+EXAMPLES, FAST_EXAMPLES, PLAIN_EXAMPLES = 150, 25, 15  # plain kernels are 100 times slower
 WORKERS = 8  # at most: each imports all tests
 PACKAGE = Path(caldist.__file__).parent
 # What folders and modules of the package need to be imported.
@@ -44,10 +45,10 @@ class InstalledPackage:
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its option
 def pytest_configure(config):
     config.pluginmanager.register(InstalledPackage)
-    examples = 25 if config.option.markexpr == FAST_TIER else 150
+    examples = FAST_EXAMPLES if config.option.markexpr == FAST_TIER else EXAMPLES
     settings.register_profile(
         "caldist",
-        max_examples=examples if _kernels.COMPILED else 15,  # plain ones are 100 times slower
+        max_examples=examples if _kernels.COMPILED else PLAIN_EXAMPLES,
         derandomize=not EXPLORING,
         deadline=None,
         database=None,  # a run depends on its seed alone

@@ -330,6 +330,7 @@ def test_options_reach_the_measure():
     assert (found.lower, found.upper) == (expected.lower, expected.upper)
 
 
+@pytest.mark.slow
 def test_misses_near_zero_are_as_rare_as_promised():
     """Both models calibrated: bootstrapped differences miss most of the time, these do not."""
     sets, level = (150, 0.9) if _kernels.COMPILED else (12, 0.9)

@@ -51,11 +51,13 @@ def counts(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 def test_a_report_reads_and_sorts_rows_once(counts, rows):
     caldist.report(rows["y_true"], rows["y_prob"]["honest"], n_resamples=99).to_html()
     assert counts == {"labels": 1, "probabilities": 1, "sort_rows": 1}
 
 
+@pytest.mark.slow
 def test_a_report_of_three_models_reads_and_sorts_each_once(counts, rows):
     found = caldist.report(
         rows["y_true"],
@@ -71,6 +73,7 @@ def test_a_report_of_three_models_reads_and_sorts_each_once(counts, rows):
     assert counts == {"labels": 1, "probabilities": 3, "weights": 1, "sorting_order": 3}
 
 
+@pytest.mark.slow
 def test_three_models_without_weights_are_sorted_once_each(counts, rows):
     caldist.report(rows["y_true"], rows["y_prob"], n_resamples=199)
     assert counts == {"labels": 1, "probabilities": 3, "sorting_order": 3}

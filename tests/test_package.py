@@ -129,6 +129,7 @@ def test_set_up_commands_stand_in_the_readme():
     assert "In a checkout" in text.split("pip install")[0]
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_its_example_prints():
     name = "make_readme_output"
     spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")

@@ -101,6 +101,7 @@ def dense_kernel(v, t, width):
 # -- what is computed ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", strategies.FAMILIES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_smooth_curve_is_a_moving_window(family, weighted):
@@ -130,6 +131,7 @@ def test_the_distance_from_the_diagonal_is_the_smoothed_error():
     assert np.trapezoid(gap, _data.GRID) == pytest.approx(exact, rel=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [name for name in strategies.FAMILIES if name != "clusters"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_isotonic_curve_against_scikit_learn(family, weighted):
@@ -180,6 +182,7 @@ def test_the_band_of_tied_predictions_is_binomial():
     assert inside.min() > 0.93
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["uniform", "rare", "tied", "certain", "weighted", "rare, weighted", "clustered"]
 )
@@ -215,6 +218,7 @@ def test_the_bands_hold_calibrated_curves_as_often_as_they_say(kind):
     assert sums >= 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spread", "rare", "tied", "constant", "polarised"])
 def test_many_rows_are_drawn_from_a_grid_as_they_are_from_themselves(kind, monkeypatch):
     """The grid is finer than what can be seen, on axes of every length; texts are the same."""
@@ -391,6 +395,7 @@ def test_clusters_of_rows_alone_are_refused():
         DistanceDisplay.from_predictions(y, p, clusters=[0, 0, 1, 1, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_joint_shows_what_its_rows_show(display, weighted):
@@ -431,6 +436,7 @@ def test_what_a_joint_leaves_no_room_for(display):
     assert plt.get_fignums() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [3, 6, 16])
 def test_what_cells_show_is_true_of_the_rows(bits):
     y, p = rows(400)
@@ -527,6 +533,7 @@ def test_short_curves_keep_every_corner():
     assert _data.thin(x[:1], x[:1]).tolist() == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="takes minutes with plain kernels")
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_figures_of_many_rows_stay_small(display):
@@ -568,6 +575,7 @@ def test_without_axes_a_figure_is_made(display):
     assert display.__name__ in repr(drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_several_models_by_a_dict_or_one_by_one(display):
     y, p = rows(30)
@@ -594,6 +602,7 @@ def test_models_are_told_apart_without_colour():
     assert _style.model_style(6) == looks[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize(
     ("y", "p"),
@@ -616,6 +625,7 @@ def test_degenerate_rows(display, y, p):
     draw(display.from_predictions(y, {"a": p, "b": p}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_weights_of_very_different_size(display):
     y, p = rows(12)
@@ -624,6 +634,7 @@ def test_weights_of_very_different_size(display):
     draw(display.from_predictions(y, p, sample_weight=10.0 ** -np.linspace(0, 100, 12)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_are_text_and_nothing_else(display, name):

@@ -71,6 +71,7 @@ def test_rates_keep_their_digits_next_to_one():
     assert rate(1.0) == "100%"
 
 
+@pytest.mark.slow
 def test_no_place_that_prints_a_small_number_loses_it(rare, report):
     """Each text has the digits of 0.00055, not a power of ten nor three decimals."""
     y, p = rare
@@ -265,6 +266,7 @@ def test_an_error_in_level_is_not_one_of_confidence(label, ends, gap, confident)
     assert ("it predicts too" in words) != confident
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flip", [False, True])
 def test_risks_on_one_side_of_one_half(flip):
     rng = np.random.default_rng(0)

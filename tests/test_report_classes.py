@@ -567,6 +567,7 @@ def test_the_overview_says_what_is_not_known(report):
     assert "at least" in Page(page.split('id="verdict"')[0]).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1200, "light")])
 def test_in_a_browser(browser, report, tmp_path, width, scheme):  # noqa: F811
     model = report.class_models[1]
@@ -590,6 +591,7 @@ def test_in_a_browser(browser, report, tmp_path, width, scheme):  # noqa: F811
     assert probe["tip"] == "block"
 
 
+@pytest.mark.slow
 def test_hostile_names_run_nothing_in_a_browser(browser, hostile_report, tmp_path):  # noqa: F811
     done = browse(hostile_report.to_html(), tmp_path, 1000, "--dump-dom")
     assert "CONSOLE" not in done.stderr

@@ -62,6 +62,7 @@ def page(report):
 # -- the source ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_format_says_where_the_rows_come_from(report, page):
     texts = [str(report), report.to_markdown(), Page(page).text]
     for text in texts:
@@ -242,6 +243,7 @@ def test_tables_say_how_they_are_adjusted(report, page):
         assert said in text
 
 
+@pytest.mark.slow
 def test_the_verdict_names_the_sub_groups_that_are_not_calibrated():
     """5 of 200 sites are shifted by one logit, which the model as a whole does not show."""
     rng = np.random.default_rng(1)
@@ -402,6 +404,7 @@ def test_points_are_where_the_markers_are(report):
     assert tops[0] > tops[-1]  # the frequency rises
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [False, True])
 def test_the_words_of_medicine(rows, joint):
     data = (rows["y_true"], rows["y_prob"]["two"])
@@ -432,6 +435,7 @@ def test_the_words_of_medicine(rows, joint):
     assert Report.from_json(found.to_json()) == found
 
 
+@pytest.mark.slow
 def test_what_medicine_cannot_say_has_a_reason():
     found = caldist.report([0] * 30, np.linspace(0.1, 0.3, 30), **QUICK)
     assert found.models[0].medical.estimates == ()
@@ -472,6 +476,7 @@ def test_numbers_show_without_scripts_in_a_browser(page, tmp_path):
     assert "<title>none block true</title>" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 @pytest.mark.parametrize("width", [820, 1000, 1280, 1920])
 def test_numbers_of_a_figure_stay_below_it_in_a_browser(page, tmp_path, width):

@@ -119,6 +119,7 @@ def samples():
     return found
 
 
+@pytest.mark.slow
 def test_every_public_result_is_among_the_samples(samples):
     assert public_types() - set(samples) == set()
     assert len(samples) > 40
