@@ -193,6 +193,7 @@ def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
     assert ("3 Parquet files of 1e4 rows each" in text) is HAS_DUCKDB
 
 
+@pytest.mark.slow
 def test_repairs_are_timed(benchmarks, capsys):
     pytest.importorskip("duckdb")
     assert benchmarks("__main__").main(["--quick", "--repair"]) == 0

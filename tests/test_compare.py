@@ -200,6 +200,7 @@ def test_brier_against_paired_losses(clustered):
 # -- what is promised --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", COMPARED)
 def test_zero_is_outside_if_and_only_if_the_pvalue_is_small(measure):
     rng = np.random.default_rng(1)

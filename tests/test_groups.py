@@ -196,6 +196,7 @@ def test_groups_with_clusters_take_the_larger_of_two_pvalues():
     assert np.abs(pvalues[0] - pvalues[1]).max() > 0.05
 
 
+@pytest.mark.slow
 def test_cells_hardly_change_the_evidence(monkeypatch):
     """The same rows with cells and without, of groups with a shift, a slope, and neither."""
     if not FAST:

@@ -203,6 +203,7 @@ def test_the_section_follows_the_schema(with_section):
     jsonschema.validate(json.loads(plain.to_json()), schema)
 
 
+@pytest.mark.slow
 def test_a_report_without_a_monitor_has_none(with_section):
     plain = caldist.report([0, 1] * 20, np.linspace(0, 1, 40), n_resamples=99)
     assert plain.monitor is None

@@ -549,6 +549,7 @@ def test_figures_of_many_rows_stay_small(display):
 # -- drawing -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_given_axes_are_used_and_nothing_else_is_touched(display):
     y, p = rows(30)
@@ -649,6 +650,7 @@ def test_names_are_text_and_nothing_else(display, name):
     assert drawn.to_frame()["model"][0] == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_several_hostile_names(display):
     y, p = rows(12)
@@ -685,6 +687,7 @@ def test_options_of_the_reliability_diagram():
 # -- estimators ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_from_estimator(display):
     y, p = rows(60)
@@ -1111,6 +1114,7 @@ def difference(first, second):
     return np.sqrt(np.mean((arrays[0] - arrays[1]) ** 2))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     tuple(map(int, mpl.__version__.split(".")[:2])) < (3, 11),
     reason="the pictures were drawn by a matplotlib that sets letters otherwise",

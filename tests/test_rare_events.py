@@ -371,6 +371,7 @@ def test_the_width_on_log_odds_is_the_deviation_seen_there(rare):
     assert cells.at.max() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", SCALED)
 def test_every_display_of_predictions_has_both_scales(display, rare):
     y, p = (part[:4000] for part in rare)
@@ -392,6 +393,7 @@ def test_axes_of_another_scale_are_refused(rare):
         ReliabilityDisplay.from_predictions(y, p, ax=first.ax_)
 
 
+@pytest.mark.slow
 def test_figures_name_both_rates_and_the_factor(rare, report):
     y, p = rare
     found = rates_of(Rows.of(y, p), 0.95)

@@ -248,6 +248,7 @@ def test_figures_show_the_results_of_the_text(clustered):
             assert np.nanmean(curve.band_upper) > np.nanmean(narrow.band_upper) + 0.05
 
 
+@pytest.mark.slow
 def test_regions_that_are_said_are_drawn(report):
     over = report.models[1]
     assert over.regions

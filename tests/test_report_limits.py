@@ -35,6 +35,7 @@ def test_many_models_take_the_resamples_they_need(rows):
     assert any("from 360 resamples" in note for note in found.data.notes)
 
 
+@pytest.mark.slow
 def test_too_many_pairs_are_left_out_and_said(rows, monkeypatch):
     monkeypatch.setattr("caldist.reporting.build._MOST_RESAMPLES", 50)
     found = caldist.report(rows["y_true"], rows["y_prob"], n_resamples=59, rng=0)

@@ -53,6 +53,7 @@ def test_it_is_what_repair_finds(report):
     assert valid(report)
 
 
+@pytest.mark.slow
 def test_every_format_has_the_section(report):
     words = report.models[0].repair.words
     assert TITLE in str(report)
@@ -80,6 +81,7 @@ def test_its_figure_shows_what_is_said(report):
         assert "frequency of label 1 after" in figure.svg()
 
 
+@pytest.mark.slow
 def test_level_clusters_and_weights_are_the_reports():
     y, p = rows(400)
     rng = np.random.default_rng(1)

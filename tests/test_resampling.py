@@ -221,6 +221,7 @@ def deviation_integral(v, d0, d1):
     )
 
 
+@pytest.mark.slow
 def test_the_deviation_bounds_the_change_of_the_lower_distance():
     rng = np.random.default_rng(8)
     tightest, tol = 0.0, 1e-7 if _kernels.COMPILED else 1e-3

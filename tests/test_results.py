@@ -214,6 +214,7 @@ def test_all_have_a_frame(samples, library):
         assert frame.shape[1] > 0, kind
 
 
+@pytest.mark.slow
 def test_a_prompt_shows_no_more_than_a_few_lines(samples, report_of_many):
     """``repr`` has at most 300 letters, and no end of a line, whatever a result holds."""
     rng = np.random.default_rng(0)
@@ -292,6 +293,7 @@ class Tags(HTMLParser):
         self.text += data
 
 
+@pytest.mark.slow
 def test_all_show_as_html(samples):
     for kind, result in samples.items():
         shown = result._repr_html_()

@@ -31,6 +31,7 @@ NOT_REPEATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:X has values outside|the map is constant|all rows have label:UserWarning"
 )
@@ -209,6 +210,7 @@ def test_names_of_classes():
     assert found.score(X, names) > 0.8
 
 
+@pytest.mark.slow
 def test_pipelines_searches_copies_and_pickles():
     X, y = make_classification(300, random_state=0)
     frame = pd.DataFrame(X).add_prefix("x")

@@ -490,6 +490,7 @@ def test_the_lower_limit_by_splitting_by_hand(measure, risk):
     assert found.lower == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @few_rows
 @pytest.mark.parametrize("bias", [0.0, 0.1])
 def test_tied_witnesses_miss_no_more_often_than_they_may(bias):

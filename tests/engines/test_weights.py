@@ -70,6 +70,7 @@ def test_whole_numbers_in_a_column_of_integers(constructor):
     assert summarize(table, **COLUMNS) == exact(y_true, y_prob, weight)
 
 
+@pytest.mark.slow
 def test_other_sums_agree_up_to_rounding(constructor):
     y_true, y_prob = hard_rows(seed=2)
     weight = np.random.default_rng(2).gamma(0.5, size=y_true.size)
