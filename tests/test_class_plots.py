@@ -79,6 +79,7 @@ def test_given_axes_are_used_and_hostile_names_are_drawn(display):
         display.from_predictions(label, matrix, name=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_an_estimator_names_its_classes(display):
     label, matrix = rows(60)
@@ -200,6 +201,7 @@ def test_arrows_of_the_ring_go_round_beyond_chance_and_no_class_errs():
     assert all(line.lower == 0 for line in table.lines)
 
 
+@pytest.mark.slow
 def test_bold_arrows_of_calibrated_predictions_are_rare():
     bold = 0
     for seed in range(60):

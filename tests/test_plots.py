@@ -904,6 +904,7 @@ def test_a_monitor_of_sub_groups():
         MonitorDisplay.from_monitor(monitor, groups=["x"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"dependence": "batches"}, {"run_length": 50}])
 def test_monitors_of_other_settings(settings):
     display = draw(MonitorDisplay.from_monitor(watched(**settings)))

@@ -455,6 +455,7 @@ def test_weights_stand_for_the_population():
     assert found.after["smooth_ce"].upper < found.before["smooth_ce"].lower
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_and_the_threads_change_nothing(monkeypatch):
     y, p = sample(500)
     p = np.round(p, 3)

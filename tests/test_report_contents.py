@@ -377,6 +377,7 @@ def test_bad_columns(rows, by, message):
 # -- figures and the words of medicine -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_figures_have_numbers_to_touch_and_a_table(report, page):
     drawings = [drawn(figure) for figure in report.figures]
     points = [point for drawing in drawings for point in drawing.points]

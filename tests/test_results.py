@@ -339,6 +339,7 @@ def check_cell(cell):
     assert re.search(r"[\\{}$&#_%~^\[\]*<>|\"]|--", rest) is None, cell
 
 
+@pytest.mark.slow
 def test_all_have_a_table_of_latex(samples):
     for kind, result in samples.items():
         align, (head, *body) = cells_of(result.to_latex())

@@ -301,6 +301,7 @@ def test_metadata_go_where_they_are_asked_for():
 # -- several classes -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.3, 2.5])
 @pytest.mark.parametrize("classes", [3, 7])
 def test_top_label_maps_the_confidence_alone(factor, classes):
@@ -361,6 +362,7 @@ def test_certain_rows_and_ties():
     assert after[0, 1] == after[0, 2] > 0
 
 
+@pytest.mark.slow
 def test_one_vs_rest_is_stated_before_the_division():
     rng = np.random.default_rng(0)
     X, y = several_classes(1500, rng)

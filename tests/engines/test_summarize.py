@@ -72,6 +72,7 @@ def test_scores_that_are_whole_numbers_or_booleans(constructor):
         assert summarize(table, **COLUMNS) == exact([0, 1, 0, 1], score)
 
 
+@pytest.mark.slow
 def test_invalid_rows_are_counted_by_reason(constructor):
     """Spark casts NaN to cell 0, PyArrow raises: no such row may reach a cell, or be lost."""
     table = constructor(INVALID_ROWS)
