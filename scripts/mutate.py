@@ -219,7 +219,8 @@ class Copy:
 
     def pytest(self, *arguments: str, seconds: float | None = None) -> tuple[int | None, str]:
         """Run pytest; return its exit status, None if it took too long, and what it said."""
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        command += ["-m", "slow or not slow", *arguments]
         process = subprocess.Popen(  # noqa: S603 -- our own command
             command, cwd=self.tree, env=self.environment, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=True,

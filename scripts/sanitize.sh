@@ -26,4 +26,5 @@ fi
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so) $(gcc \
   -print-file-name=libstdc++.so)" \
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-  PYTHONPATH="$work/lib" python -m pytest -q -x --capture=sys -p no:cacheprovider "$@"
+  PYTHONPATH="$work/lib" python -m pytest -q -x -m "slow or not slow" --capture=sys -p no:cacheprovider \
+  "$@"

@@ -1,12 +1,15 @@
 """Count lines of code, Python tokens and files, per folder: ``python scripts/size.py``.
 
-Docstrings, comments and blank lines are no code. Needs the standard library alone.
+Docstrings, comments and blank lines are no code. ``--write`` puts the table into
+``docs/architecture.md``; ``--check`` fails if it stands there otherwise. Needs the standard library
+alone.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import sys
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,6 +17,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "caldist"
+PAGE = ROOT / "docs" / "architecture.md"
+BEGIN, END = "<!-- size: begin, python scripts/size.py --write -->\n", "<!-- size: end -->\n"
 LAYOUT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENCODING, tokenize.ENDMARKER,
@@ -87,5 +92,25 @@ def _total(sizes: Iterable[Size]) -> Size:
     return Size(sum(files), sum(lines), sum(tokens))
 
 
+def main(arguments: list[str]) -> int:
+    """Print the table, write it into the page, or return 1 if the page has another one."""
+    if arguments not in ([], ["--write"], ["--check"]):
+        print("usage: python scripts/size.py [--write | --check]", file=sys.stderr)
+        return 2
+    if not arguments:
+        print(table(), end="")
+        return 0
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    current = f"{before}{BEGIN}{table()}{END}{after}"
+    if arguments == ["--write"]:
+        PAGE.write_text(current, encoding="utf-8")
+    elif page != current:
+        print(f"{PAGE.name} has old sizes; run: python scripts/size.py --write", file=sys.stderr)
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    print(table(), end="")
+    sys.exit(main(sys.argv[1:]))

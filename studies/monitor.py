@@ -48,7 +48,7 @@ SHORT_RUN, MOST_BATCHES = 20.0, 200
 
 @dataclass(frozen=True)
 class Plan:
-    """How many streams there are of each kind, and in one cell."""
+    """How many streams there are of each kind."""
 
     seed: int = 5
     false_alarms: int = 2000
@@ -56,7 +56,6 @@ class Plan:
     delay: int = 200
     change: int = 100
     tolerance: int = 100
-    chunk: int = 50
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in vars(self).items())
@@ -71,7 +70,7 @@ def of_size(streams: int) -> Plan:
 
 
 FULL = Plan()
-QUICK = Plan(false_alarms=2, coverage=2, delay=1, change=1, tolerance=1, chunk=2)
+QUICK = Plan(false_alarms=2, coverage=2, delay=1, change=1, tolerance=1)
 
 
 # -- curves ------------------------------------------------------------------------------------
@@ -237,8 +236,8 @@ TOLERANCE = 0.01
 # -- cells -------------------------------------------------------------------------------------
 
 
-def cells(plan: Plan) -> list[tuple[str, str, int, int]]:
-    """Return (part, case, first stream, last stream) of all cells, the slow parts first."""
+def cells(plan: Plan) -> list[tuple[str, str, int]]:
+    """Return (part, case, number of streams) of all cells, the slow parts first."""
     parts: list[tuple[str, list[str], int]] = [
         ("delay", [*CASES, *UNSEEN], plan.delay),
         ("change", list(CHANGES), plan.change),
@@ -247,18 +246,13 @@ def cells(plan: Plan) -> list[tuple[str, str, int, int]]:
         ("false alarms", list(NULLS), plan.false_alarms),
         ("coverage", list(LAWS), plan.coverage),
     ]
-    return [
-        (part, name, first, min(first + plan.chunk, count))
-        for part, names, count in parts
-        for name in names
-        for first in range(0, count, plan.chunk)
-    ]
+    return [(part, name, count) for part, names, count in parts for name in names]
 
 
-def monitor_cell(part: str, case: str, first: int, last: int, *, plan: Plan) -> list[Row]:
-    """Run some streams of a part and return sums of what was found, for each way and level."""
+def monitor_cell(part: str, case: str, streams: int, *, plan: Plan) -> list[Row]:
+    """Run the streams of a case and return sums of what was found, for each way and level."""
     found: dict[tuple[str, str], list[float]] = {}
-    for at in range(first, last):
+    for at in range(streams):
         rng = stream(plan.seed, part, case, at)
         for (method, level), value in _PARTS[part](case, rng).items():
             found.setdefault((method, level), []).append(value)

@@ -1,36 +1,72 @@
 """Set-up shared by all tests.
 
+``pytest`` runs the fast tier: tests without the mark ``slow``, with 25 examples of Hypothesis for
+each. ``pytest -m "slow or not slow"`` runs all tests, with 150 examples. The whole suite runs on
+all cores, the tests of a file that is named run in one process.
+
 The examples of Hypothesis are the same in every run, in CI and elsewhere, so that a failure is the
 change's own. ``CALDIST_EXPLORE=1`` looks for new ones instead, from a fresh seed that is printed.
 """
 
+import importlib.util
 import os
 import secrets
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import caldist
 from caldist import _kernels
 
 EXPLORING = os.environ.get("CALDIST_EXPLORE") == "1"
-# Uncompiled kernels are a hundred times slower: fewer examples, the same tests.
-EXAMPLES = 150 if _kernels.COMPILED else 15
-COMMON = {
-    "max_examples": EXAMPLES,
-    "deadline": None,
-    "database": None,  # a run depends on its seed alone
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
-}
+FAST_TIER = "not slow"  # what pyproject.toml gives as option -m
+EXAMPLES, FAST_EXAMPLES, PLAIN_EXAMPLES = 150, 25, 15  # plain kernels are 100 times slower
+WORKERS = 8  # at most: each imports all tests
+PACKAGE = Path(caldist.__file__).parent
+# What folders and modules of the package need to be imported.
+NEEDED = {"sklearn": "sklearn", "torch": "torch", "torch/_metric.py": "torchmetrics"}
 
-settings.register_profile("default", derandomize=True, **COMMON)
-settings.register_profile("explore", derandomize=False, **COMMON)
-settings.load_profile("explore" if EXPLORING else "default")
+
+class InstalledPackage:
+    """Collects the examples in the docstrings of the installed package, and of nothing else."""
+
+    @staticmethod
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(file_path):
+        collectors = yield
+        if not file_path.is_relative_to(PACKAGE):
+            return [c for c in collectors if type(c).__name__ != "DoctestModule"]
+        place = file_path.relative_to(PACKAGE).as_posix()
+        needed = (other for start, other in NEEDED.items() if place.startswith(start))
+        return collectors if all(map(importlib.util.find_spec, needed)) else []
 
 
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its option
 def pytest_configure(config):
+    config.pluginmanager.register(InstalledPackage)
+    examples = FAST_EXAMPLES if config.option.markexpr == FAST_TIER else EXAMPLES
+    settings.register_profile(
+        "caldist",
+        max_examples=examples if _kernels.COMPILED else PLAIN_EXAMPLES,
+        derandomize=not EXPLORING,
+        deadline=None,
+        database=None,  # a run depends on its seed alone
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    settings.load_profile("caldist")
     if EXPLORING and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(secrets.randbelow(2**32))  # workers get it from here
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads its options
+def pytest_cmdline_main(config):
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if whole and config.getoption("numprocesses", default=0) is None:
+        config.option.numprocesses = "auto"
+        config.option.maxprocesses = config.option.maxprocesses or WORKERS
+        if config.option.dist == "no":
+            config.option.dist = "worksteal"  # most tests of a file stay in one process
 
 
 def _seed(config):

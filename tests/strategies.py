@@ -4,6 +4,14 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from caldist._kernels import COMPILED
+
+
+def examples(count):
+    """Return settings with so many examples, in the fast tier with no more than others have."""
+    return settings(max_examples=min(count, settings().max_examples) if COMPILED else count)
+
+
 # For tests whose examples are slow.
 fewer = settings(max_examples=max(8, settings().max_examples * 4 // 15))
 

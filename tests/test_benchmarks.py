@@ -32,6 +32,7 @@ def _rows(text):
     return {tuple(line.split()[:2]) for line in text.splitlines()}
 
 
+@pytest.mark.slow
 def test_quick_run_shows_every_measure_and_family(benchmarks, capsys, tmp_path):
     page = tmp_path / "benchmarks.md"
     assert benchmarks("__main__").main(["--quick", "--markdown", str(page)]) == 0
@@ -126,6 +127,7 @@ def test_peers_that_are_absent_are_named(benchmarks, monkeypatch):
     assert "Not installed, so not measured: sklearn." in table.note
 
 
+@pytest.mark.slow
 def test_sums_over_rows_are_timed_beside_their_peers(benchmarks, capsys):
     assert benchmarks("__main__").main(["--quick", "--sums", "--sizes", "50"]) == 0
     text = capsys.readouterr().out
@@ -174,6 +176,7 @@ def test_the_kernel_of_chains_is_timed_on_every_spread_and_every_narrow_family(b
     assert {len(row) for row in table.rows} == {len(table.header)}
 
 
+@pytest.mark.slow
 def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
     assert benchmarks("__main__").main(["--quick", "--monitor"]) == 0
     text = capsys.readouterr().out
@@ -183,6 +186,7 @@ def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
     assert ("3 Parquet files of 1e4 rows each" in text) is HAS_DUCKDB
 
 
+@pytest.mark.slow
 def test_repairs_are_timed(benchmarks, capsys):
     pytest.importorskip("duckdb")
     assert benchmarks("__main__").main(["--quick", "--repair"]) == 0
@@ -195,6 +199,7 @@ def test_repairs_are_timed(benchmarks, capsys):
         assert what in text
 
 
+@pytest.mark.slow
 def test_many_groups_and_reports(benchmarks, capsys):
     assert benchmarks("__main__").main(["--quick", "--many"]) == 0
     text = capsys.readouterr().out

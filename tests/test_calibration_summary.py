@@ -272,6 +272,7 @@ def test_smoothers_reproduce_lines_and_do_not_care_how_mass_is_split():
 # -- intervals -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibrated", [True, False])
 def test_intervals_hold_the_population(calibrated):
     """At and away from calibration; a bootstrap's interval of the ICI never holds 0."""

@@ -157,6 +157,7 @@ def rejection_rates(draw, times, levels, **options):
     return [float(np.mean(p <= level)) for level in levels]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["uniform", "rare", "tied", "constant", "three rows"])
 @pytest.mark.parametrize("name", ["auto", "smooth_ce", "hosmer_lemeshow"])
 def test_the_size_is_nominal(law, name):
@@ -188,6 +189,7 @@ def clustered(rng, clusters=60, size=5):
     return (np.where(rng.random(v.size) < 0.7, shared, alone) < v).astype(int), v
 
 
+@pytest.mark.slow
 def test_clusters_need_the_sign_flips():
     group = np.repeat(np.arange(60), 5)
     times = 300 if FAST else 20
@@ -253,6 +255,7 @@ def test_what_each_statistic_sees():
 # -- a tolerance ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lower_distance", "smooth_ce", "kernel_ce", "random_interval_ce"])
 @pytest.mark.parametrize("clusters", [False, True])
 def test_a_tolerance_inverts_the_interval(name, clusters):
@@ -507,6 +510,7 @@ OF_THEIR_OWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OF_THEIR_OWN)
 @pytest.mark.parametrize("cells", [8, 2**13])
 @pytest.mark.filterwarnings("ignore:only .* clusters have label")
@@ -536,6 +540,7 @@ def test_labels_of_a_weighted_summary_that_come_out_as_seen_are_as_far():
     assert caldist.evaluate_groups({"a": joint}, rng=0).pvalue == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FAST, reason="thousands of statistics")
 @pytest.mark.parametrize(("mean", "n"), [(1e-4, 200), (1e-3, 20), (0.02, 100), (None, 5)])
 def test_the_level_is_kept_from_weighted_summaries_of_rare_labels(mean, n):

@@ -76,6 +76,7 @@ def test_given_axes_are_used_and_hostile_names_are_drawn(display):
         display.from_predictions(label, matrix, name=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_an_estimator_names_its_classes(display):
     label, matrix = rows(60)

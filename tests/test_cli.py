@@ -456,6 +456,7 @@ def test_a_warning_about_the_data_is_a_note(tmp_path, rows):
     assert run(*command, "table").stdout.endswith(f"\n\n{note}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "more"),
     [
@@ -507,6 +508,7 @@ def test_nothing_is_written_when_the_input_is_bad(tmp_path, rows):
     assert list(out.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["html", "json"])
 def test_a_report_is_written_in_the_format_of_its_name(file, tmp_path, ending):
     path = tmp_path / f"report.{ending}"
@@ -564,6 +566,7 @@ def test_a_small_pvalue_fails_where_that_is_asked_for(file):
     assert run("test", file, *options, "--fail-below", "0").exit_code == 2
 
 
+@pytest.mark.slow
 def test_a_report_goes_to_standard_output(file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = ("--label", "won", "--score", "first", "--resamples", "99", "--drop-missing")

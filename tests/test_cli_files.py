@@ -172,6 +172,7 @@ def test_an_interruption_is_not_an_exceeded_limit(monkeypatch, file, error, code
     assert run("measure", file, "--label", "won", "--score", "first").exit_code == code
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
 def test_a_pipe_that_nobody_reads_is_no_exceeded_limit(file):
     command = [sys.executable, "-m", "caldist", "measure", str(file), "--label", "won"]

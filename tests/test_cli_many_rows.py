@@ -67,6 +67,7 @@ def joint_of(rows, **weights):
     return caldist.Joint.from_arrays(rows["won"], rows["p"], **weights).coarsen(16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False])
 def test_a_report_is_that_of_the_summary(file, rows, named):
     few = rows[["won", "p"]] if not named else rows
@@ -78,6 +79,7 @@ def test_a_report_is_that_of_the_summary(file, rows, named):
     assert "rounded to 65,536 cells" in " ".join(found["data"]["notes"])
 
 
+@pytest.mark.slow
 def test_rows_are_read_where_they_are_asked_for_or_few(file, rows, monkeypatch):
     whole = caldist.report({"p": joint_of(rows)}, n_resamples=99, rng=0)
     found, said = reported(file, *COLUMNS, "--rows")
@@ -90,6 +92,7 @@ def test_rows_are_read_where_they_are_asked_for_or_few(file, rows, monkeypatch):
     assert reported(file, *COLUMNS)[0] == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -106,6 +109,7 @@ def test_what_needs_rows_gets_them(file, rows, options):
     assert found == reported(file, *COLUMNS, *options, "--rows")[0]
 
 
+@pytest.mark.slow
 def test_several_files_count_together(tmp_path, rows):
     for at in range(2):
         folder = tmp_path / f"day={at}"
@@ -121,6 +125,7 @@ def test_several_files_count_together(tmp_path, rows):
     }
 
 
+@pytest.mark.slow
 def test_sub_groups_are_kept(file, rows):
     found, said = reported(file, *COLUMNS, "--by", "site", "--by", "age")
     assert SAID in said
@@ -135,6 +140,7 @@ def test_sub_groups_are_kept(file, rows):
     assert values[0] == pytest.approx(values[1], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_too_many_sub_groups_need_rows(file, rows, monkeypatch):
     monkeypatch.setattr(_many, "_CELLS", 11)
     found, said = reported(file, *COLUMNS, "--by", "team")
@@ -161,12 +167,14 @@ def test_many_sub_groups_share_the_cells(file, rows, monkeypatch):
     assert {joint.grid.bits for joint in by["site"].values()} == {11}
 
 
+@pytest.mark.slow
 def test_weights_of_all_rows_need_no_rows(file, rows):
     found, said = reported(file, *COLUMNS, "--weight", "weight")
     assert SAID in said
     assert found == expected(joint_of(rows, sample_weight=rows["weight"].to_numpy(float)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dropping", [True, False])
 def test_missing_values(file, rows, dropping):
     rows.loc[[3, 5], "p"] = None
@@ -302,6 +310,7 @@ def test_a_joint_has_sub_groups_that_are_joints(rows):
     assert {g.by for g in found.groups} == {"site"}
 
 
+@pytest.mark.slow
 def test_numbers_are_put_into_bins_of_equally_many_rows(rows):
     ages = {age: joint_of(part) for age, part in rows.groupby("age")}
     found = caldist.report(joint_of(rows), by={"age": ages}, n_resamples=99)

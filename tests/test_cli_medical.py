@@ -73,6 +73,7 @@ def test_what_cannot_be_computed(tmp_path):
     assert "--fail-above cannot be judged by --measures medical" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "positive"),
     [(("no", "yes"), "yes"), (("healthy", "ill"), "ill"), ((1, 2), "2"), ((-1, 1), "1")],

@@ -95,6 +95,7 @@ def test_a_line_a_date_with_what_the_monitor_says(place):
     assert caldist.Monitor.load("s.npz").steps == steps
 
 
+@pytest.mark.slow
 def test_only_dates_after_the_last_one_are_taken(place):
     parts = make_days(9, drift=4)
     command = ("monitor", "day*.csv", *COLUMNS, "--tolerance", 0.02, "--state", "s.npz",
@@ -129,6 +130,7 @@ def test_what_was_read_before_is_not_read_again(place):
     assert [line["label"] for line in lines_of(run(*command))] == ["2026-01-04"]
 
 
+@pytest.mark.slow
 def test_an_alarm_ends_with_exit_code_1_until_there_is_a_new_state(place):
     write_csv(place / "rows.csv", together(make_days(12, drift=3)))
     command = ("monitor", "rows.csv", *COLUMNS, "--tolerance", 0.02, "--state", "s.npz")
@@ -164,6 +166,7 @@ def test_age_is_counted_from_the_clock():
     assert _until(None, None) is None
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_the_state_is_whole_or_unchanged(place):
     parts = make_days(6)
     write_csv(place / "rows.csv", together(parts[:3]))
@@ -201,6 +204,7 @@ def test_killed_at_any_moment_the_state_is_whole_or_unchanged(place):
     assert run(*command).stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_lines_that_could_not_be_printed_are_printed_by_the_next_run(place):
     write_csv(place / "rows.csv", together(make_days(3)))
@@ -225,6 +229,7 @@ def test_lines_that_could_not_be_printed_are_printed_by_the_next_run(place):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(place):
     parts = make_days(40, size=60)
     write_csv(place / "rows.csv", together(parts))
@@ -263,6 +268,7 @@ def test_two_at_once(place):
     assert run(*command).exit_code == 0
 
 
+@pytest.mark.slow
 def test_many_sub_groups(place):
     names = [f"site {at:02}" for at in range(20)]
     parts = make_days(8, size=2_000, groups=names)
@@ -371,6 +377,7 @@ def test_weights_and_rows_without_a_label(place):
     assert "1 rows were left out: 1 with a missing label" in counted.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_the_first_bad_cell_is_named(place, kind):
     """Of the dates that are taken: what is wrong with others is not asked."""
@@ -539,6 +546,7 @@ def test_dates_of_files_that_are_read_in_memory(place):
     assert [line["label"] for line in found] == [*dict.fromkeys(DAYS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "options", "message"),
     [
@@ -571,6 +579,7 @@ def test_months_and_long_formats_are_dates_too(place):
     assert [line["label"] for line in found] == ["2026-01-01", "2026-02-01", "2026-03-01"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_dates_that_the_state_is_past_are_counted(place, kind):
     rows_known = kind != "summaries"
@@ -684,6 +693,7 @@ def test_days_are_read_in_pieces_that_fit_in_memory(place, monkeypatch):
 HOSTILE = ('a"b\\c\nd', "<script>alert('x')</script>", "=1+1", "{x}", "-", "a, b")
 
 
+@pytest.mark.slow
 def test_hostile_names(place):
     parts = make_days(4, size=600, groups=HOSTILE, drift=0)
     write_csv(place / "rows.csv", together(parts))
@@ -871,6 +881,7 @@ def test_words_for_labels_and_rows_without_them(place):
     assert "--positive is 'sick', and column 'y' has the labels 'no', 'yes'" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_rows_without_a_value_are_left_out_where_that_is_asked_for(place):
     rows = together(make_days(2))
     rows["y"] = ["", *rows["y"][1:]]

@@ -31,6 +31,7 @@ def shell(file, command, streams):
     return subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize(
     ("command", "streams", "code", "said"),
@@ -146,6 +147,7 @@ def test_links_to_one_state_have_one_lock(tmp_path):
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [240, 243, 247, 251])
 def test_names_as_long_as_names_can_be(tmp_path, length):
     pytest.importorskip("duckdb")

@@ -152,6 +152,7 @@ def test_two_summaries_are_compared(joints, number):
     assert "--score A --score B" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["", "other/"])
 def test_report_takes_each_summary_for_a_model(joints, tmp_path, folder):
     (tmp_path / "other").mkdir()

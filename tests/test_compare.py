@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import caldist
@@ -19,6 +19,7 @@ from caldist.inference.comparison import Comparisons, compare, compare_all
 from caldist.measures.registry import all_measures, find
 from caldist.measures.smooth_ce import SmoothNorm
 from caldist.weights import polynomials
+from strategies import examples
 
 NORMS = ("smooth_ce", "kernel_ce", "random_interval_ce", "weighted_ce")
 COMPARED = (*NORMS, "brier_score")
@@ -199,6 +200,7 @@ def test_brier_against_paired_losses(clustered):
 # -- what is promised --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", COMPARED)
 def test_zero_is_outside_if_and_only_if_the_pvalue_is_small(measure):
     rng = np.random.default_rng(1)
@@ -233,7 +235,7 @@ predictions = st.lists(
 
 
 @few_rows
-@settings(max_examples=60 if _kernels.COMPILED else 8)
+@examples(60 if _kernels.COMPILED else 8)
 @given(st.lists(st.integers(0, 1), min_size=8, max_size=8), predictions, predictions,
        st.sampled_from(COMPARED), st.integers(0, 9))  # fmt: skip
 def test_exchanging_the_models_mirrors_the_result(y, a, b, measure, seed):
@@ -329,6 +331,7 @@ def test_options_reach_the_measure():
     assert (found.lower, found.upper) == (expected.lower, expected.upper)
 
 
+@pytest.mark.slow
 def test_misses_near_zero_are_as_rare_as_promised():
     """Both models calibrated: bootstrapped differences miss most of the time, these do not."""
     sets, level = (150, 0.9) if _kernels.COMPILED else (12, 0.9)

@@ -204,6 +204,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PAIRS)
 def test_coverage(kind):
     """At 80% no more than a fifth of the intervals may miss; 240 data sets."""

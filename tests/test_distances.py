@@ -40,6 +40,7 @@ def test_lower_distance_equals_the_papers_primal(sample):
     assert program - 0.005**2 / 2 - TOL - 1e-7 <= value <= program + 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_lower_distance_equals_the_reduced_dual(kind):
     for seed in range(4):

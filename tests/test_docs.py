@@ -43,6 +43,7 @@ def name_of(page):
 WITH_CODE = [page for page in PAGES if page.name not in NOT_RUN and blocks(page)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:only .* rows have:UserWarning")
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_the_examples_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
@@ -79,6 +80,7 @@ def extension(monkeypatch):
         sys.modules.pop(name, None)
 
 
+@pytest.mark.slow
 def test_every_figure_of_the_gallery_is_drawn_and_its_code_shown(extension, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("agg")
     gallery = extension("gallery")
@@ -92,6 +94,7 @@ def test_every_figure_of_the_gallery_is_drawn_and_its_code_shown(extension, tmp_
             assert f"{name}.from_" in text
 
 
+@pytest.mark.slow
 def test_the_page_of_evidence_counts(extension):
     evidence = extension("evidence_page")
     found = evidence.facts()
@@ -119,6 +122,7 @@ def test_the_page_of_properties_shows_every_cell(extension):
             assert f"- **{cell.property}: {cell.text()}.** {cell.reason}" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["coverage", "power", "repair", "monitor", "multiclass", "training"]
 )

@@ -51,6 +51,7 @@ def test_the_command_line_warns_on_stderr_and_goes_on(tmp_path, kind, command):
     assert said == f"warning: p: {doubts_of(Rows.of(Y, score))[0]}"
 
 
+@pytest.mark.slow
 def test_a_report_says_it_first_in_every_format():
     score, words = DOUBTS["decisions"]
     found = caldist.report(Y, {"a": P, "b": score}, n_resamples=99)
@@ -155,6 +156,7 @@ LAWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("law", LAWS)
 def test_independent_rows_are_not_doubted_whatever_their_order(law, order):
@@ -192,6 +194,7 @@ def test_a_share_above_another_is_sure_by_an_exact_binomial_too():
     assert not _is_surely_above(0, 0, 2 / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["game_id", "gameId", "Patient", "USER ID", "customer-uuid", "id"])
 def test_identifiers_that_repeat_are_doubted_on_the_command_line(tmp_path, name):
     columns = {"y": Y, "p": P, name: np.arange(400) // 4, "valid": np.arange(400) % 40}

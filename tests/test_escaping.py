@@ -126,6 +126,7 @@ def test_numbers_and_words_stay_as_they_are():
         assert escaping.for_csv(text) == text
 
 
+@pytest.mark.slow
 def test_reports_hold_no_control_characters(rows):
     model, group = f"m{HOSTILE}", [f"g{HOSTILE}", "b\ud800"] * 40
     found = caldist.report(rows["won"], {model: rows["p"]}, by=group, n_resamples=99)

@@ -16,6 +16,7 @@ def data(kind="beta3", n=60):
     return family(kind, n, np.random.default_rng(7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("method", "kernel", "bandwidth", "options"),

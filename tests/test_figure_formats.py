@@ -82,6 +82,7 @@ def lightness(colour):
 # -- no transparency, which EPS lacks --------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_nothing_is_transparent(monitor):
     for name, display in figures(monitor):
@@ -91,6 +92,7 @@ def test_nothing_is_transparent(monitor):
         plt.close(display.figure_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["eps", "pdf", "svg"])
 def test_every_format_is_written_without_a_complaint(monitor, style, caplog):
     for name, display in figures(monitor):
@@ -148,6 +150,7 @@ def test_a_grey_print_tells_models_apart():
 # -- style sheets ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sheet", ["dark_background", "grayscale", "ggplot", "classic"])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_lines_and_words_are_seen_with_any_style_sheet(monitor, sheet):
@@ -176,6 +179,7 @@ def test_shades_are_mixed_with_the_axes():
 # -- sizes and given axes --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_on_small_axes_without_a_warning(monitor):
     """Two inches: a column of a paper has three of them."""
     kinds = [(kind, (Y, P)) for kind in BINARY] + [(kind, (CLASS, MATRIX)) for kind in CLASSES]

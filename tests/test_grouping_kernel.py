@@ -15,6 +15,11 @@ TOLERANCE = 1e-12
 REPEATS = 12 if COMPILED else 2
 SIZES = (1, 2, 3, 5, 15, 16, 17, 32, 33, 50) if COMPILED else (1, 2, 5, 17, 33)
 LARGE = 300 if COMPILED else 80
+SOME_AND_MANY_SIZES = pytest.mark.parametrize(
+    "sizes",
+    [SIZES, pytest.param((*SIZES * REPEATS, LARGE), marks=pytest.mark.slow)],
+    ids=["some", "many"],
+)
 
 
 def group_cost(v, mass, mass1, start, stop):
@@ -137,9 +142,10 @@ def solve(instance, cut, eps):
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-def test_the_kernel_finds_the_best_grouping_of_given_cuts(name):
+@SOME_AND_MANY_SIZES
+def test_the_kernel_finds_the_best_grouping_of_given_cuts(name, sizes):
     rng = np.random.default_rng(sum(map(ord, name)))
-    for size in (*SIZES * REPEATS, LARGE):
+    for size in sizes:
         instance = INSTANCES[name](size, rng)
         n = instance[0].size
         cut = np.arange(n + 1)
@@ -187,7 +193,9 @@ def test_the_search_is_exact_for_few_points(name):
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-@pytest.mark.parametrize("size", [4200, 10_000, 20_000])
+@pytest.mark.parametrize(
+    "size", [4200, *(pytest.param(size, marks=pytest.mark.slow) for size in (10_000, 20_000))]
+)
 @pytest.mark.skipif(not COMPILED, reason="takes minutes as plain Python")
 def test_the_search_is_within_one_percent_for_many_points(name, size):
     instance = INSTANCES[name](size, np.random.default_rng(size))

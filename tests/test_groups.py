@@ -108,6 +108,7 @@ def simultaneous(code, y, v, resampler, clusters=None):
     return _simultaneous(parts, units, resampler)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("many")
 def test_adjusted_pvalues_agree_with_all_label_patterns():
     v = np.array([0.2, 0.5, 0.9, 0.3, 0.3, 0.7, 0.95])
@@ -132,6 +133,7 @@ def test_adjusted_pvalues_agree_with_all_label_patterns():
             assert near[0] - shift / 2 <= pvalue[g] <= near[1] + shift / 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("many")
 def test_the_family_wise_error_is_nominal():
     """Twelve calibrated groups of different sizes: any rejection counts."""
@@ -194,6 +196,7 @@ def test_groups_with_clusters_take_the_larger_of_two_pvalues():
     assert np.abs(pvalues[0] - pvalues[1]).max() > 0.05
 
 
+@pytest.mark.slow
 def test_cells_hardly_change_the_evidence(monkeypatch):
     """The same rows with cells and without, of groups with a shift, a slope, and neither."""
     if not FAST:
@@ -302,6 +305,7 @@ KINDS_OF_GROUPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS_OF_GROUPS)
 @pytest.mark.parametrize("summarized", [False, True])
 def test_groups_have_the_intervals_of_each_alone(kind, summarized):

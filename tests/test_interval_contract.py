@@ -113,6 +113,7 @@ def test_joints_that_do_not_say_how_many_rows_they_have_are_refused():
         confidence_interval(caldist.Joint.empty())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [None, 12])
 @pytest.mark.parametrize("kind", ["continuous", "whole", "large"])
 def test_the_interval_of_a_weighted_summary_is_about_that_of_its_rows(kind, bits):

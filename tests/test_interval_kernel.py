@@ -11,6 +11,11 @@ TOLERANCE = 1e-12
 REPEATS = 25 if COMPILED else 5
 SIZES = (1, 2, 3, 7, 31, 32, 33, 64, 65, 97, 128, 200, 333) if COMPILED else (1, 2, 7, 33, 70)
 LARGE = 1500 if COMPILED else 300
+SOME_AND_MANY_SIZES = pytest.mark.parametrize(
+    "sizes",
+    [SIZES, pytest.param((*SIZES * REPEATS, LARGE), marks=pytest.mark.slow)],
+    ids=["some", "many"],
+)
 # By how many evaluations of the cost a point the search may take: its share, all, its first block.
 METHODS = (300.0, np.inf, -1.0)
 
@@ -182,9 +187,10 @@ def test_the_kernel_is_called_with_the_first_method():
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-def test_all_methods_agree_with_the_quadratic_program(name):
+@SOME_AND_MANY_SIZES
+def test_all_methods_agree_with_the_quadratic_program(name, sizes):
     rng = np.random.default_rng(sum(map(ord, name)))
-    for size in (*SIZES * REPEATS, LARGE):
+    for size in sizes:
         instance = INSTANCES[name](size, rng)
         best = best_by_program(*instance)
         for method in METHODS:

@@ -304,6 +304,7 @@ def test_resampling_is_narrower_than_what_is_proved():
 # -- coverage --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @few_rows
 @pytest.mark.parametrize("law", ["uniform", "extreme", "constant"])
 def test_coverage_at_perfect_calibration(law):

@@ -511,6 +511,7 @@ def test_prefix_sums_start_at_zero_and_end_at_the_mean_residual(sample):
     assert sums[-1] == pytest.approx(float(np.average(y - p, weights=weight)), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_more_rows_than_can_be_counted_are_refused_when_the_joint_is_made(tmp_path):
     most = Joint.from_masses([0.5], [2.0**53 - 1], [1.0], n_rows=2**53)
     most.save(tmp_path / "most.npz")

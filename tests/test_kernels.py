@@ -56,6 +56,7 @@ def regressions():
             yield v, c / max(np.abs(c).sum(), 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "3"])
 @pytest.mark.parametrize(("rounds", "part"), [(1, 2), (2, 7), (4, 1000), (10, 3)])
 def test_regressions_that_are_split_add_up(threads, rounds, part, monkeypatch):
@@ -233,6 +234,7 @@ def test_kernel_sums(name, h):
             assert np.array_equal(*sums)
 
 
+@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize("width", [1.0, 0.1, 1e-9])
 def test_shifts(width):

@@ -88,6 +88,7 @@ def test_parts_change_no_summary(name, monkeypatch):
     assert parts.test.pvalue == pytest.approx(whole.test.pvalue, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_report_needs_no_solver():
     """scipy.optimize takes 40 MB and half a second, and only few points need it."""
     code = (

@@ -437,6 +437,7 @@ caldist.smooth_ce()  # call-arg
 """
 
 
+@pytest.mark.slow
 def test_the_type_checker_sees_signatures(tmp_path, pytestconfig):
     pytest.importorskip("mypy")
     (tmp_path / "typed.py").write_text(TYPED, "utf-8")

@@ -464,6 +464,7 @@ OPTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_loaded_monitor_goes_on_to_the_same_bits(options, tmp_path):
     monitor = Monitor(**options)
@@ -599,6 +600,7 @@ def test_other_files_are_named(tmp_path):
         Monitor().save(tmp_path / "no" / "m.npz")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes")
 def test_ten_years_of_days_fit_into_a_mebibyte(tmp_path):
     """Of a month of rows, the other days being the same ones again."""

@@ -44,6 +44,7 @@ def text_of(page):
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
+@pytest.mark.slow
 def test_an_alarm_is_said_with_since_when_and_where(alarmed):
     assert alarmed.alarm
     assert alarmed.verdict.startswith("ALARM on 2026-01-1")
@@ -73,6 +74,7 @@ def one_site():
     return monitor
 
 
+@pytest.mark.slow
 def test_an_onset_is_that_of_its_own_alarm(one_site):
     """Later the evidence is largest since a batch after the alarm."""
     steps = one_site.steps
@@ -128,6 +130,7 @@ def test_which_way_predictions_err(change, words):
     assert "(p < 1e-300)" in verdict or monitor.steps[-1].pvalue > 0
 
 
+@pytest.mark.slow
 def test_no_alarm_is_said_with_what_is_known():
     found = monitor_report(watched(drift=99, tolerance=0.05))
     assert found.verdict.startswith("No alarm after 20 batches: the data are compatible with a")
@@ -152,6 +155,7 @@ def test_a_monitor_without_rows_has_a_page():
         monitor_report(caldist.Monitor())
 
 
+@pytest.mark.slow
 def test_a_page_of_many_batches_and_sub_groups_stays_small():
     monitor = watched(days=200, by=[f"g{at}" for at in range(40)], size=200)
     page = monitor_report(monitor).to_html()
@@ -176,6 +180,7 @@ def with_section():
     return caldist.report(monitor.joint, monitor=monitor, n_resamples=99)
 
 
+@pytest.mark.slow
 def test_a_report_has_a_section(with_section):
     assert isinstance(with_section.monitor, MonitorReport)
     words = with_section.monitor.verdict
@@ -196,6 +201,7 @@ def test_the_section_follows_the_schema(with_section):
     jsonschema.validate(json.loads(plain.to_json()), schema)
 
 
+@pytest.mark.slow
 def test_a_report_without_a_monitor_has_none(with_section):
     plain = caldist.report([0, 1] * 20, np.linspace(0, 1, 40), n_resamples=99)
     assert plain.monitor is None
@@ -221,6 +227,7 @@ def test_hostile_names_are_escaped():
     assert "{{ 7 * 7 }}" in page
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
 def test_the_command_writes_the_page_on_every_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -238,6 +245,7 @@ def test_the_command_writes_the_page_on_every_run(tmp_path, monkeypatch):
         (tmp_path / "page.html").unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1200])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_in_a_browser(browser, alarmed, tmp_path, width, scheme):  # noqa: F811

@@ -49,6 +49,7 @@ P = np.array([0.1, 0.3, 0.34, 0.62, 0.9, 0.05, 0.5, 0.77])
 # -- perfect calibration -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cuts", [(), (3,), (2, 5), (0, 4, 4)], ids=str)
 def test_the_mean_over_all_labels_is_one(cuts):
     p = P if _kernels.COMPILED else P[:5]
@@ -101,6 +102,7 @@ def test_the_sum_over_starts_has_as_mean_the_number_of_batches(batch_count):
     assert found == pytest.approx(batch_count, abs=1e-11)
 
 
+@pytest.mark.slow
 @compiled_only
 def test_dropped_starts_only_lower_the_mean():
     """Forty batches, three of them with rows: what is dropped is lost, and nothing else."""
@@ -470,6 +472,7 @@ class Peeking(Stream):
         )
 
 
+@pytest.mark.slow
 @compiled_only
 def test_fitting_on_the_current_batch_gives_false_alarms(monkeypatch):
     def monitor():
@@ -481,6 +484,7 @@ def test_fitting_on_the_current_batch_gives_false_alarms(monkeypatch):
     assert false_alarms(monitor) > 0.3
 
 
+@pytest.mark.slow
 @compiled_only
 def test_choosing_the_best_expert_after_the_fact_gives_false_alarms(monkeypatch):
     def monitor():

@@ -371,6 +371,7 @@ def frames(matrix, columns):
     return [frame, pl.from_pandas(text), pa.Table.from_pandas(text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*FUNCTIONS, "top_label", "one_vs_rest"])
 def test_labels_may_be_the_names_of_the_columns_of_a_frame_in_any_order(name):
     function = FUNCTIONS.get(name) or getattr(caldist, name)

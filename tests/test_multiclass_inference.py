@@ -79,6 +79,7 @@ def test_few_rows_are_warned_of():
         multiclass.confidence_interval(np.zeros(12, int), V)
 
 
+@pytest.mark.slow
 @needs_speed
 @pytest.mark.parametrize("beta", [1.0, 2.0])
 def test_the_bracket_of_the_population(beta):
@@ -161,6 +162,7 @@ def test_what_noise_alone_would_show():
 STATISTICS = ["auto", "classwise_smooth_ce", "kernel_ce", "brier_score", "top_label"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", STATISTICS)
 @pytest.mark.parametrize(("k", "scale"), [(3, 1.5), (10, 4.0)])
 def test_the_size_of_the_test(measure, k, scale):

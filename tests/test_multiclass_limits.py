@@ -139,6 +139,7 @@ def test_limits_of_the_classwise_distance(case, weighted):
         assert stands_out == (case == "unrelated")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("case", DATA)
 def test_limits_of_the_smooth_calibration_error(case, weighted):

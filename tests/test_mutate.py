@@ -49,6 +49,7 @@ def script():
     del sys.modules["mutate"]
 
 
+@pytest.mark.slow
 def test_a_planted_weak_test_is_found(script, tmp_path, capsys):
     package = tmp_path / "src" / "caldist"
     files = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import caldist
 import oracles
@@ -10,7 +10,7 @@ from caldist._kernels import smooth
 from caldist.data.rows import Rows
 from caldist.measures.registry import all_measures
 from caldist.weights import polynomials, region
-from strategies import samples
+from strategies import examples, samples
 
 MEASURES = [
     caldist.smooth_ce,
@@ -25,7 +25,7 @@ MEASURES = [
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=samples())
 def test_a_norm_of_the_residuals_is_the_public_measure(measure, data):
     y, p, w = data
@@ -67,7 +67,7 @@ def test_norms_of_any_masses_against_dense_oracles(measure):
         assert norm(c + d) <= norm(c) + norm(d) + 1e-12
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(data=samples())
 def test_the_quick_bound_on_smooth_ce_is_above_it_and_used_only_below_the_threshold(data):
     y, p, w = data

@@ -129,6 +129,7 @@ def test_set_up_commands_stand_in_the_readme():
     assert "In a checkout" in text.split("pip install")[0]
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_its_example_prints():
     name = "make_readme_output"
     spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
@@ -173,6 +174,7 @@ def test_a_function_and_what_it_returns_are_both_public():
             assert kind in caldist.__all__, (name, kind)
 
 
+@pytest.mark.slow
 def test_misspelt_names_are_errors_for_type_checkers(tmp_path):
     code = "import caldist\n\ncaldist.smooth_ce([0], [0.5])\ncaldist.smoth_ce([0], [0.5])\n"
     (tmp_path / "code.py").write_text(code, "utf-8")

@@ -91,6 +91,7 @@ def test_small_runs_give_the_stored_values(name, expected):
     compare(small(name), expected["small"][name])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="takes minutes with plain kernels")
 @pytest.mark.parametrize("name", paper.PARTS)
 def test_quick_runs_give_the_stored_values(name, expected):
@@ -255,6 +256,7 @@ def test_one_part_into_a_new_folder(tmp_path, capsys):
     assert {path.name: path.read_bytes() for path in written} == again
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="takes minutes with plain kernels")
 def test_all_parts(tmp_path, monkeypatch):
     parts = {

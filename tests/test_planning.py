@@ -123,6 +123,7 @@ ENOUGH = 0.9 - 3 * math.sqrt(0.09 / 40 + 0.09 / 30)
 simulated = pytest.mark.skipif(not FAST, reason="hundreds of intervals")
 
 
+@pytest.mark.slow
 @simulated
 @pytest.mark.filterwarnings("ignore:only .* rows have:UserWarning")
 @pytest.mark.parametrize("measure", [name for name in MEASURES if name != "lower_distance"])
@@ -147,6 +148,7 @@ def test_predictions_without_labels_make_it_their_own():
     assert "for predictions like those given" in str(found)
 
 
+@pytest.mark.slow
 @simulated
 def test_beyond_what_is_simulated_the_width_falls_like_the_root():
     """Four times the rows for half the width, up to the two digits that are shown."""

@@ -95,6 +95,7 @@ def dense_kernel(v, t, width):
 # -- what is computed ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", strategies.FAMILIES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_smooth_curve_is_a_moving_window(family, weighted):
@@ -124,6 +125,7 @@ def test_the_distance_from_the_diagonal_is_the_smoothed_error():
     assert np.trapezoid(gap, _data.GRID) == pytest.approx(exact, rel=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [name for name in strategies.FAMILIES if name != "clusters"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_isotonic_curve_against_scikit_learn(family, weighted):
@@ -174,6 +176,7 @@ def test_the_band_of_tied_predictions_is_binomial():
     assert inside.min() > 0.93
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["uniform", "rare", "tied", "certain", "weighted", "rare, weighted", "clustered"]
 )
@@ -205,6 +208,7 @@ def test_the_bands_hold_calibrated_curves_as_often_as_they_say(kind):
     assert smooth >= 25  # 80% of 40, less 2.8 standard deviations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spread", "rare", "tied", "constant", "polarised"])
 def test_many_rows_are_drawn_from_a_grid_as_they_are_from_themselves(kind, monkeypatch):
     """The grid is finer than what can be seen, on axes of every length; texts are the same."""
@@ -319,6 +323,7 @@ def test_clusters_of_rows_alone_are_refused():
         DistanceDisplay.from_predictions(y, p, clusters=[0, 0, 1, 1, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_joint_shows_what_its_rows_show(display, weighted):
@@ -358,6 +363,7 @@ def test_what_a_joint_leaves_no_room_for(display):
     assert plt.get_fignums() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [3, 6, 16])
 def test_what_cells_show_is_true_of_the_rows(bits):
     y, p = rows(400)
@@ -434,6 +440,7 @@ def test_short_curves_keep_every_corner():
     assert _data.thin(x[:1], x[:1]).tolist() == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="takes minutes with plain kernels")
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_figures_of_many_rows_stay_small(display):
@@ -449,6 +456,7 @@ def test_figures_of_many_rows_stay_small(display):
 # -- drawing -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_given_axes_are_used_and_nothing_else_is_touched(display):
     y, p = rows(30)
@@ -475,6 +483,7 @@ def test_without_axes_a_figure_is_made(display):
     assert display.__name__ in repr(drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_several_models_by_a_dict_or_one_by_one(display):
     y, p = rows(30)
@@ -501,6 +510,7 @@ def test_models_are_told_apart_without_colour():
     assert _style.model_style(6) == looks[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize(
     ("y", "p"),
@@ -523,6 +533,7 @@ def test_degenerate_rows(display, y, p):
     draw(display.from_predictions(y, {"a": p, "b": p}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_weights_of_very_different_size(display):
     y, p = rows(12)
@@ -531,6 +542,7 @@ def test_weights_of_very_different_size(display):
     draw(display.from_predictions(y, p, sample_weight=10.0 ** -np.linspace(0, 100, 12)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_are_text_and_nothing_else(display, name):
@@ -545,6 +557,7 @@ def test_names_are_text_and_nothing_else(display, name):
     assert drawn.to_frame()["model"][0] == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_several_hostile_names(display):
     y, p = rows(12)
@@ -581,6 +594,7 @@ def test_options_of_the_reliability_diagram():
 # -- estimators ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_from_estimator(display):
     y, p = rows(60)
@@ -791,6 +805,7 @@ def test_a_monitor_of_sub_groups():
         MonitorDisplay.from_monitor(monitor, groups=["x"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"dependence": "batches"}, {"run_length": 50}])
 def test_monitors_of_other_settings(settings):
     display = draw(MonitorDisplay.from_monitor(watched(**settings)))
@@ -983,6 +998,7 @@ def difference(first, second):
     return np.sqrt(np.mean((arrays[0] - arrays[1]) ** 2))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     tuple(map(int, mpl.__version__.split(".")[:2])) < (3, 11),
     reason="the pictures were drawn by a matplotlib that sets letters otherwise",

@@ -78,6 +78,7 @@ def test_every_function_of_labels_takes_it(name):
         function(WORDS, *scores, pos_label="sick", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in plots.__all__ if name.endswith("Display")])
 def test_every_display_of_labels_takes_it(name):
     display = getattr(plots, name)

@@ -61,6 +61,7 @@ def table():
     return properties()
 
 
+@pytest.mark.slow
 def test_every_cell_is_borne_out(table):
     found = table.check()
     assert len(found) == len(table.rows)

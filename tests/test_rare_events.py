@@ -69,6 +69,7 @@ def test_rates_keep_their_digits_next_to_one():
     assert rate(1.0) == "100%"
 
 
+@pytest.mark.slow
 def test_no_place_that_prints_a_small_number_loses_it(rare, report):
     """Each text has the digits of 0.00055, not a power of ten nor three decimals."""
     y, p = rare
@@ -263,6 +264,7 @@ def test_an_error_in_level_is_not_one_of_confidence(label, ends, gap, confident)
     assert ("it predicts too" in words) != confident
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flip", [False, True])
 def test_risks_on_one_side_of_one_half(flip):
     rng = np.random.default_rng(0)
@@ -367,6 +369,7 @@ def test_the_width_on_log_odds_is_the_deviation_seen_there(rare):
     assert cells.at.max() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("display", SCALED)
 def test_every_display_of_predictions_has_both_scales(display, rare):
     y, p = (part[:4000] for part in rare)
@@ -388,6 +391,7 @@ def test_axes_of_another_scale_are_refused(rare):
         ReliabilityDisplay.from_predictions(y, p, ax=first.ax_)
 
 
+@pytest.mark.slow
 def test_figures_name_both_rates_and_the_factor(rare, report):
     y, p = rare
     found = rates_of(Rows.of(y, p), 0.95)

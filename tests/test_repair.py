@@ -52,6 +52,7 @@ def kolmogorov(population, rows, labels, n):
     return np.abs(np.cumsum(found - line)).max()
 
 
+@pytest.mark.slow
 def test_one_bound_for_all_monotone_maps_fitted_ones_included():
     """For all nondecreasing κ: [0, 1] → [0, 1] simultaneously,
 
@@ -412,6 +413,7 @@ def test_cells_allow_for_where_rows_lie_in_them():
     assert found.after["smooth_ce"].upper == pytest.approx(exact.after["smooth_ce"].upper, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_summary_do_not_matter_for_its_size():
     y, p = sample(3000)
     joint = Joint.from_arrays(y, p).coarsen(16)
@@ -453,6 +455,7 @@ def test_weights_stand_for_the_population():
     assert found.after["smooth_ce"].upper < found.before["smooth_ce"].lower
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_and_the_threads_change_nothing(monkeypatch):
     y, p = sample(500)
     p = np.round(p, 3)

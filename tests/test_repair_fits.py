@@ -170,6 +170,7 @@ def window_loss(rows, node, slack):
     return minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B", options=options).fun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slack", SLACKS)
 @pytest.mark.parametrize("base", ["soft", "beta"])
 @pytest.mark.parametrize("seed", range(3))

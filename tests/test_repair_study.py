@@ -49,6 +49,7 @@ def test_there_are_enough_laws(studies):
                 assert ("coverage", law, n, method) in cells
 
 
+@pytest.mark.slow
 @compiled
 @pytest.mark.parametrize("method", ["auto", "sigmoid", "isotonic"])
 def test_statements_hold(studies, method):
@@ -83,6 +84,7 @@ def test_maps_are_compared_on_populations_and_on_rows_held_out(studies, small):
         assert all(value > -1e-9 for value in loss.values())
 
 
+@pytest.mark.slow
 @compiled
 def test_few_rows_get_a_sigmoid_and_are_compared_with_a_selection(studies, small):
     repair = studies("repair")
@@ -137,6 +139,7 @@ def made_up(repair, misses, *, gain=0.001):
     return rows
 
 
+@pytest.mark.slow
 def test_the_page_says_what_fails(studies):
     """A cell may miss two standard errors more often, 0.034 at 12%; all laws together may not."""
     repair, page = studies("repair"), studies("repair_page")

@@ -50,6 +50,7 @@ def report(rows):
     return caldist.report(**rows, n_resamples=99, rng=0)
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_functions(report, rows):
     y_true = rows["y_true"]
     for model in report.models:
@@ -143,6 +144,7 @@ def test_a_foreign_file_is_not_a_report(text):
         caldist.Report.from_json(text)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_report(report, rows):
     again = caldist.report(**rows, n_resamples=99, rng=0)
     assert again == report
@@ -157,6 +159,7 @@ def test_one_array_is_one_model(rows):
     assert found.pairs == found.groups == ()
 
 
+@pytest.mark.slow
 def test_weights_and_clusters(rows):
     rng = np.random.default_rng(1)
     found = caldist.report(
@@ -244,6 +247,7 @@ def test_figures_show_the_results_of_the_text(clustered):
     assert np.nanmean(curve.band_upper) > np.nanmean(narrow.band_upper) + 0.05
 
 
+@pytest.mark.slow
 def test_regions_that_are_said_are_drawn(report):
     over = report.models[1]
     assert over.regions
@@ -255,6 +259,7 @@ def test_regions_that_are_said_are_drawn(report):
     assert witness.regions is over.regions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))])
 def test_copies_draw_the_same_page(report, again):
     other = again(report)
@@ -264,6 +269,7 @@ def test_copies_draw_the_same_page(report, again):
         other.versions["caldist"] = "0"
 
 
+@pytest.mark.slow
 def test_a_generator_draws_one_report(rows):
     found = [
         caldist.report(rows["y_true"], rows["y_prob"]["honest"], n_resamples=99, rng=rng)
@@ -275,6 +281,7 @@ def test_a_generator_draws_one_report(rows):
         caldist.report(rows["y_true"], rows["y_prob"]["honest"], rng=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [build, caldist.inference.groups])
 def test_other_warnings_are_not_kept_back(monkeypatch, place):
     def warns(*args):
@@ -294,6 +301,7 @@ def test_other_warnings_are_not_kept_back(monkeypatch, place):
 # -- summaries -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_joint_is_reported_like_its_rows(rows):
     y_true, y_prob = rows["y_true"], rows["y_prob"]["over-confident"]
     expected = caldist.report(y_true, y_prob, n_resamples=99)
@@ -302,6 +310,7 @@ def test_a_joint_is_reported_like_its_rows(rows):
     assert found.to_html() == expected.to_html()
 
 
+@pytest.mark.slow
 def test_rounded_predictions_have_no_values_without_a_bound(rows, tmp_path):
     joint = caldist.Joint.from_arrays(rows["y_true"], rows["y_prob"]["honest"])
     exact = caldist.report(joint, n_resamples=99)
@@ -327,6 +336,7 @@ def test_rounded_predictions_have_no_values_without_a_bound(rows, tmp_path):
     assert caldist.Report.from_json(found.to_json()) == found
 
 
+@pytest.mark.slow
 def test_several_joints_are_not_compared(rows):
     weight = np.linspace(1, 2, 600)
     joints = {
@@ -435,6 +445,7 @@ def hostile_report(rows):
     )
 
 
+@pytest.mark.slow
 def test_names_from_the_data_are_escaped(hostile_report):
     text = hostile_report.to_html()
     page = Page(text)
@@ -443,6 +454,7 @@ def test_names_from_the_data_are_escaped(hostile_report):
     json.loads(hostile_report.to_json())
 
 
+@pytest.mark.slow
 def test_the_page_is_one_small_file_with_every_figure_described(report):
     text = report.to_html()
     assert len(text.encode()) < 1_000_000
@@ -461,6 +473,7 @@ def test_the_bars_are_named_by_their_width_which_dark_mode_leaves_as_it_is(repor
     assert "dark bar" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_names_in_any_script_draw_without_a_warning(rows):
     names = ("模型 🚀", "نموذج", "नमूना")
@@ -470,6 +483,7 @@ def test_names_in_any_script_draw_without_a_warning(rows):
     assert any("模型" in figure.svg() for figure in found.figures)  # real text
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_the_page_in_a_frame(report):
     shown = report._repr_html_()
     assert shown.startswith("<iframe srcdoc=")
@@ -486,6 +500,7 @@ def test_a_region_on_both_sides_of_one_half_is_said_with_its_own_verb():
     )
 
 
+@pytest.mark.slow
 def test_columns_of_text_go_left_and_of_numbers_right(report):
     head, first, second, *_ = str(report).split("with at most that chance.\n\n")[1].splitlines()
     assert head.startswith("model           group  rows")
@@ -493,6 +508,7 @@ def test_columns_of_text_go_left_and_of_numbers_right(report):
     assert len(head) == len(first) == len(second)
 
 
+@pytest.mark.slow
 def test_the_page_defines_its_terms_for_print(report):
     text = Page(report.to_html()).text
     definitions = text.split("What the numbers mean")[1]
@@ -582,6 +598,7 @@ def browser():
         pytest.skip("no Chromium is installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1200])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_in_a_browser(browser, report, tmp_path, width, scheme):
@@ -607,6 +624,7 @@ def test_in_a_browser(browser, report, tmp_path, width, scheme):
     )  # by keys all is reached, and shows it; numbers of figures in a table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_paper(browser, report, tmp_path, scheme):
     """Black on white whatever the screen is; what is folded is printed, what is touched is not."""
@@ -630,6 +648,7 @@ def test_on_paper(browser, report, tmp_path, scheme):
     assert min(probe["folded"]) > 100
 
 
+@pytest.mark.slow
 def test_printed_to_a_file(browser, report, tmp_path):
     sheets = tmp_path / "report.pdf"
     browse(report.to_html(), tmp_path, 1000, f"--print-to-pdf={sheets}", "--no-pdf-header-footer")
@@ -638,6 +657,7 @@ def test_printed_to_a_file(browser, report, tmp_path):
     assert 4 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 12
 
 
+@pytest.mark.slow
 def test_hostile_names_run_nothing_in_a_browser(browser, hostile_report, tmp_path):
     done = browse(hostile_report.to_html(), tmp_path, 1000, "--dump-dom")
     assert "CONSOLE" not in done.stderr

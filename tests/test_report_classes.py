@@ -59,6 +59,7 @@ def report(rows):
     return caldist.report(**rows, n_resamples=99, rng=0)
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_functions(report, rows):
     y_true = rows["y_true"]
     assert report.models == ()
@@ -287,6 +288,7 @@ def test_a_class_that_is_never_true_and_one_without_mass():
     assert len(found.to_html().encode()) < 1_000_000
 
 
+@pytest.mark.slow
 def test_ties_and_very_few_rows_are_noted_and_not_warned_of():
     matrix = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
     found = caldist.report([0, 2, 2], matrix, n_resamples=39, confidence_level=0.9)
@@ -306,6 +308,7 @@ def test_certain_predictions_that_fail_are_noted():
     assert note in found.data.notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_columns_of_a_frame_are_the_classes(rows, frame):
     matrix = rows["y_prob"]["honest"][:60]
@@ -370,6 +373,7 @@ def joints_of(label, matrix, bits=None):
     return found if bits is None else [joint.coarsen(bits) for joint in found]
 
 
+@pytest.mark.slow
 def test_joints_say_what_their_rows_say_of_the_classes():
     label, _, sharp = drawn(300)
     joints = joints_of(label, sharp)
@@ -475,6 +479,7 @@ def hostile_report(rows):
     )
 
 
+@pytest.mark.slow
 def test_names_from_the_data_are_escaped(hostile_report):
     page = Page(hostile_report.to_html())
     assert "script" not in page.tags
@@ -519,6 +524,7 @@ def test_a_report_read_back_has_its_page_without_figures(report):
     assert again.class_models[0].verdict in page.text
 
 
+@pytest.mark.slow
 def test_contents_and_overview_lead_to_every_section_and_model(report):
     page = report.to_html()
     anchors = re.findall(r'<li><a href="#([\w-]+)">', page)
@@ -548,6 +554,7 @@ def test_the_overview_says_what_is_not_known(report):
     assert "at least" in Page(page.split('id="verdict"')[0]).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1200, "light")])
 def test_in_a_browser(browser, report, tmp_path, width, scheme):  # noqa: F811
     model = report.class_models[1]
@@ -571,6 +578,7 @@ def test_in_a_browser(browser, report, tmp_path, width, scheme):  # noqa: F811
     assert probe["tip"] == "block"
 
 
+@pytest.mark.slow
 def test_hostile_names_run_nothing_in_a_browser(browser, hostile_report, tmp_path):  # noqa: F811
     done = browse(hostile_report.to_html(), tmp_path, 1000, "--dump-dom")
     assert "CONSOLE" not in done.stderr

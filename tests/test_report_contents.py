@@ -59,6 +59,7 @@ def page(report):
 # -- the source ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_format_says_where_the_rows_come_from(report, page):
     for text in (str(report), Page(page).text):
         for line in (
@@ -237,6 +238,7 @@ def test_tables_say_how_they_are_adjusted(report, page):
         assert said in text
 
 
+@pytest.mark.slow
 def test_the_verdict_names_the_sub_groups_that_are_not_calibrated():
     """5 of 200 sites are shifted by one logit, which the model as a whole does not show."""
     rng = np.random.default_rng(1)
@@ -370,6 +372,7 @@ def test_bad_columns(rows, by, message):
 # -- figures and the words of medicine -----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [False, True])
 def test_the_words_of_medicine(rows, joint):
     data = (rows["y_true"], rows["y_prob"]["two"])
@@ -400,6 +403,7 @@ def test_the_words_of_medicine(rows, joint):
     assert Report.from_json(found.to_json()) == found
 
 
+@pytest.mark.slow
 def test_what_medicine_cannot_say_has_a_reason():
     found = caldist.report([0] * 30, np.linspace(0.1, 0.3, 30), **QUICK)
     assert found.models[0].medical.estimates == ()

@@ -35,6 +35,7 @@ def test_many_models_take_the_resamples_they_need(rows):
     assert any("from 360 resamples" in note for note in found.data.notes)
 
 
+@pytest.mark.slow
 def test_too_many_pairs_are_left_out_and_said(rows, monkeypatch):
     monkeypatch.setattr("caldist.reporting.build._MOST_RESAMPLES", 50)
     found = caldist.report(rows["y_true"], rows["y_prob"], n_resamples=59, rng=0)
@@ -54,6 +55,7 @@ def crowded_report(report):
     )
 
 
+@pytest.mark.slow
 def test_a_page_stays_small_whatever_there_is_to_show(crowded_report):
     text = crowded_report.to_html()
     assert len(text.encode()) < 1_000_000
@@ -65,6 +67,7 @@ def test_a_page_stays_small_whatever_there_is_to_show(crowded_report):
     assert len(json.loads(crowded_report.to_json())["groups"]) == 5_000
 
 
+@pytest.mark.slow
 def test_a_clustered_pvalue_is_not_called_exact(rows):
     clustered = caldist.report(
         rows["y_true"], rows["y_prob"]["honest"], clusters=np.arange(600) // 4, n_resamples=99
@@ -85,6 +88,7 @@ def test_clusters_and_seeds_of_any_kind(rows):
     assert (found.data.n_clusters, found.seed) == (150, 3)
 
 
+@pytest.mark.slow
 def test_long_names_are_shortened_in_figures_only(rows):
     names = [f"{'a long name of a model ' * 3}{end}" for end in ("one", "two")]
     values = list(rows["y_prob"].values())
@@ -111,6 +115,7 @@ def test_few_clusters_are_noted_and_not_warned_of():
     assert second in str(found)
 
 
+@pytest.mark.slow
 def test_every_format_says_what_is_taken_as_independent(rows):
     y_true, y_prob = rows["y_true"], next(iter(rows["y_prob"].values()))
     clusters = np.arange(y_true.size) // 4

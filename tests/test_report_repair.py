@@ -33,6 +33,7 @@ def valid(report):
     return caldist.Report.from_json(report.to_json()) == report
 
 
+@pytest.mark.slow
 def test_it_is_what_repair_finds(report):
     y, p = rows()
     for model, score in zip(report.models, (p, p**2), strict=True):
@@ -52,6 +53,7 @@ def test_it_is_what_repair_finds(report):
     assert valid(report)
 
 
+@pytest.mark.slow
 def test_every_format_has_the_section(report):
     words = report.models[0].repair.words
     assert TITLE in str(report)
@@ -77,6 +79,7 @@ def test_its_figure_shows_what_is_said(report):
         assert "frequency of label 1 after" in figure.svg()
 
 
+@pytest.mark.slow
 def test_level_clusters_and_weights_are_the_reports():
     y, p = rows(400)
     rng = np.random.default_rng(1)
@@ -88,6 +91,7 @@ def test_level_clusters_and_weights_are_the_reports():
     assert plain.repair.bounds[0].after_upper != expected.after["smooth_ce"].upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "draws"), [(0.95, 199), (0.9, 99)])
 def test_few_draws_are_enough_and_every_format_says_how_many(level, draws):
     y, p = rows(300)
@@ -110,11 +114,13 @@ def test_few_draws_are_enough_and_every_format_says_how_many(level, draws):
         assert f"The limits of repairs come from {draws} resamples." in text
 
 
+@pytest.mark.slow
 def test_nothing_is_said_of_draws_where_there_are_none():
     found = caldist.report(np.arange(30) % 15 == 0, np.linspace(0.1, 0.9, 30), **QUICK)
     assert "limits of repairs" not in str(found) + found.to_html()
 
 
+@pytest.mark.slow
 def test_a_summary_is_repaired_too():
     y, p = rows(2000)
     exact = caldist.report(caldist.Joint.from_arrays(y, p), **QUICK)
@@ -129,6 +135,7 @@ def test_a_summary_is_repaired_too():
     assert valid(coarse)
 
 
+@pytest.mark.slow
 def test_few_events_have_a_reason_in_place_of_a_statement():
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 200, 3000)
@@ -144,6 +151,7 @@ def test_few_events_have_a_reason_in_place_of_a_statement():
     assert valid(found)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:only .* rows have:UserWarning")
 def test_maps_that_are_constant_and_losses_that_are_infinite():
     y, p = rows(400)

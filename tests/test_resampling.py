@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import caldist
 import oracles
@@ -23,7 +23,7 @@ from caldist.inference._dealing import deal
 from caldist.inference._limits import Limits
 from caldist.inference._resampling import Resampler, order_statistic
 from caldist.measures.lower_distance import certify_lower
-from strategies import samples
+from strategies import examples, samples
 
 
 def rows(n, rng, *, ties=False):
@@ -35,7 +35,7 @@ def rows(n, rng, *, ties=False):
 # -- samples and their replicates ------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=samples())
 def test_units_add_up_to_the_joint(data):
     y, p, w = data
@@ -234,6 +234,7 @@ def deviation_integral(v, d0, d1):
     )
 
 
+@pytest.mark.slow
 def test_the_deviation_bounds_the_change_of_the_lower_distance():
     rng = np.random.default_rng(8)
     tightest, tol = 0.0, 1e-7 if _kernels.COMPILED else 1e-3

@@ -119,6 +119,7 @@ def samples():
     return found
 
 
+@pytest.mark.slow
 def test_every_public_result_is_among_the_samples(samples):
     assert public_types() - set(samples) == set()
     assert len(samples) > 40
@@ -212,6 +213,7 @@ def test_all_have_a_frame(samples, library):
         assert frame.shape[1] > 0, kind
 
 
+@pytest.mark.slow
 def test_a_prompt_shows_no_more_than_a_few_lines(samples, report_of_many):
     """``repr`` has at most 300 letters, and no end of a line, whatever a result holds."""
     rng = np.random.default_rng(0)
@@ -290,6 +292,7 @@ class Tags(HTMLParser):
         self.text += data
 
 
+@pytest.mark.slow
 def test_all_show_as_html(samples):
     for kind, result in samples.items():
         shown = result._repr_html_()
@@ -335,6 +338,7 @@ def check_cell(cell):
     assert re.search(r"[\\{}$&#_%~^\[\]*<>|\"]|--", rest) is None, cell
 
 
+@pytest.mark.slow
 def test_all_have_a_table_of_latex(samples):
     for kind, result in samples.items():
         align, (head, *body) = cells_of(result.to_latex())

@@ -60,6 +60,7 @@ def test_every_row_may_have_another_label_where_cells_are_unknown():
     assert calibration_test(dataclasses.replace(exact, radius=0.01), **options).pvalue == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 300])  # replicates are the better way, then splitting
 @pytest.mark.parametrize("name", [*NORMS, "lower_distance"])
 def test_a_tolerance_is_that_of_the_rows(name, n):

@@ -51,6 +51,7 @@ def vector_instructions():
     return np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variables",
     [

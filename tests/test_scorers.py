@@ -18,6 +18,7 @@ def data(labels=("no", "yes")):
     return x, np.array(labels, dtype=object)[y]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [(0, 1), ("no", "yes"), (-1, 1), (1, 2), (False, True)])
 def test_cross_validation_by_name(labels):
     x, y = data(labels)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import caldist
@@ -14,7 +14,7 @@ from caldist.data.within_cells import folding_excess
 from caldist.measures import _second_order
 from caldist.measures.lower_distance import certify_lower
 from caldist.measures.registry import all_measures
-from strategies import FAMILIES, family, samples
+from strategies import FAMILIES, examples, family, samples
 
 slow = pytest.mark.skipif(not _kernels.COMPILED, reason="seconds a call as plain Python")
 BOUNDED = [
@@ -89,7 +89,7 @@ def check(name, exact, rounded):
 
 @pytest.mark.parametrize("name", BOUNDED)
 @given(against_the_grid())
-@settings(max_examples=40)
+@examples(40)
 def test_bounds_contain_the_exact_value(name, rows):
     y, p, weight, bits = rows
     exact = Joint.from_arrays(y, p, sample_weight=weight)
@@ -98,7 +98,7 @@ def test_bounds_contain_the_exact_value(name, rows):
 
 @pytest.mark.parametrize("name", BOUNDED)
 @given(against_the_grid(), st.data())
-@settings(max_examples=15)
+@examples(15)
 def test_bounds_hold_after_coarsening_a_summary(name, rows, data):
     y, p, weight, bits = rows
     exact = Joint.from_arrays(y, p, sample_weight=weight)
@@ -107,7 +107,7 @@ def test_bounds_hold_after_coarsening_a_summary(name, rows, data):
 
 @pytest.mark.parametrize("name", BOUNDED)
 @given(samples(max_size=12), st.integers(1, 8))
-@settings(max_examples=15)
+@examples(15)
 def test_bounds_hold_without_squares(name, sample, bits):
     y, p, weight = sample
     exact = Joint.from_arrays(y, p, sample_weight=weight)

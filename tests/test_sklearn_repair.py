@@ -31,6 +31,7 @@ NOT_REPEATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:X has values outside|the map is constant|all rows have label:UserWarning"
 )
@@ -209,6 +210,7 @@ def test_names_of_classes():
     assert found.score(X, names) > 0.8
 
 
+@pytest.mark.slow
 def test_pipelines_searches_copies_and_pickles():
     X, y = make_classification(300, random_state=0)
     frame = pd.DataFrame(X).add_prefix("x")
@@ -299,6 +301,7 @@ def test_metadata_go_where_they_are_asked_for():
 # -- several classes -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.3, 2.5])
 @pytest.mark.parametrize("classes", [3, 7])
 def test_top_label_maps_the_confidence_alone(factor, classes):
@@ -359,6 +362,7 @@ def test_certain_rows_and_ties():
     assert after[0, 1] == after[0, 2] > 0
 
 
+@pytest.mark.slow
 def test_one_vs_rest_is_stated_before_the_division():
     rng = np.random.default_rng(0)
     X, y = several_classes(1500, rng)

@@ -231,6 +231,7 @@ def near_one_label(kind, n, rng):
     return (y, v), options, 1.9 * error
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FAST, reason="the lower distance of many samples, in plain Python")
 @pytest.mark.parametrize("kind", ["rows", "summary", "weights", "clusters"])
 def test_gates_pass_no_more_often_than_they_may_near_one_mean_label(kind):
@@ -490,6 +491,7 @@ def test_the_lower_limit_by_splitting_by_hand(measure, risk):
     assert found.lower == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @few_rows
 @pytest.mark.parametrize("bias", [0.0, 0.1])
 def test_tied_witnesses_miss_no_more_often_than_they_may(bias):
@@ -540,6 +542,7 @@ def test_a_distance_that_stands_out_has_the_error_of_its_dual(method, n):
     assert limits.distance_upper(rows.joint, low) == pytest.approx(wide, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FAST, reason="the lower distance of many samples, in plain Python")
 def test_upper_ends_by_the_dual_miss_no_more_often_than_they_may():
     rng, trials, n, error = np.random.default_rng(8), 200, 1500, 0.05

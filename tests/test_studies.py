@@ -157,6 +157,7 @@ def test_a_stopped_run_goes_on_and_another_plan_starts_anew(studies, tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["table.csv"]
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_processes(studies, tmp_path):
     power = studies("power")
     plan = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
@@ -168,6 +169,7 @@ def test_results_do_not_depend_on_the_number_of_processes(studies, tmp_path):
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not _kernels.COMPILED, reason="minutes with plain kernels")
 @pytest.mark.parametrize("study", ["coverage", "power", "monitor"])
 def test_a_quick_run_writes_page_table_and_figure(studies, tmp_path, study):
@@ -216,6 +218,7 @@ def _cell(studies, *cell, sets=SETS):
     return coverage.coverage_cell(*cell, plan=plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["uniform", "constant", "strong", "ties", "clusters"])
 @pytest.mark.parametrize(
     "measure",
@@ -229,6 +232,7 @@ def test_intervals_cover(studies, law, measure):
         assert 0 < float(row["width"]) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not _kernels.COMPILED, reason="the lower distance of replicates takes minutes")
 @pytest.mark.parametrize(
     ("law", "n"), [("narrow", 400), ("few atoms", 400), ("unequal clusters", 100)]
@@ -238,6 +242,7 @@ def test_brackets_cover_where_all_rows_are_in_few_cells_or_clusters(studies, law
         assert float(row["coverage"]) >= _least(float(row["level"]), 2 * SETS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", ["both calibrated", "opposite shifts", "clustered pair"])
 @pytest.mark.parametrize("measure", ["smooth_ce", "brier_score"])
 def test_comparisons_cover(studies, pair, measure):
@@ -271,6 +276,7 @@ def test_the_percentile_bootstrap_never_covers_perfect_calibration(studies):
                 assert float(row["bootstrap_coverage"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["uniform", "ties", "clusters"])
 def test_tests_have_their_size(studies, law):
     power, pages = studies("power"), studies("pages")

@@ -61,6 +61,7 @@ def test_what_a_task_raises_is_raised_and_ends_the_work(threads):
     assert len(begun) < 1000
 
 
+@pytest.mark.slow
 def test_threads_that_help_end_when_the_one_that_asks_is_interrupted():
     helping, ended = threading.Event(), []
 

@@ -36,6 +36,7 @@ def whole(rows, bits=12):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 400, 5000])
 def test_batches_do_not_matter(metric_class, size):
     rows = sample(n=60 if size == 1 else 1500)

@@ -61,6 +61,7 @@ def test_values_are_those_of_arrays(family, name, device):
         assert found.item() == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.slow
 @on_devices
 @every_measure
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)

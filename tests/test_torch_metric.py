@@ -90,6 +90,7 @@ def test_copies_of_the_cells_do_not_matter(metric_class, rows, monkeypatch):
         metric.reset()
 
 
+@pytest.mark.slow
 def test_every_number_of_bits(metric_class):
     preds = [0.0, -0.0, 5e-324, 1e-300, 2**-24, 2**-55, 0.1, 1 / 3, 1 - 2**-53, 1.0]
     preds = torch.tensor(preds, dtype=torch.float64)
@@ -320,6 +321,7 @@ distributed.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_bits_of_one(tmp_path):
     pytest.importorskip("torchmetrics")
     script = tmp_path / "worker.py"
@@ -339,11 +341,13 @@ def test_two_processes_give_the_bits_of_one(tmp_path):
         assert worker.returncode == 0, errors
 
 
+@pytest.mark.slow
 def test_importing_the_losses_does_not_import_torchmetrics():
     code = "import sys, caldist.torch; assert 'torchmetrics' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_without_torchmetrics_the_losses_work_and_a_metric_says_what_to_install():
     code = """
 import sys; sys.modules["torchmetrics"] = None

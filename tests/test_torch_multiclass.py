@@ -37,6 +37,7 @@ def total(values):
     return values[0] if len(values) == 1 else 0.5 * math.fsum(values)
 
 
+@pytest.mark.slow
 @on_devices
 @for_reductions
 @pytest.mark.parametrize("tied", [False, True])
@@ -110,6 +111,7 @@ def test_float32_and_half(reduction, device):
     assert loss.item() == expected.item()
 
 
+@pytest.mark.slow
 @on_devices
 @for_reductions
 @pytest.mark.filterwarnings("ignore")  # of the compiler, about itself

@@ -15,6 +15,7 @@ from caldist.torch import _smooth  # isort: skip
 on_devices = pytest.mark.parametrize("device", DEVICES)
 
 
+@pytest.mark.slow
 @on_devices
 @pytest.mark.parametrize("family", FAMILIES)
 def test_value(family, device):
@@ -131,6 +132,7 @@ def test_half_precision_and_autocast(dtype, device):
     assert torch.equal(gradient(loss, p), gradient(reference, wide).to(dtype))
 
 
+@pytest.mark.slow
 @on_devices
 @pytest.mark.filterwarnings("ignore")  # of the compiler, about itself
 def test_compile(device):

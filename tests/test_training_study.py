@@ -275,6 +275,7 @@ def test_intervals_are_student_s_and_verdicts_count_tasks(studies):
 # -- files ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_cell_has_all_outcomes_and_depends_on_its_seed_alone(training):
     plan = replace(training.QUICK, test_rows=100)
     rows = training.training_cell("digits", "few rows", plan=plan)
@@ -302,6 +303,7 @@ def test_a_cell_leaves_the_number_of_threads_as_it_is(training):
     assert torch.get_num_threads() == 2
 
 
+@pytest.mark.slow
 def test_page_and_figure_are_made_of_the_stored_table(studies, training, tmp_path):
     """Each number on the page comes from the stored table, and bears its sentence out."""
     pytest.importorskip("matplotlib")

@@ -27,6 +27,7 @@ ENGINES = (
     "ibis",
     "ibis-postgres",
 )
+SLOW = {"dask", "pyspark", "ibis-postgres"}  # they start servers
 # What Spark itself warns of.
 THIRD_PARTY = "ignore:PySpark does not yet fully support pandas:FutureWarning"
 
@@ -123,7 +124,9 @@ def _pandas_types(engine):
     }.get
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(
+    params=[pytest.param(e, marks=pytest.mark.slow if e in SLOW else ()) for e in ENGINES]
+)
 def constructor(request):
     """Return a function from a pyarrow table, or the columns of one, to a table of the engine."""
     pa = need("pyarrow")

@@ -44,6 +44,7 @@ def write(path, y_true, y_prob, **others):
 KINDS = ("parquet", "csv", "jsonl", "ndjson", "jsonl.gz")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_a_pattern_a_list_and_a_folder(tmp_path, kind):
     y_true, y_prob = rows()
@@ -168,6 +169,7 @@ def test_the_shell_names_a_damaged_file(tmp_path, monkeypatch):
         assert "bad.parquet' cannot be read" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tsv", "csv", "parquet", "jsonl"])
 def test_names_of_files_are_no_patterns(tmp_path, kind):
     pd = pytest.importorskip("pandas")
@@ -196,6 +198,7 @@ def test_names_of_files_are_no_patterns(tmp_path, kind):
         assert done.exit_code == 0, done.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("name", ["*", "^sco.*$", "t.*", 'a"b'])
 def test_the_shell_takes_no_name_of_a_column_for_a_pattern(tmp_path, name, kind):

@@ -54,6 +54,7 @@ def test_names_that_begin_with_a_line_or_a_point_hold_no_rows(spark, tmp_path):
     assert len(open_files(f"file://{spark}/*.parquet").fetchall()) == 100
 
 
+@pytest.mark.slow
 def test_names_that_are_asked_for_are_read(spark, tmp_path):
     for name in ("_part-1.parquet", "_*.parquet", "_temporary", "_temporary/*/*.parquet"):
         assert counted(str(spark / name), folder=tmp_path) == 100

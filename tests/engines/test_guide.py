@@ -96,6 +96,7 @@ def test_the_query_in_duckdb_on_parquet_with_one_nan(tmp_path, query, weighted):
         assert found == {cell: 1, 0.25 * 2**16: 1, 0.75 * 2**16: 1}
 
 
+@pytest.mark.slow
 def test_the_query_in_spark(spark, query, scores, expected, tmp_path, monkeypatch):
     spark.createDataFrame(scores).createOrReplaceTempView("scores")
     cells = spark.sql(query.replace("DOUBLE PRECISION", "DOUBLE")).toArrow().to_pandas()
@@ -109,6 +110,7 @@ def test_the_query_in_datafusion(query, scores, expected, tmp_path, monkeypatch)
     assert read_as_the_guide_does(cells, tmp_path, monkeypatch) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["double precision", "boolean"])
 def test_the_query_in_postgresql(
     label, postgres, query, weighted, scores, expected, tmp_path, monkeypatch

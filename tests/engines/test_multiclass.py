@@ -25,6 +25,7 @@ def columns(y_true, matrix, **others):
     return {"y": y_true, **dict(zip(PROBABILITIES, matrix.T, strict=True)), **others}
 
 
+@pytest.mark.slow
 def test_top_label_and_one_vs_rest_are_those_of_arrays(constructor):
     y_true, matrix = rows()
     table = constructor(columns(y_true, matrix))
@@ -34,6 +35,7 @@ def test_top_label_and_one_vs_rest_are_those_of_arrays(constructor):
     assert each == [Joint.from_arrays(*pair).coarsen(16) for pair in one_vs_rest(y_true, matrix)]
 
 
+@pytest.mark.slow
 def test_named_classes_weights_and_groups(constructor):
     y_true, matrix = rows(seed=1)
     names = np.array(["cat", "dog", "eel"])
@@ -63,6 +65,7 @@ def test_classes_in_another_order_than_the_columns_are_refused():
             summarize(table, y_true="y", y_prob=["p_b", "p_a"], classes=["a", "b"])
 
 
+@pytest.mark.slow
 def test_invalid_rows_are_counted(constructor):
     y_true = [0.0, None, NAN, 3.0, 0.5, -1.0, 1.0, 1.0, 1.0, 1.0]
     matrix = np.full((10, 3), [0.5, 0.25, 0.25])

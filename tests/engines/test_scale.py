@@ -20,6 +20,7 @@ pa = pytest.importorskip("pyarrow")
 COLUMNS = {"y_true": "label", "y_prob": "score"}
 
 
+@pytest.mark.slow
 def test_a_million_groups_and_cells():
     groups, size = 2000, 500
     rng = np.random.default_rng(0)
@@ -35,6 +36,7 @@ def test_a_million_groups_and_cells():
         assert found[k] == Joint.from_arrays(label[rows], score[rows]).coarsen(16)
 
 
+@pytest.mark.slow
 def test_a_dask_worker_that_dies_changes_nothing(dask_client, tmp_path):
     import dask.dataframe as dd
     import pandas as pd
@@ -86,6 +88,7 @@ def test_engines_are_not_imported_before_they_are_needed():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs(monkeypatch, capsys):
     pytest.importorskip("duckdb")
     pytest.importorskip("polars")

@@ -20,6 +20,7 @@ def exact(y_true, y_prob, bits=16, sample_weight=None):
     return Joint.from_arrays(y_true, y_prob, sample_weight=sample_weight).coarsen(bits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [1, 16, 30])
 def test_every_engine_gives_the_bits_of_from_arrays(constructor, bits):
     y_true, y_prob = hard_rows()
@@ -27,6 +28,7 @@ def test_every_engine_gives_the_bits_of_from_arrays(constructor, bits):
     assert summarize(table, **COLUMNS, bits=bits) == exact(y_true, y_prob, bits)
 
 
+@pytest.mark.slow
 def test_any_partition_merged_in_any_order_gives_the_same_bits(constructor):
     y_true, y_prob = hard_rows(seed=1)
     rng = np.random.default_rng(1)
@@ -41,6 +43,7 @@ def test_any_partition_merged_in_any_order_gives_the_same_bits(constructor):
     assert running.update(y_true[order[5:]], y_prob[order[5:]]).joint == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [pa.bool_(), pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(3, 1)]
 )
@@ -69,6 +72,7 @@ def test_scores_that_are_whole_numbers_or_booleans(constructor):
         assert summarize(table, **COLUMNS) == exact([0, 1, 0, 1], score)
 
 
+@pytest.mark.slow
 def test_invalid_rows_are_counted_by_reason(constructor):
     """Spark casts NaN to cell 0, PyArrow raises: no such row may reach a cell, or be lost."""
     table = constructor(INVALID_ROWS)
@@ -128,6 +132,7 @@ def test_a_table_that_changes_while_it_is_read_is_an_error(weight, by):
             summarize(table_of(2, second), **asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["*", "^sco.*$", "t.*", 'a"b`c', "$1", "a.b", "rows"])
 def test_names_of_columns_are_no_patterns_and_no_sql(constructor, name):
     columns = {"label": [0, 1, 1], "score": [0.1, 0.2, 0.3], name: [0.5, 0.75, 1.0]}
@@ -151,6 +156,7 @@ def test_an_empty_table_is_an_error(constructor):
         summarize(table, **COLUMNS)
 
 
+@pytest.mark.slow
 def test_groups(constructor):
     y_true, y_prob = hard_rows(100)
     rng = np.random.default_rng(3)
@@ -171,6 +177,7 @@ def test_groups(constructor):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key",
     [
@@ -232,6 +239,7 @@ def test_text_is_a_type_error_that_names_the_column(constructor):
         summarize(table, y_true="label", y_prob="text")
 
 
+@pytest.mark.slow
 def test_memory_is_checked_before_cells_come_back(constructor):
     y_true, y_prob = hard_rows(30)
     key = np.arange(y_true.size) % 5
@@ -298,6 +306,7 @@ def test_cells_with_too_many_rows_for_doubles_are_added_as_integers(constructor,
     assert summarize(table, **COLUMNS, bits=4) == Joint.from_arrays(label, score).coarsen(4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["y", "p", "w"])
 def test_integers_beyond_those_of_float64_are_no_exception_of_the_engine(
     request, constructor, column
@@ -324,6 +333,7 @@ def test_too_little_memory_of_an_engine_is_too_little_memory():
         summarize(table, y_true="y", y_prob="p", bits=24)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "positive"),
     [

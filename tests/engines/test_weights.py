@@ -23,6 +23,7 @@ def exact(y_true, y_prob, weight, bits=16):
     return Joint.from_arrays(y_true, y_prob, sample_weight=weight).coarsen(bits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [1, 16, 30])
 def test_sums_that_are_exact_give_the_same_bits(constructor, bits):
     y_true, y_prob = hard_rows(seed=3)
@@ -39,6 +40,7 @@ def test_sums_that_are_exact_give_the_same_bits(constructor, bits):
     assert Accumulator(bits).update(y_true, y_prob, sample_weight=weight).joint == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [3e9, 3e9 + 0.5, 1000, 1, 0.5])
 def test_large_and_whole_weights_are_weights(constructor, weight):
     """Whole weights became numbers of rows, which 3e9 of a cell exceeded, but not 3e9 + 0.5."""
@@ -68,6 +70,7 @@ def test_whole_numbers_in_a_column_of_integers(constructor):
     assert summarize(table, **COLUMNS) == exact(y_true, y_prob, weight)
 
 
+@pytest.mark.slow
 def test_other_sums_agree_up_to_rounding(constructor):
     y_true, y_prob = hard_rows(seed=2)
     weight = np.random.default_rng(2).gamma(0.5, size=y_true.size)
@@ -139,6 +142,7 @@ def test_a_group_without_valid_rows_is_empty(constructor):
     assert found["b"].invalid == {"bad label": 1, "bad weight": 1}
 
 
+@pytest.mark.slow
 def test_any_partition_gives_the_same_bits(constructor):
     y_true, y_prob = hard_rows(50, seed=4)
     rng = np.random.default_rng(4)
@@ -151,6 +155,7 @@ def test_any_partition_gives_the_same_bits(constructor):
     assert sum(parts) == sum(parts[::-1]) == whole
 
 
+@pytest.mark.slow
 def test_the_check_of_memory_counts_the_sums_of_weights(constructor):
     from caldist.engines._collect import BYTES_PER_ROW
 
