@@ -61,7 +61,16 @@ def test_what_a_task_raises_is_raised_and_ends_the_work(threads):
     assert len(begun) < 1000
 
 
+@pytest.fixture
+def ctrl_c():
+    """Let Ctrl-C interrupt tests that a shell runs in the background, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("ctrl_c")
 def test_threads_that_help_end_when_the_one_that_asks_is_interrupted():
     helping, ended = threading.Event(), []
 
@@ -98,6 +107,7 @@ def interrupted_distance():
 
 
 @pytest.mark.skipif(not _kernels.COMPILED, reason="plain Python can be interrupted anywhere")
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize(
     ("kernel", "work"), [("flow", interrupted_classes), ("interior_point", interrupted_distance)]
