@@ -61,8 +61,9 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads its options
 def pytest_cmdline_main(config):
+    worker = hasattr(config, "workerinput")  # which would start workers of its own
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    if whole and config.getoption("numprocesses", default=0) is None:
+    if whole and not worker and config.getoption("numprocesses", default=0) is None:
         config.option.numprocesses = "auto"
         config.option.maxprocesses = config.option.maxprocesses or WORKERS
         if config.option.dist == "no":

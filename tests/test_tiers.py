@@ -1,6 +1,8 @@
 """The fast tier: it has a test of every public function, and fewer examples."""
 
 import ast
+import subprocess
+import sys
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,3 +54,20 @@ def test_every_public_function_is_in_a_fast_test(place):
 def test_the_fast_tier_has_fewer_examples(request):
     fast = request.config.option.markexpr == "not slow"
     assert settings().max_examples == (25 if fast else 150)
+
+
+@pytest.mark.slow
+def test_a_run_of_all_tests_starts_workers_and_these_start_none(tmp_path):
+    conftest = Path(__file__).with_name("conftest.py")
+    (tmp_path / "conftest.py").write_text(conftest.read_text("utf-8"), "utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = few", "utf-8")
+    (tmp_path / "few").mkdir()
+    (tmp_path / "few" / "test_worker.py").write_text(
+        "import os\n\ndef test_name():\n    assert os.environ['PYTEST_XDIST_WORKER'][:2] == 'gw'\n",
+        "utf-8",
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        command, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=120
+    )
+    assert "1 passed" in done.stdout, done.stdout
