@@ -384,7 +384,8 @@ def test_certificates_cannot_be_changed():
 def test_the_verifier_imports_no_solver():
     folder = Path(_base.__file__).parent
     anywhere = {
-        "caldist._util.results",  # how they are read, not how they are verified
+        "caldist._util.numbers",  # how they are read, not how they are verified
+        "caldist._util.results",
         "caldist._util.types",
         "caldist.data.joint",
         "abc",

@@ -831,15 +831,6 @@ def test_monitors_of_few_rows():
     assert added.n_rows == 1
 
 
-def test_added_monitors_are_drawn_from_their_sum_on():
-    first, second = watched(days=4), watched(days=4)
-    both = first + second
-    [shown] = draw(MonitorDisplay.from_monitor(both)).models
-    assert shown.label == ("day 03",)
-    both.update([0, 1], [0.2, 0.6], label="day 04")
-    assert len(draw(MonitorDisplay.from_monitor(both)).models[0].label) == 2
-
-
 def test_hostile_labels_of_a_monitor():
     monitor = caldist.Monitor(by=HOSTILE)
     for at, name in enumerate(sorted(HOSTILE)):
