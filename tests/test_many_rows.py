@@ -108,11 +108,12 @@ def test_a_report_needs_no_solver():
 def test_many_rows_have_the_limits_of_a_fine_summary(measure):
     y, p = many_rows(120_000)
     found = confidence_interval(y, p, measure=measure, rng=0)
-    summary = caldist.Joint.from_arrays(y, p).coarsen(22)
+    summary = caldist.Joint.from_arrays(y, p).coarsen(20)
     expected = confidence_interval(summary, measure=measure, rng=0)
     assert (found.method, found.rounding) == ("split", 0)
     assert found.value == getattr(caldist, measure)(y, p)
-    assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper), abs=1e-6)
+    # The upper end of a summary has the tolerance of the solver, 1e-6, in it.
+    assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper), abs=2e-6)
 
 
 @pytest.mark.skipif(not COMPILED, reason="120,000 rows")
