@@ -203,7 +203,7 @@ def test_regions_of_cells_reach_to_their_edges():
     assert found.upper * 256 == round(found.upper * 256)
     assert abs(found.lower - of_rows.lower) < 0.05
     coarse = Joint.from_arrays(y, p).coarsen(1)
-    assert caldist.miscalibrated_regions(coarse, confidence_level=0.99, **QUICK) == []
+    assert list(caldist.miscalibrated_regions(coarse, confidence_level=0.99, **QUICK)) == []
 
 
 # -- two samples -----------------------------------------------------------------------------------
@@ -481,7 +481,7 @@ def test_rounding_that_nobody_can_bound_row_by_row_rejects_nothing():
     masses = [0.1, 0.5, 0.9], m0, m0[::-1]
     joint = Joint.from_masses(*masses, weight_square0=m0, weight_square1=m0[::-1], radius=0.01)
     assert caldist.calibration_test(joint, **QUICK).pvalue == 1
-    assert caldist.miscalibrated_regions(joint, **QUICK) == []
+    assert list(caldist.miscalibrated_regions(joint, **QUICK)) == []
 
 
 def test_sums_of_squared_weights_that_cannot_be_are_refused():

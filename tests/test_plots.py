@@ -251,7 +251,7 @@ def test_the_witness_is_that_of_the_certificate():
     assert (w / w.sum()) @ ((y - p) * model.height[at]) == pytest.approx(model.value)
     assert (np.abs(np.diff(model.height)) <= np.diff(model.prediction) + 1e-12).all()
     found = miscalibrated_regions(y, p, sample_weight=w, rng=np.random.default_rng(3))
-    assert list(model.regions) == found
+    assert list(model.regions) == list(found)
     width = Cells.of(Rows.of(y, p, sample_weight=w)).chance_width()
     dense = dense_kernel(p, _data.GRID, width) @ ((y - p) * w / w.sum())
     assert model.residual == pytest.approx(dense, abs=1e-9)

@@ -126,14 +126,14 @@ def test_bins_keep_equal_predictions_together_and_have_no_gaps():
 
 
 def test_an_impossible_label_is_found_and_a_certain_one_is_not():
-    assert miscalibrated_regions([0, 0, 1], [0.0, 0.0, 1.0], rng=0) == []
+    assert list(miscalibrated_regions([0, 0, 1], [0.0, 0.0, 1.0], rng=0)) == []
     [region] = miscalibrated_regions([0, 1, 1], [0.0, 0.0, 1.0], rng=0)
     assert (region.lower, region.upper, region.gap) == (0.0, 0.0, 0.5)
 
 
 @pytest.mark.parametrize("rows", [([1], [0.5]), ([0, 1], [0.5, 0.5]), ([1, 1], [0.2, 0.3])])
 def test_a_few_rows_show_nothing(rows):
-    assert miscalibrated_regions(*rows, rng=0) == []
+    assert list(miscalibrated_regions(*rows, rng=0)) == []
 
 
 def test_the_same_seed_gives_the_same_regions():

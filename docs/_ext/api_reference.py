@@ -102,7 +102,7 @@ TASKS = (
         "Where does it err?",
         "Regions of predictions, sub-groups of rows, and the curve.",
         (
-            "miscalibrated_regions Region",
+            "miscalibrated_regions Region Regions",
             "evaluate_groups GroupEvaluation Group",
             "calibration_curve CalibrationCurve",
         ),

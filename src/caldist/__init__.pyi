@@ -38,6 +38,7 @@ from .inference import Interval as Interval
 from .inference import NetBenefit as NetBenefit
 from .inference import PopulationBracket as PopulationBracket
 from .inference import Region as Region
+from .inference import Regions as Regions
 from .inference import SampleSize as SampleSize
 from .inference import TestResult as TestResult
 from .inference import calibration_curve as calibration_curve

@@ -15,7 +15,7 @@ from caldist.inference.groups import Group, GroupEvaluation, evaluate_groups
 from caldist.inference.intervals import Interval, confidence_interval
 from caldist.inference.net_benefit import NetBenefit, net_benefit
 from caldist.inference.planning import SampleSize, interval_width, sample_size
-from caldist.inference.regions import Region, miscalibrated_regions
+from caldist.inference.regions import Region, Regions, miscalibrated_regions
 from caldist.inference.testing import TestResult, calibration_test
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "PopulationBracket",
     "Rates",
     "Region",
+    "Regions",
     "SampleSize",
     "TestResult",
     "calibration_curve",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,6 +57,44 @@ class Region(Result):
         return self.gap < 0
 
 
+@dataclass(frozen=True)
+class Regions(Result, Sequence[Region]):
+    """Where predictions are miscalibrated: a sequence of :class:`Region`, from low to high.
+
+    Attributes
+    ----------
+    regions
+        The regions themselves.
+    confidence_level
+        The confidence that every region holds predictions that are not calibrated.
+    """
+
+    regions: tuple[Region, ...]
+    confidence_level: float
+
+    def __len__(self) -> int:
+        return len(self.regions)
+
+    @overload
+    def __getitem__(self, index: int) -> Region: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Region, ...]: ...
+    def __getitem__(self, index: int | slice) -> Region | tuple[Region, ...]:
+        return self.regions[index]
+
+    def _lines(self) -> list[dict[str, Any]]:
+        return [region.to_dict() for region in self.regions]
+
+    def __str__(self) -> str:
+        """Return a sentence for each region."""
+        confidence = f"with {100 * self.confidence_level:g}% confidence"
+        if not self.regions:
+            return f"No region of predictions is shown to be miscalibrated, {confidence}"
+        number = f"{len(self)} region{'s' if len(self) > 1 else ''}"
+        head = f"Predictions are miscalibrated in {number}, {confidence}:"
+        return "\n".join([head, *(f"- {region}" for region in self.regions)])
+
+
 @answering
 def miscalibrated_regions(
     y_true: ArrayLike | Joint,
@@ -66,7 +106,7 @@ def miscalibrated_regions(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     rng: _validate.Rng = None,
-) -> list[Region]:
+) -> Regions:
     r"""Find where predictions are too high or too low, with one error rate for all of it.
 
     Every interval between 33 quantiles of the predictions gets the standardised sum of its
@@ -77,7 +117,7 @@ def miscalibrated_regions(
     **What it means.** With the given confidence *every* interval listed holds predictions that are
     not calibrated; ``gap`` is by how much, and which way, they are off on average in the sample. In
     an interval of calibrated predictions the sum of the residuals varies as in the draws, whatever
-    the predictions elsewhere, so one critical value serves all. An empty list says that the data
+    the predictions elsewhere, so one critical value serves all. No region says that the data
     do not show where, not that nothing is wrong.
 
     **What it estimates.** The population, at the quantiles of the sample.
@@ -104,8 +144,8 @@ def miscalibrated_regions(
 
     Returns
     -------
-    list of Region
-        From low predictions to high ones.
+    Regions
+        A sequence of :class:`Region`, from low predictions to high ones, with ``to_frame()``.
 
     Examples
     --------
@@ -114,6 +154,10 @@ def miscalibrated_regions(
     >>> found = caldist.miscalibrated_regions(demo.y_true, demo.y_prob["random_forest"], rng=0)
     >>> [(region.too_high, round(region.lower, 1), round(region.upper, 1)) for region in found]
     [(True, 0.0, 0.5), (False, 0.5, 1.0)]
+    >>> print(found)
+    Predictions are miscalibrated in 2 regions, with 95% confidence:
+    - Predictions from 0 to 0.48, 50.3% of the rows, are too high by 0.11 on average
+    - Predictions from 0.49 to 1, 49.7% of the rows, are too low by 0.12 on average
     """
     confidence_level = _validate.check_fraction("confidence_level", confidence_level)
     n_resamples = _validate.check_count("n_resamples", n_resamples)
@@ -125,7 +169,7 @@ def miscalibrated_regions(
     # What drawing labels from rounded predictions may miss is taken off the error rate.
     level = confidence_level + (0.0 if rows.cluster is not None else drawing_error(rows.joint))
     if n_resamples + 1 < 1 / max(1 - level, 1e-300) - 1e-9:
-        return []  # the cells are too wide for any statement at this confidence
+        return Regions((), confidence_level)  # the cells are too wide for any statement
     units = rows.units
     bin_of = cells_of_equal_mass(units, _BINS)
     observed: Vector = np.bincount(bin_of, units.residual).astype(np.float64)
@@ -143,10 +187,11 @@ def miscalibrated_regions(
     # Of B draws, or of these and the data: the same rank, and "beyond" is never the data itself.
     critical = np.sort(largest)[order_rank(n_resamples, level) - 1]
     score = _scores(observed[None], covariance)[0]
-    return [
+    found = tuple(
         _region(first, last, rows.joint, units, observed, bin_of)
         for first, last in _disjoint(score, critical, observed)
-    ]
+    )
+    return Regions(found, confidence_level)
 
 
 def _drawn(units: Units, bin_of: Integers, n_resamples: int, rng: np.random.Generator) -> Vector:
