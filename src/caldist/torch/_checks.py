@@ -128,13 +128,14 @@ def good_rows(prob: Tensor, label: Tensor) -> bool:
     """Return whether predictions and labels are such; the device is asked once, in few launches."""
     if prob.numel() == 0:
         return True
-    found = list(torch.aminmax(prob))  # both are NaN where a prediction is
+    ends, most = list(torch.aminmax(prob)), 1  # both ends are NaN where a value is
     if label.dtype in _INTEGERS:
-        found.append((label >> 1).any())
+        ends += torch.aminmax(label)
     elif label.dtype != torch.bool:
-        found.append(torch.addcmul(label, label, label, value=-1).any())  # NaN is not 0, either
-    low, high, *wrong = torch.stack(found).tolist()
-    return low >= 0 and high <= 1 and not any(wrong)
+        most = 0
+        ends += torch.aminmax(torch.addcmul(label, label, label, value=-1))  # 0 for 0 and 1 alone
+    low, high, *of_labels = torch.stack(ends).tolist()
+    return low >= 0 and high <= 1 and all(0 <= end <= most for end in of_labels)
 
 
 def good_weights(weight: Tensor) -> bool:

@@ -58,42 +58,35 @@ def laplace_sums(v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
     v = v.contiguous()
     first = torch.searchsorted(v, v)  # of each run of equal predictions, and the first row after it
     after = torch.searchsorted(v, v, right=True)
-    sums = _by_powers if h >= _NARROW else _by_doubling
-    below, upto, above = sums(v, c, h, first, after)
-    # Products with 1/h, which overflows before a quotient does, would give 0 times infinity.
-    found = [upto.add_(above)]
-    if highest > 0:
-        found.append((above - below).div_(h))
-    if highest > 1:
-        found.append((above + below).div_(h).div_(h))
+    found = (_by_powers if h >= _NARROW else _by_doubling)(v, c, h, first, after, highest)
+    for order, sums in enumerate(found):
+        for _ in range(order):  # a product with 1/h, which may overflow, would be 0 times infinity
+            sums.div_(h)
     return found
 
 
 def _by_powers(
-    v: Tensor, c: Tensor, h: float, first: Tensor, after: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the sums over smaller predictions, with those that are equal, and over larger ones."""
+    v: Tensor, c: Tensor, h: float, first: Tensor, after: Tensor, highest: int
+) -> list[Tensor]:
+    """Return the sums over all rows, and over larger predictions less and with smaller ones."""
     up = (v - 0.5).div_(h).exp_()
     down = up.reciprocal()
-    before = _partial_sums(c * up)  # over the first rows
-    beyond = _partial_sums((c * down).flip(-1))  # over the last rows
-    return (
-        before.gather(-1, first).mul_(down),
-        before.gather(-1, after).mul_(down),
-        beyond.gather(-1, v.shape[-1] - after).mul_(up),
-    )
-
-
-def _partial_sums(terms: Tensor) -> Tensor:
-    """Return the sums of the first k terms, for every k from 0 on."""
-    sums = terms.new_zeros((*terms.shape[:-1], terms.shape[-1] + 1))
-    torch.cumsum(terms, -1, out=sums[..., 1:])
-    return sums
+    sums = c.new_zeros(
+        (2, *c.shape[:-1], c.shape[-1] + 1)
+    )  # over the first rows, and the last ones
+    before, beyond = sums.unbind()
+    torch.cumsum(c * up, -1, out=before[..., 1:])
+    torch.cumsum((c * down).flip(-1), -1, out=beyond[..., 1:])
+    above = beyond.gather(-1, v.shape[-1] - after).mul_(up)
+    smaller = before.gather(-1, first)
+    total = torch.addcmul(above, before.gather(-1, after), down)
+    signs = (-1, 1)[:highest]
+    return [total, *(torch.addcmul(above, smaller, down, value=sign) for sign in signs)]
 
 
 def _by_doubling(
-    v: Tensor, c: Tensor, h: float, first: Tensor, after: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+    v: Tensor, c: Tensor, h: float, first: Tensor, after: Tensor, highest: int
+) -> list[Tensor]:
     """Return the same for any bandwidth."""
     n = v.shape[-1]
     upto = _decayed(v, c, h)
@@ -105,7 +98,8 @@ def _by_doubling(
             (onwards, after.clamp(max=n - 1), after == n),
         )
     )
-    return below, upto.gather(-1, after - 1), above
+    total = upto.gather(-1, after - 1) + above
+    return [total, *(torch.add(above, below, alpha=sign) for sign in (-1, 1)[:highest])]
 
 
 def _decayed(v: Tensor, c: Tensor, h: float) -> Tensor:

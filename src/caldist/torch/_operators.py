@@ -94,13 +94,13 @@ def _squared(
     rows = sort_rows(prob, label, weight)
     sums = kernel_sums(kernel, rows.prediction, rows.residual, bandwidth, int(with_gradient))
     potential = sums[0] - rows.residual if unbiased else sums[0]
-    value = (rows.residual * potential).sum(-1).mul_(_scale(rows, unbiased=unbiased))
+    value = torch.linalg.vecdot(rows.residual, potential).mul_(_scale(rows, unbiased=unbiased))
     if not with_gradient:
         return value.to(prob.dtype), prob.new_empty(0)
     pull = potential if isinstance(rows.mass, float) else potential * rows.mass
-    gradient = sums[1].mul_(rows.residual).sub_(pull)
-    factor = 2 * _scale(rows, unbiased=unbiased)
-    return value.to(prob.dtype), rows.restore(gradient, prob.dtype, factor)
+    against = torch.addcmul(pull, rows.residual, sums[1], value=-1)
+    factor = -2 * _scale(rows, unbiased=unbiased)
+    return value.to(prob.dtype), rows.restore(against, prob.dtype, factor)
 
 
 def _scale(rows: SortedRows, *, unbiased: bool) -> float:
