@@ -41,13 +41,17 @@ def test_a_dask_worker_that_dies_changes_nothing(dask_client, tmp_path):
     import dask.dataframe as dd
     import pandas as pd
 
-    parts, size = 8, 500
+    parts, size, stuck = 8, 500, 3
+    runs, armed = tmp_path / "runs", tmp_path / "armed"
+    runs.mkdir()
 
     def part(number):
-        """Say where this runs, take a while, and return rows that depend only on the number."""
-        path = tmp_path / f"{number}-{time.monotonic_ns()}"
+        """Say where this runs, and return rows that depend only on the number."""
+        again = any(runs.glob(f"{number}-*"))
+        path = runs / f"{number}-{time.monotonic_ns()}"
         path.write_text(str(os.getpid()), encoding="utf-8")
-        time.sleep(0.2)
+        if armed.exists() and number == stuck and not again:
+            time.sleep(600)  # where it is killed
         rng = np.random.default_rng(number)
         score = rng.random(size)
         return pd.DataFrame({"label": (rng.random(size) < score).astype(int), "score": score})
@@ -56,25 +60,24 @@ def test_a_dask_worker_that_dies_changes_nothing(dask_client, tmp_path):
     for number in range(parts):
         rows = part(number)
         whole.update(rows["label"], rows["score"])
-    for path in tmp_path.iterdir():
-        path.unlink()
-
     table = dd.from_map(part, range(parts), meta=part(0).iloc[:0])
-    for path in tmp_path.iterdir():
+    for path in runs.iterdir():
         path.unlink()
+    armed.touch()
     found = []
     workers = set(dask_client.run(os.getpid).values())  # before, as it takes a while
     run = threading.Thread(target=lambda: found.append(summarize(table, **COLUMNS)))
     run.start()
     deadline = time.monotonic() + 60
-    while len(begun := list(tmp_path.iterdir())) < 3 and time.monotonic() < deadline:
+    victim = ""
+    while not victim and time.monotonic() < deadline:
         time.sleep(0.01)
-    victim = int(begun[-1].read_text(encoding="utf-8"))
-    assert victim in workers
-    os.kill(victim, signal.SIGKILL)
+        victim = "".join(path.read_text(encoding="utf-8") for path in runs.glob(f"{stuck}-*"))
+    assert int(victim) in workers
+    os.kill(int(victim), signal.SIGKILL)
     run.join()
     assert found == [whole.joint]
-    assert len(list(tmp_path.iterdir())) > parts  # something was done again
+    assert len(list(runs.glob(f"{stuck}-*"))) > 1  # it was done again
     dask_client.wait_for_workers(2)
 
 
