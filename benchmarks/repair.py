@@ -16,7 +16,7 @@ import caldist
 from benchmarks.families import FAMILIES
 from benchmarks.tables import Table, number, size_name, verdict
 from benchmarks.timing import Effort
-from caldist._kernels import chain
+from caldist.kernels.loader import chain
 
 _RESAMPLES = 99
 _BITS = 16
@@ -65,9 +65,9 @@ def _half_of_all_bends(n: int) -> tuple[np.ndarray, ...]:
 
 def _files(n: int, method: str, effort: Effort) -> float:
     """Return what a mapped column costs in bare copies of a Parquet file."""
-    from caldist.engines._files import connect
-    from caldist.engines._rewrite import write_with_column
-    from caldist.repairing._sql import lookup
+    from caldist.engines.files import connect
+    from caldist.engines.rewrite import write_with_column
+    from caldist.recalibration.sql import lookup
 
     sample = FAMILIES["beta=3"].make(n)
     table = caldist.repair(

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import caldist
-from caldist import _kernels
+from caldist.kernels import loader
 
 MISS = "MISS"
 
@@ -69,7 +69,7 @@ def machine() -> list[str]:
         cpu = ", ".join(sorted(names))
     except OSError:
         cpu = ""
-    kernels = "compiled" if _kernels.COMPILED else "run as plain Python"
+    kernels = "compiled" if loader.COMPILED else "run as plain Python"
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}"
     return [
         f"CPU: {cpu or platform.processor() or platform.machine()}, {os.cpu_count()} cores",

@@ -1,4 +1,4 @@
-"""Make the predictions that ``caldist demo`` evaluates: ``src/caldist/_demo/demo.csv``.
+"""Make the predictions that ``caldist demo`` evaluates: ``src/caldist/datasets/demo.csv``.
 
 The task is "is this handwritten digit 5 or larger?" on the 1,797 images that scikit-learn bundles.
 The digits were chosen over the breast cancer data (569 rows) because the picture is clearer. There
@@ -32,7 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-DATA = Path(__file__).resolve().parents[1] / "src" / "caldist" / "_demo"
+DATA = Path(__file__).resolve().parents[1] / "src" / "caldist" / "datasets"
 SEED = 0
 
 README = """\

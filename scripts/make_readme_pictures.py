@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import caldist
-from caldist._demo import load_demo
+from caldist.datasets import load_demo
 from caldist.plots import DistanceDisplay, ReliabilityDisplay
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "figures"
@@ -177,7 +177,8 @@ def picture_report(label: NDArray[np.int64], predictions: dict[str, NDArray[np.f
 
 def main() -> None:
     """Draw all pictures and save them."""
-    label, predictions = load_demo()
+    demo = load_demo()
+    label, predictions = demo.y_true, demo.y_prob
     by_smooth = sorted(predictions, key=lambda name: caldist.smooth_ce(label, predictions[name]))
     ordered = {name: predictions[name] for name in by_smooth}
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -13,12 +13,12 @@ from unittest import mock
 
 import numpy as np
 
-from caldist.inference import _limits
-from caldist.inference._resampling import Resampler
+from caldist.inference import limits
 from caldist.inference.bracket import distance_bracket
 from caldist.inference.comparison import compare
 from caldist.inference.intervals import confidence_interval
-from caldist.measures._measure import Measure
+from caldist.inference.resampling import Resampler
+from caldist.measures.base import Measure
 from studies.bootstrap import percentile_bootstrap
 from studies.laws import LAWS, PAIRS, Law, Pair, Sample, stream
 from studies.measures import BRACKET, DIFFERENCES, SPLIT, STUDIED, TOGETHER
@@ -168,7 +168,7 @@ def drawn_once() -> Iterator[None]:
     The same seed would make the same ones again. The lowest level must come first, since it needs
     the most replicates. One thread is used, because the cells share the cores already.
     """
-    run, split = Resampler.run, _limits.split_mean
+    run, split = Resampler.run, limits.split_mean
     kept: dict[Any, Any] = {}
 
     def once(self: Resampler, replicate: Any, *, family: int, size: int) -> Any:
@@ -183,7 +183,7 @@ def drawn_once() -> Iterator[None]:
 
     with (
         mock.patch.object(Resampler, "run", once),
-        mock.patch.object(_limits, "split_mean", split_once),
+        mock.patch.object(limits, "split_mean", split_once),
     ):
         yield
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from caldist.measures._measure import Measure
+from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures
 
 __all__ = ["BRACKET", "COMPARED", "DIFFERENCES", "SPLIT", "STUDIED", "TOGETHER"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from caldist.inference.groups import evaluate_groups
+from caldist.groups.evaluation import evaluate_groups
 from caldist.inference.testing import calibration_test
 from studies.laws import LAWS, Function, Law, Sample, bump, identity, shift, sine, stream, tied
 from studies.laws import temperature as tempered

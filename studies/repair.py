@@ -508,7 +508,7 @@ def _selecting_from(few: float) -> Fitter:
     """Select by cross-validation from so many rows on, and take the sigmoid below."""
 
     def fit(y: Labels, p: Vector) -> Map:
-        with mock.patch("caldist.repairing._select.FEW", few):
+        with mock.patch("caldist.recalibration._selection.FEW", few):
             return _ours("auto")(y, p)
 
     return fit

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from caldist.paper.style import figure, render, style
-from caldist.repairing._select import FEW
+from caldist.recalibration._selection import FEW
 from studies import repair
 from studies.pages import FAIL, percent, table
 from studies.runs import Row

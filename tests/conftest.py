@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import caldist
-from caldist import _kernels
+from caldist.kernels import loader
 
 EXPLORING = os.environ.get("CALDIST_EXPLORE") == "1"
 FAST_TIER = "not slow"  # what pyproject.toml gives as option -m
@@ -48,7 +48,7 @@ def pytest_configure(config):
     examples = FAST_EXAMPLES if config.option.markexpr == FAST_TIER else EXAMPLES
     settings.register_profile(
         "caldist",
-        max_examples=examples if _kernels.COMPILED else PLAIN_EXAMPLES,
+        max_examples=examples if loader.COMPILED else PLAIN_EXAMPLES,
         derandomize=not EXPLORING,
         deadline=None,
         database=None,  # a run depends on its seed alone

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from caldist._kernels import COMPILED
+from caldist.kernels.loader import COMPILED
 
 
 def examples(count):

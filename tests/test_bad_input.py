@@ -17,12 +17,13 @@ import pytest
 from scipy import sparse
 
 import caldist
-from caldist import inference, plots, weights
+from caldist import inference, plots
 from caldist.data.class_rows import ClassRows
 from caldist.data.rows import Rows
-from caldist.measures._measure import Measure
+from caldist.measures import function_families
+from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures
-from caldist.plots._display import MatrixDisplay
+from caldist.plots.display import MatrixDisplay
 from measure_cases import complete, counts_rows
 
 # Options without which a function cannot be called.
@@ -356,9 +357,9 @@ def test_bad_function_families(functions, expected, part):
 @pytest.mark.parametrize(
     ("make", "part"),
     [
-        (lambda: weights.polynomials(-1), "degree"),
-        (lambda: weights.region(0.5, 0.2), "low"),
-        (lambda: weights.region(0.5, 1.2), "high"),
+        (lambda: function_families.polynomials(-1), "degree"),
+        (lambda: function_families.region(0.5, 0.2), "low"),
+        (lambda: function_families.region(0.5, 1.2), "high"),
         (lambda: caldist.kernel_ce_draws(precision=0), "precision"),
         (lambda: caldist.kernel_ce_draws(precision=1e-200), "precision"),
         (lambda: caldist.evaluate(caldist.Joint.from_arrays(Y, P), measures=5), "measures"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caldist
-from caldist.measures._bins import equal_mass_starts
+from caldist.measures.bins import equal_mass_starts
 
 
 def starts_by_definition(mass, n_bins):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import caldist
 from caldist import CalibrationMap
-from caldist.repairing import _sql
+from caldist.recalibration import sql as _sql
 from strategies import probability
 
 
@@ -329,7 +329,7 @@ def test_files_keep_every_bit(tmp_path_factory, table):
 
 
 def test_files_follow_the_published_schema(tmp_path):
-    schema = json.loads(files("caldist.repairing").joinpath("map.schema.json").read_text())
+    schema = json.loads(files("caldist.recalibration").joinpath("map.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     rng = np.random.default_rng(0)
     p = rng.random(400)

@@ -10,9 +10,9 @@ from scipy.special import expit, logit
 
 import caldist
 from caldist import Joint, calibration_summary
+from caldist.clinical.loess import smoother_of
+from caldist.clinical.logistic import Counts, score_test
 from caldist.data.rows import Rows
-from caldist.inference._logistic import Counts, score_test
-from caldist.inference._smoothers import smoother_of
 from r_random import calibration_curves_example, pmcalibration_example, rms_example
 
 QUICK = {"n_resamples": 199, "rng": 0}

@@ -10,16 +10,16 @@ import pytest
 from scipy import stats
 
 import caldist
-from caldist import _kernels
 from caldist.data import units as data_units
-from caldist.inference import _grid, _resampling, confidence_interval, testing
-from caldist.inference._classical import CLASSICAL
-from caldist.inference._null import ranks
+from caldist.inference import _grid, confidence_interval, resampling, testing
+from caldist.inference.classical import CLASSICAL
+from caldist.inference.null_distribution import ranks
 from caldist.inference.testing import TestResult, calibration_test
+from caldist.kernels import loader
 from caldist.measures.registry import shown_in
 from clustered_rows import bursts
 
-FAST = _kernels.COMPILED
+FAST = loader.COMPILED
 NAMES = [*(measure.name for measure in shown_in("evaluate")), *CLASSICAL]
 CLUSTERED = [
     *(m.name for m in shown_in("evaluate") if m.takes_clusters),
@@ -418,7 +418,7 @@ def test_the_same_seed_gives_the_same_result(monkeypatch):
     y = labels(rng, v)
     results = []
     for cores in (1, 2, 3):
-        monkeypatch.setattr(_resampling, "thread_count", lambda cores=cores: cores)
+        monkeypatch.setattr(resampling, "thread_count", lambda cores=cores: cores)
         results.append(calibration_test(y, v, n_resamples=39, rng=5))
     results.append(calibration_test(y, v, n_resamples=39, rng=np.random.default_rng(5)))
     assert all(result == results[0] for result in results)

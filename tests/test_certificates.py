@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import caldist
 import oracles
-from caldist import _kernels
 from caldist.certificates import (
     Certificate,
     CertificateError,
@@ -22,12 +21,13 @@ from caldist.certificates import (
     UpperCertificate,
     _base,
 )
+from caldist.kernels import loader
 from certificate_checks import VIOLATION, assert_proves
 from strategies import FAMILIES, family, samples
 
 MEASURES = ["smooth_ce", "lower_distance", "upper_distance", "post_processing_gap"]
-LARGE = 3000 if _kernels.COMPILED else 60
-TOL = 1e-6 if _kernels.COMPILED else 1e-3  # plain kernels need seconds for 1e-6
+LARGE = 3000 if loader.COMPILED else 60
+TOL = 1e-6 if loader.COMPILED else 1e-3  # plain kernels need seconds for 1e-6
 each = pytest.mark.parametrize("measure", MEASURES)
 
 

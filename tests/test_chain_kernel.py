@@ -13,13 +13,13 @@ import pytest
 from scipy import sparse
 from scipy.optimize import isotonic_regression
 
-from caldist import _kernels
+from caldist.kernels import loader
 
-FUZZ = int(os.environ.get("CALDIST_FUZZ", "1000" if _kernels.COMPILED else "60"))
-LARGE = 30_000 if _kernels.COMPILED else 2000
+FUZZ = int(os.environ.get("CALDIST_FUZZ", "1000" if loader.COMPILED else "60"))
+LARGE = 30_000 if loader.COMPILED else 2000
 
 
-def fit(weight, target, low, high, kernel=_kernels.chain):
+def fit(weight, target, low, high, kernel=loader.chain):
     fitted = np.empty(target.size)
     kernel.fit(weight, target, low, high, fitted)
     return fitted
@@ -93,10 +93,10 @@ def test_long_random_instances():
         check(*chain, fit(*chain), tolerance=1e-11)
 
 
-@pytest.mark.skipif(not _kernels.COMPILED, reason="both are plain")
+@pytest.mark.skipif(not loader.COMPILED, reason="both are plain")
 def test_compiled_and_plain_kernels_agree():
     rng = np.random.default_rng(9)
-    plain = _kernels.plain("chain")
+    plain = loader.plain("chain")
     for _ in range(200):
         chain = random_chain(rng, int(rng.integers(1, 200)))
         assert np.array_equal(fit(*chain), fit(*chain, kernel=plain))

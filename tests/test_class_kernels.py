@@ -5,11 +5,11 @@ import pytest
 from scipy import sparse
 
 import class_oracles as oracles
-from caldist import _kernels
+from caldist.kernels import loader
 from oracles import solve_lp
 
 BOTH = pytest.mark.parametrize(
-    "load", [_kernels.plain, lambda name: getattr(_kernels, name)], ids=["plain", "used"]
+    "load", [loader.plain, lambda name: getattr(loader, name)], ids=["plain", "used"]
 )
 
 
@@ -38,13 +38,13 @@ def test_transport_is_its_linear_program(load, seed):
 
 def test_transport_of_many_rows_is_proved_by_its_potentials():
     rng = np.random.default_rng(0)
-    size = 300 if _kernels.COMPILED else 20
+    size = 300 if loader.COMPILED else 20
     first, second = rng.dirichlet([0.5] * 4, size), rng.dirichlet([0.5] * 4, 2 * size)
     cost = oracles.total_variation(first, second)
     supply, demand = rng.exponential(size=size), rng.exponential(size=2 * size)
     supply *= 1.01 * demand.sum() / supply.sum()
     potential = np.empty(2 * size)
-    value = _kernels.flow.transport(supply, demand, cost, 1e-12, potential)
+    value = loader.flow.transport(supply, demand, cost, 1e-12, potential)
     source = np.maximum(0.0, (potential - cost).max(axis=1))
     assert demand @ potential - supply @ source == pytest.approx(value, abs=1e-8)
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import caldist
 from caldist import multiclass
-from caldist.multiclass._cells import leaves
+from caldist.multiclass.cells import leaves
 from caldist.plots import (
     ClassReliabilityDisplay,
     ClassShares,

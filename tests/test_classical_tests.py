@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from caldist.inference._classical import chi_squared_tail
+from caldist.inference.classical import chi_squared_tail
 from caldist.inference.testing import calibration_test
 from caldist.measures.ecce_mad import largest_tail
 from caldist.measures.ecce_range import range_tail

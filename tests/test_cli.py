@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 import caldist
-from caldist import _validate
 from caldist._util.numbers import down
 from caldist.cli import _source, main
 from caldist.data import joint as data_joint
 from caldist.data import rows as data_rows
+from caldist.data import validate
 from caldist.measures.registry import shown_in
 from command_lines import (
     HAS_DUCKDB,
@@ -486,7 +486,7 @@ def test_rows_are_checked_once_and_sorted_once(monkeypatch, tmp_path, file, comm
         monkeypatch.setattr(module, name, count)
 
     for name in ("labels", "probabilities", "weights"):
-        counted(_validate, name)
+        counted(validate, name)
     counted(data_rows, "sorting_order")
     counted(data_joint, "sort_rows")
     counted(data_rows, "sort_residuals")
@@ -539,7 +539,7 @@ def test_help_imports_neither_scipy_nor_engines():
 
 
 def test_the_program_runs_as_a_module():
-    demo = Path(caldist.__file__).parent / "_demo" / "demo.csv"
+    demo = Path(caldist.__file__).parent / "datasets" / "demo.csv"
     command = [sys.executable, "-m", "caldist", "measure", str(demo), "--label", "label"]
     command += ["--score", "decision_tree", "--measures", "smooth_ce", "--format", "csv"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

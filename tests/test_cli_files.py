@@ -16,7 +16,7 @@ import caldist
 from caldist import ToleranceError
 from caldist._util.numbers import down
 from caldist.cli import _columns, _source
-from caldist.cli._working import working
+from caldist.cli._progress import working
 from command_lines import HAS_DUCKDB, run, sample_rows, write_csv, write_json_lines
 
 COLUMNS = ("--label", "y", "--score", "p")
@@ -193,7 +193,7 @@ class Terminal(io.StringIO):
 def test_a_sign_of_life_on_a_terminal_only(monkeypatch, stream, shown):
     terminal = stream()
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr("caldist.cli._working.DELAY", 0.01)
+    monkeypatch.setattr("caldist.cli._progress.DELAY", 0.01)
     with working("reading"):
         time.sleep(0.2)
     assert ("reading" in terminal.getvalue()) == shown

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import caldist
-from caldist.cli import _many, _source
+from caldist.cli import _by_summary, _source
 from command_lines import run
 
 duckdb = pytest.importorskip("duckdb")
@@ -18,7 +18,7 @@ SAID = "summarised first, on 65,536 cells."
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
-    monkeypatch.setattr(_many, "MANY", 500)
+    monkeypatch.setattr(_by_summary, "MANY", 500)
 
 
 def table(n=600):
@@ -88,7 +88,7 @@ def test_rows_are_read_where_they_are_asked_for_or_few(file, rows, monkeypatch):
     assert found["models"][0]["population_lower"] == pytest.approx(
         whole.models[0].population_lower, abs=1e-4
     )
-    monkeypatch.setattr(_many, "MANY", 601)
+    monkeypatch.setattr(_by_summary, "MANY", 601)
     assert reported(file, *COLUMNS)[0] == found
 
 
@@ -142,7 +142,7 @@ def test_sub_groups_are_kept(file, rows):
 
 @pytest.mark.slow
 def test_too_many_sub_groups_need_rows(file, rows, monkeypatch):
-    monkeypatch.setattr(_many, "_CELLS", 11)
+    monkeypatch.setattr(_by_summary, "_CELLS", 11)
     found, said = reported(file, *COLUMNS, "--by", "team")
     assert SAID not in said
     assert found == reported(file, *COLUMNS, "--by", "team", "--rows")[0]
@@ -157,7 +157,7 @@ def test_a_sub_group_that_is_missing_is_said_as_ever(file, rows):
 
 
 def test_many_sub_groups_share_the_cells(file, rows, monkeypatch):
-    monkeypatch.setattr(_many, "_CELLS", 12)
+    monkeypatch.setattr(_by_summary, "_CELLS", 12)
     joints = []
     monkeypatch.setattr(
         "caldist.reporting.report", lambda _models, by, **_: joints.append(by) or 1 / 0
@@ -236,7 +236,7 @@ def test_sub_groups_of_a_summary_are_those_of_the_rows(file, rows, monkeypatch):
     rows.to_parquet(file)
     found, said = measured(file, "--by", "site", "--drop-missing")
     assert said
-    monkeypatch.setattr(_many, "MANY", 601)
+    monkeypatch.setattr(_by_summary, "MANY", 601)
     whole, said = measured(file, "--by", "site", "--drop-missing")
     assert not said
     assert found["by"] == whole["by"] == "site"

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 import caldist
 import oracles
-from caldist import _kernels, random_interval_ce
-from caldist.inference import _differences
+from caldist import random_interval_ce
+from caldist.inference import differences
 from caldist.inference.comparison import Comparisons, compare, compare_all
+from caldist.kernels import loader
+from caldist.measures import polynomials
 from caldist.measures.registry import all_measures, find
 from caldist.measures.smooth_ce import SmoothNorm
-from caldist.weights import polynomials
 from strategies import examples
 
 NORMS = ("smooth_ce", "kernel_ce", "random_interval_ce", "weighted_ce")
@@ -125,7 +126,7 @@ def test_against_dense_sums_over_all_signs(monkeypatch, measure, kind, clustered
         signs = [[1 if bits >> g & 1 else -1 for g in range(parts)] for bits in patterns]
         source = iter(patterns)
         monkeypatch.setattr(
-            _differences,
+            differences,
             "random_bits",
             lambda rng, size, s=source: np.array([next(s)], dtype=np.uint8),
         )
@@ -160,7 +161,7 @@ def test_smooth_ce_against_linear_programs_over_all_signs(monkeypatch):
     monkeypatch.setattr(caldist.smooth_ce, "facts", checked)
     patterns = iter([sum((s > 0) << g for g, s in enumerate(sign)) for sign in signs])
     monkeypatch.setattr(
-        _differences, "random_bits", lambda rng, size: np.array([next(patterns)], dtype=np.uint8)
+        differences, "random_bits", lambda rng, size: np.array([next(patterns)], dtype=np.uint8)
     )
     found = compare(y, a, b, confidence_level=0.8, n_resamples=64)
 
@@ -235,7 +236,7 @@ predictions = st.lists(
 
 
 @few_rows
-@examples(60 if _kernels.COMPILED else 8)
+@examples(60 if loader.COMPILED else 8)
 @given(st.lists(st.integers(0, 1), min_size=8, max_size=8), predictions, predictions,
        st.sampled_from(COMPARED), st.integers(0, 9))  # fmt: skip
 def test_exchanging_the_models_mirrors_the_result(y, a, b, measure, seed):
@@ -334,7 +335,7 @@ def test_options_reach_the_measure():
 @pytest.mark.slow
 def test_misses_near_zero_are_as_rare_as_promised():
     """Both models calibrated: bootstrapped differences miss most of the time, these do not."""
-    sets, level = (150, 0.9) if _kernels.COMPILED else (12, 0.9)
+    sets, level = (150, 0.9) if loader.COMPILED else (12, 0.9)
     rng = np.random.default_rng(11)
     half = np.full(200, 0.5)
     missed = bootstrapped = 0
@@ -393,7 +394,7 @@ def test_the_table_is_aligned_and_the_rows_are_flat():
 
 def test_all_intervals_hold_together():
     """Three calibrated models: any interval without 0 is a miss of the whole statement."""
-    sets, level = (100, 0.9) if _kernels.COMPILED else (8, 0.9)
+    sets, level = (100, 0.9) if loader.COMPILED else (8, 0.9)
     rng = np.random.default_rng(14)
     missed = 0
     for seed in range(sets):

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 import caldist
 from caldist.cli import main
 from caldist.data.sorting import merged
-from caldist.inference import _split_differences, comparison
-from caldist.inference._resampling import Resampler
+from caldist.inference import _cross_fit_differences, comparison
 from caldist.inference.comparison import compare, compare_all
+from caldist.inference.resampling import Resampler
+from caldist.measures import polynomials
 from caldist.measures.registry import find
-from caldist.weights import polynomials
 
 SPLIT = {"method": "split", "rng": 3}
 WEIGHTED = caldist.weighted_ce.using(functions=polynomials(2))
@@ -71,7 +71,7 @@ def by_hand(y, a, b, measure, level, weight=None):
 @pytest.mark.parametrize("name", ["smooth_ce", "weighted"])
 def test_the_lower_end_row_by_row(name, weighted, tied, monkeypatch):
     # Without the floor for rare labels, which has a test of its own.
-    monkeypatch.setattr(_split_differences, "_protected", lambda mean, *_others: mean)
+    monkeypatch.setattr(_cross_fit_differences, "_protected", lambda mean, *_others: mean)
     y, a, _ = two_models(0, tied=tied)
     b = 1 - a  # which stands out of the noise, so that its witness is trusted
     weight = np.random.default_rng(1).integers(1, 4, y.size) if weighted else None
@@ -87,7 +87,7 @@ def test_a_model_that_does_not_stand_out_may_have_any_witness():
     y, a = rng.random(400) < b, np.clip(b + 0.25, 0, 1)
     found = compare(y, a, b, **SPLIT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_split_differences, "_CLEAR", -2.0)
+        patch.setattr(_cross_fit_differences, "_CLEAR", -2.0)
         trusting = compare(y, a, b, **SPLIT)
     assert found.upper - found.lower > trusting.upper - trusting.lower
 
@@ -138,7 +138,7 @@ def test_labels_that_are_rare_in_the_folds_still_count():
     found = compare(y, a, b, **SPLIT)
     plain = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_split_differences, "_protected", lambda mean, *_others: mean)
+        patch.setattr(_cross_fit_differences, "_protected", lambda mean, *_others: mean)
         plain = compare(y, a, b, **SPLIT)
     assert found.lower <= plain.lower
     assert found.upper >= plain.upper
@@ -250,15 +250,15 @@ def test_many_models_share_what_belongs_to_one_of_them(monkeypatch):
     y = rng.random(2_000) < p**2
     models = {f"m{at}": np.clip(p + 0.03 * rng.standard_normal(2_000), 0, 1) for at in range(5)}
     calls = {"_candidates": [], "cells_of": []}
-    found = _split_differences._Splits._candidates
-    cells_of = _split_differences.cells_of
+    found = _cross_fit_differences._Splits._candidates
+    cells_of = _cross_fit_differences.cells_of
     monkeypatch.setattr(
-        _split_differences._Splits,
+        _cross_fit_differences._Splits,
         "_candidates",
         lambda self, b: calls["_candidates"].append(b) or found(self, b),
     )
     monkeypatch.setattr(
-        _split_differences,
+        _cross_fit_differences,
         "cells_of",
         lambda units: calls["cells_of"].append(units) or cells_of(units),
     )

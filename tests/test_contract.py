@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import caldist
 import oracles
-from caldist import _kernels
+from caldist.kernels import loader
 from caldist.measures.registry import all_measures
 from measure_cases import complete, counts_rows
 from strategies import FAMILIES, family, samples
 
 # Plain kernels need seconds for the default tolerance of the lower distance.
-TOLERANCE = 1e-6 if _kernels.COMPILED else 1e-4
+TOLERANCE = 1e-6 if loader.COMPILED else 1e-4
 
 
 def prepared(measure):
@@ -113,7 +113,7 @@ def test_the_order_of_rows_does_not_matter(measure, sample, random):
 def test_a_finite_float_that_does_not_depend_on_the_order_of_many_rows(measure):
     for kind in FAMILIES:
         rng = np.random.default_rng(8)
-        y, p = family(kind, 200 if _kernels.COMPILED else 40, rng)
+        y, p = family(kind, 200 if loader.COMPILED else 40, rng)
         value = value_of(measure, y, p)
         if not isinstance(value, str):
             assert type(value) is float, kind

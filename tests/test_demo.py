@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import caldist
-from caldist._demo import demo_table, load_demo
-from caldist._validate import check_flag
 from caldist.cli import _Commands, main
+from caldist.cli._demo_table import demo_table
+from caldist.data.validate import check_flag
+from caldist.datasets import load_demo
 from caldist.measures.registry import shown_in
 
 MODELS = [
@@ -30,7 +31,8 @@ def run(*arguments: str) -> Result:
 
 
 def test_the_data_are_labels_and_probabilities():
-    label, predictions = load_demo()
+    demo = load_demo()
+    label, predictions = demo.y_true, demo.y_prob
     assert label.shape == (1797,)
     assert set(label.tolist()) == {0, 1}
     assert list(predictions) == MODELS
@@ -41,7 +43,7 @@ def test_the_data_are_labels_and_probabilities():
 
 
 def test_the_file_is_what_the_script_writes():
-    data = files("caldist._demo")
+    data = files("caldist.datasets")
     header, *rows = (data / "demo.csv").read_text(encoding="ascii").splitlines()
     assert header.split(",") == ["label", *MODELS]
     assert len(rows) == 1797
@@ -57,7 +59,8 @@ def _numbers(row):
 
 
 def test_the_models_differ_as_the_demo_says():
-    label, predictions = load_demo()
+    demo = load_demo()
+    label, predictions = demo.y_true, demo.y_prob
     logistic, tree = predictions["logistic_regression"], predictions["decision_tree"]
     assert caldist.smooth_ce(label, logistic) < 0.1 * caldist.smooth_ce(label, tree)
     assert caldist.ece(label, logistic) > caldist.ece(label, tree)

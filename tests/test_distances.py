@@ -4,6 +4,7 @@ import concurrent.futures
 import math
 import pickle
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -12,15 +13,15 @@ from hypothesis import strategies as st
 
 import caldist
 import oracles
-from caldist import Joint, _kernels
-from caldist.measures import _grouping_search, _lower_solver, _partitions
-from caldist.measures import lower_distance as lower_module
+from caldist import Joint
+from caldist.kernels import loader
+from caldist.measures import _grouping_search, _partitions, lower_solver
 from caldist.measures.lower_distance import certify_lower
 from caldist.measures.upper_distance import nearest_known
 from strategies import FAMILIES, family, probability, samples
 
-TOL = 1e-6 if _kernels.COMPILED else 1e-4  # plain kernels need seconds for 1e-6
-FEW = 6 if not _kernels.COMPILED else 9
+TOL = 1e-6 if loader.COMPILED else 1e-4  # plain kernels need seconds for 1e-6
+FEW = 6 if not loader.COMPILED else 9
 
 
 lower_distance = caldist.lower_distance.using(tol=TOL)
@@ -114,17 +115,17 @@ def test_ratio_two(delta, gap):
     )
 
 
-@pytest.mark.parametrize("tol", [1e-3, 1e-5, 1e-7, 1e-8] if _kernels.COMPILED else [1e-3])
+@pytest.mark.parametrize("tol", [1e-3, 1e-5, 1e-7, 1e-8] if loader.COMPILED else [1e-3])
 def test_the_tolerance_is_reached(tol):
     for kind in FAMILIES:
-        y, p = family(kind, 300 if _kernels.COMPILED else 20, np.random.default_rng(3))
+        y, p = family(kind, 300 if loader.COMPILED else 20, np.random.default_rng(3))
         proof = caldist.certify(y, p, tol=tol)
         assert proof.gap <= tol
         proof.verify()
 
 
 def test_an_unreachable_tolerance_is_an_error_that_quotes_the_interval(monkeypatch):
-    monkeypatch.setattr(_lower_solver, "MAX_LEVELS", 0)
+    monkeypatch.setattr(lower_solver, "MAX_LEVELS", 0)
     y, p = family("beta3", 50, np.random.default_rng(0))
     proof = caldist.certify(y, p)
     assert proof.gap > 1e-6
@@ -146,7 +147,9 @@ def test_progress_is_reported(monkeypatch):
         def __exit__(self, *error):
             return None
 
-    monkeypatch.setattr(lower_module, "bounds_bar", lambda name, *, show: Bar())
+    monkeypatch.setattr(
+        import_module("caldist.measures.lower_distance"), "bounds_bar", lambda name, *, show: Bar()
+    )
     y, p = family("beta3", 200, np.random.default_rng(0))
     caldist.lower_distance(y, p, progress=True, tol=1e-3)
     assert seen
@@ -202,7 +205,7 @@ def test_masses_of_many_sizes_equal_brute_force(seed, orders):
     assert caldist.upper_distance(y, p, sample_weight=weight) == pytest.approx(brute, rel=1e-12)
 
 
-@pytest.mark.skipif(not _kernels.COMPILED, reason="too slow as plain Python")
+@pytest.mark.skipif(not loader.COMPILED, reason="too slow as plain Python")
 @pytest.mark.parametrize("kind", ["beta3", "beta1", "one sided"])
 def test_up_to_seventeen_predictions_are_exact(kind):
     rng = np.random.default_rng(5)
@@ -233,21 +236,21 @@ def test_beyond_few_predictions_the_value_is_a_valid_bound(seed, monkeypatch):
 def test_the_lattice_path_is_the_true_distance_of_certain_labels(points):
     value = np.array([v for v, _ in points])
     label = np.array([y for _, y in points])
-    lattice = _kernels.partition.lattice_distance(
+    lattice = loader.partition.lattice_distance(
         np.sort(value[label == 1]), np.sort(value[label == 0])
     )
     assert lattice / value.size == pytest.approx(caldist.true_distance(label, value), abs=1e-13)
 
 
 def test_certain_labels_up_to_two_hundred_points_are_exact():
-    y, p = family("beta3", 200 if _kernels.COMPILED else 18, np.random.default_rng(4))
+    y, p = family("beta3", 200 if loader.COMPILED else 18, np.random.default_rng(4))
     bounds = caldist.true_distance_bounds(y, p)
     assert bounds.exact
     assert bounds.lower == bounds.upper == caldist.true_distance(y, p)
     assert lower_distance(y, p) <= bounds.upper <= caldist.upper_distance(y, p) + 1e-12
 
 
-@pytest.mark.skipif(not _kernels.COMPILED, reason="too slow as plain Python")
+@pytest.mark.skipif(not loader.COMPILED, reason="too slow as plain Python")
 @pytest.mark.parametrize("kind", ["beta1", "beta3", "one sided"])
 def test_the_rounded_coupling_is_close_to_the_lower_distance(kind):
     y, p = family(kind, 4000, np.random.default_rng(4))
@@ -258,9 +261,9 @@ def test_the_rounded_coupling_is_close_to_the_lower_distance(kind):
         caldist.true_distance(y, p)
 
 
-@pytest.mark.skipif(not _kernels.COMPILED, reason="too slow as plain Python")
+@pytest.mark.skipif(not loader.COMPILED, reason="too slow as plain Python")
 def test_bounds_contain_the_exact_distance(monkeypatch):
-    from caldist.measures import true_distance as module
+    module = import_module("caldist.measures.true_distance")
 
     for seed in range(5):
         y, p = family("beta3", 60, np.random.default_rng(seed))
@@ -465,7 +468,7 @@ def test_lower_distance_under_changed_labels(sample, data):
 
 
 def test_large_upper_distance_is_between_its_bounds():
-    y, p = family("beta3", 5000 if _kernels.COMPILED else 100, np.random.default_rng(0))
+    y, p = family("beta3", 5000 if loader.COMPILED else 100, np.random.default_rng(0))
     lower, upper = lower_distance(y, p), caldist.upper_distance(y, p)
     assert lower <= upper <= caldist.interval_ce(y, p)
 
@@ -494,7 +497,7 @@ def test_the_local_search_improves_on_contiguous_groups():
     assert caldist.upper_distance(joint) < contiguous - 1e-4
 
 
-@pytest.mark.skipif(not _kernels.COMPILED, reason="too slow as plain Python")
+@pytest.mark.skipif(not loader.COMPILED, reason="too slow as plain Python")
 def test_a_bound_from_above_is_not_shown_as_certain():
     """Beyond 300 predictions none is moved between groups: a cheaper map exists."""
     joint, cheaper = tight_gaps(0.1, 320)
@@ -523,7 +526,7 @@ def test_few_predictions_need_no_threads(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError
 
-    many = 300 if _kernels.COMPILED else 60
+    many = 300 if loader.COMPILED else 60
     y, p = family("beta3", many, np.random.default_rng(0))
     samples = [(y[:n], p[:n]) for n in (1, 4, 30, many)]
     with monkeypatch.context() as patch:

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import caldist
-from caldist import Joint, _validate
+from caldist import Joint
 from caldist.data import rows as rows_module
-from caldist.data import sorting
+from caldist.data import sorting, validate
 from caldist.data.rows import Rows
 
 few_rows = pytest.mark.filterwarnings("ignore:only .* fewer than 10:UserWarning")
@@ -323,7 +323,7 @@ def counts(monkeypatch):
 
         return call
 
-    monkeypatch.setattr(_validate, "binary_inputs", counted("read", _validate.binary_inputs))
+    monkeypatch.setattr(validate, "binary_inputs", counted("read", validate.binary_inputs))
     sorting_order = counted("sorted", sorting.sorting_order)
     for module in (sorting, rows_module):
         monkeypatch.setattr(module, "sorting_order", sorting_order)

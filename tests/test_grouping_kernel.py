@@ -5,8 +5,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from caldist._kernels import COMPILED, grouping, interval
 from caldist.data.joint import Joint
+from caldist.kernels.loader import COMPILED, grouping, interval
 from caldist.measures import _grouping_search
 from caldist.measures.interval_ce import interval_ce, interval_groups_below
 from caldist.measures.upper_distance import upper_distance

@@ -13,28 +13,24 @@ import pyarrow as pa
 import pytest
 
 import caldist
-from caldist import _kernels
 from caldist.data.categories import number_labels
 from caldist.data.random_labels import RandomLabels
 from caldist.data.rows import Rows
-from caldist.inference import (
-    _null,
-    _resampling,
-    _side_by_side,
-    confidence_interval,
-)
-from caldist.inference._null import null_values
-from caldist.inference._side_by_side import SideBySide
-from caldist.inference.groups import (
+from caldist.groups import simulated_groups
+from caldist.groups.evaluation import (
     Group,
     GroupEvaluation,
     _divided,
     _simultaneous,
     evaluate_groups,
 )
+from caldist.groups.simulated_groups import SideBySide
+from caldist.inference import confidence_interval, null_distribution, resampling
+from caldist.inference.null_distribution import null_values
+from caldist.kernels import loader
 from clustered_rows import bursts
 
-FAST = _kernels.COMPILED
+FAST = loader.COMPILED
 QUICK = {"measures": ["brier_score"], "n_resamples": 19, "rng": 0}
 
 
@@ -98,8 +94,8 @@ MANY = [False, True]  # rows, which have cells and random bytes
 @pytest.fixture(params=MANY, ids=["few", "many"])
 def many(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr(_side_by_side, "_MANY", 0)
-        monkeypatch.setattr(_side_by_side, "_CELLS", 8)
+        monkeypatch.setattr(simulated_groups, "_MANY", 0)
+        monkeypatch.setattr(simulated_groups, "_CELLS", 8)
     return request.param
 
 
@@ -123,7 +119,7 @@ def test_adjusted_pvalues_agree_with_all_label_patterns():
     largest = score.max(axis=1)
     for at in (3, 40, 77, 100, 127):
         y = patterns[at].astype(np.uint8)
-        resampler = _resampling.Resampler.of(at, n_resamples=9999 if FAST else 999)
+        resampler = resampling.Resampler.of(at, n_resamples=9999 if FAST else 999)
         found, pvalue = simultaneous(code, y, v, resampler)
         assert found == pytest.approx(score[at], abs=0.2 if FAST else 0.5)
         for g in (0, 1):
@@ -144,7 +140,7 @@ def test_the_family_wise_error_is_nominal():
     for _ in range(times):
         v = rng.beta(0.5, 0.5, rows)
         y = labels(rng, v).astype(np.uint8)
-        resampler = _resampling.Resampler.of(rng, n_resamples=39)
+        resampler = resampling.Resampler.of(rng, n_resamples=39)
         any_adjusted.append(simultaneous(code, y, v, resampler)[1].min() <= level)
         alone = [
             caldist.inference.testing.calibration_test(
@@ -164,7 +160,7 @@ def test_the_family_wise_error_holds_with_unequal_clusters_of_rare_labels():
     rejected = 0
     for seed in range(40):
         y, v, cluster = bursts(np.random.default_rng(seed), 300, 1.5, together=0.9)
-        resampler = _resampling.Resampler.of(seed, n_resamples=99)
+        resampler = resampling.Resampler.of(seed, n_resamples=99)
         _, pvalue = simultaneous(cluster % 5, y.astype(np.uint8), v, resampler, cluster)
         rejected += pvalue.min() <= 0.05
     assert rejected <= 7  # binomial, with 1/20 in fewer than one of a thousand
@@ -178,7 +174,7 @@ def test_groups_with_clusters_take_the_larger_of_two_pvalues():
     y[code == 1] = rng.random(np.sum(code == 1)) < v[code == 1]
     cluster = np.where(cluster < 20, cluster // 2, cluster)  # some reach across both groups
     _, parts, units = _divided(Rows.of(y, v, clusters=cluster), code)
-    resampler = _resampling.Resampler.of(0, n_resamples=39)
+    resampler = resampling.Resampler.of(0, n_resamples=39)
     score, pvalue = _simultaneous(parts, units, resampler)
     side = SideBySide.of(units)
     dependence = [part.units.dependence for part in parts]
@@ -207,7 +203,7 @@ def test_cells_hardly_change_the_evidence(monkeypatch):
     y = labels(rng, p)
     found = []
     for least in (0, 10**9):
-        monkeypatch.setattr(_side_by_side, "_MANY", least)
+        monkeypatch.setattr(simulated_groups, "_MANY", least)
         found.append(evaluate_groups(y, v, by=by, measures=[], n_resamples=1999, rng=0))
     for group in found[0].groups:
         assert group.score == pytest.approx(found[1][group.name].score, abs=0.15)
@@ -227,7 +223,7 @@ def test_scores_and_pvalues_by_hand(kind, many):
     if kind == "summary":
         parts = [Rows.of(caldist.Joint.from_arrays(y[code == g], v[code == g])) for g in range(3)]
         units = [part.units for part in parts]
-    resampler = _resampling.Resampler.of(7, n_resamples=39)
+    resampler = resampling.Resampler.of(7, n_resamples=39)
     found = _simultaneous(parts, units, resampler)
 
     # One row after the other, in the order in which labels are drawn.
@@ -265,7 +261,7 @@ def test_scores_and_pvalues_by_hand(kind, many):
             return statistics(RandomLabels(each.imag.copy(), count).draw(rng))
         return statistics(rng.random(y.size) < v)
 
-    drawn = resampler.run(replicate, family=_null._FAMILY, size=y.size)
+    drawn = resampler.run(replicate, family=null_distribution._FAMILY, size=y.size)
     values = np.vstack((statistics(y), drawn))
     score = (values - values.mean(axis=0)) / values.std(axis=0)
     reached = score.max(axis=1)[:, None] >= score[0] - 1e-9
@@ -391,7 +387,7 @@ def test_clusters_may_reach_across_groups():
         v = rng.random(400)
         y = (np.repeat(rng.random(50), 8) < v).astype(np.uint8)
         for flips in rejected:
-            resampler = _resampling.Resampler.of(rng, n_resamples=39)
+            resampler = resampling.Resampler.of(rng, n_resamples=39)
             clusters = cluster if flips else None
             pvalue = simultaneous(code, y, v, resampler, clusters=clusters)[1]
             rejected[flips] += pvalue.min() <= 0.1
@@ -600,7 +596,7 @@ def test_the_same_seed_gives_the_same_result(monkeypatch):
     y, v, by = example(n=2400 if FAST else 60)
     results = []
     for cores in (1, 3):
-        monkeypatch.setattr(_resampling, "thread_count", lambda cores=cores: cores)
+        monkeypatch.setattr(resampling, "thread_count", lambda cores=cores: cores)
         results.append(evaluate_groups(y, v, by=by, measures=["smooth_ce"], n_resamples=39, rng=5))
     assert results[0] == results[1]
     order = np.random.default_rng(0).permutation(y.size)

@@ -9,7 +9,7 @@ import pytest
 
 import caldist
 from caldist.data.units import Units
-from caldist.weights import polynomials
+from caldist.measures import polynomials
 
 few_rows = pytest.mark.filterwarnings("ignore:only .* fewer than 10:UserWarning")
 

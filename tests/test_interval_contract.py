@@ -1,20 +1,16 @@
 """What intervals promise around their recipes: seeds, summaries, refusals; and the bracket."""
 
 import math
+from importlib import import_module
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 import caldist
-from caldist import _kernels
 from caldist._util.numbers import least, most
-from caldist.inference import (
-    PopulationBracket,
-    _resampling,
-    confidence_interval,
-    distance_bracket,
-)
+from caldist.inference import PopulationBracket, confidence_interval, distance_bracket, resampling
+from caldist.kernels import loader
 from caldist.measures.certification import sample_bracket
 from caldist.measures.lower_distance import TOLERANCE
 from strategies import family
@@ -28,8 +24,8 @@ def test_same_seed_same_interval_whatever_the_number_of_threads(measure, monkeyp
     y, p = rows(100)
     found = []
     for cores in (1, 2, 5):
-        monkeypatch.setattr(_resampling, "_THREADED", 0)
-        monkeypatch.setattr(_resampling, "thread_count", lambda cores=cores: cores)
+        monkeypatch.setattr(resampling, "_THREADED", 0)
+        monkeypatch.setattr(resampling, "thread_count", lambda cores=cores: cores)
         found.append(interval(y, p, measure, rng=5))
         found.append(interval(y, p, measure, rng=np.random.default_rng(5)))
     assert all(other == found[0] for other in found)
@@ -45,7 +41,8 @@ def test_an_interrupt_in_a_replicate_comes_through(monkeypatch):
     def interrupted(_self, _masses, _threshold):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("caldist.measures.smooth_ce.SmoothNorm.unless_below", interrupted)
+    module = import_module("caldist.measures.smooth_ce")
+    monkeypatch.setattr(module.SmoothNorm, "unless_below", interrupted)
     with pytest.raises(KeyboardInterrupt):
         interval(*rows())
 
@@ -316,7 +313,7 @@ def test_the_bracket_holds_a_known_distance():
     """Predictions 0.1 too high everywhere: the distance is 0.1 whatever the domain."""
     rng = np.random.default_rng(1)
     missed = 0
-    for trial in range(30 if _kernels.COMPILED else 5):
+    for trial in range(30 if loader.COMPILED else 5):
         f = rng.uniform(0.2, 0.8, 80)
         y = (rng.random(80) < f).astype(int)
         found = distance_bracket(

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from caldist._kernels import COMPILED, interval
+from caldist.kernels.loader import COMPILED, interval
 
 TOLERANCE = 1e-12
 REPEATS = 25 if COMPILED else 5

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist import _kernels
 from caldist.data import units as units_module
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS
@@ -16,14 +15,15 @@ from caldist.inference import (
     Interval,
     confidence_interval,
 )
-from caldist.inference._dealing import ordered_units
-from caldist.inference._limits import Limits
-from caldist.inference._resampling import Resampler, order_statistic
+from caldist.inference.folds import ordered_units
+from caldist.inference.limits import Limits
+from caldist.inference.resampling import Resampler, order_statistic
+from caldist.kernels import loader
+from caldist.measures import polynomials
 from caldist.measures.lower_distance import TOLERANCE
-from caldist.weights import polynomials
 from clustered_rows import bursts
 
-FAST = _kernels.COMPILED
+FAST = loader.COMPILED
 
 FUNCTIONS = polynomials(2)
 MEASURES = [
@@ -33,7 +33,7 @@ MEASURES = [
     caldist.random_interval_ce.using(width=0.2),
     caldist.weighted_ce.using(functions=FUNCTIONS),
     caldist.surrogate_interval_ce,
-    caldist.lower_distance.using(tol=1e-5 if _kernels.COMPILED else 1e-3),
+    caldist.lower_distance.using(tol=1e-5 if loader.COMPILED else 1e-3),
     caldist.interval_ce,
     caldist.brier_score,
 ]
@@ -309,7 +309,7 @@ def test_resampling_is_narrower_than_what_is_proved():
 @pytest.mark.parametrize("law", ["uniform", "extreme", "constant"])
 def test_coverage_at_perfect_calibration(law):
     """And the percentile bootstrap covers 0 in none of the samples without ties."""
-    trials, n = (100, 60) if _kernels.COMPILED else (25, 30)
+    trials, n = (100, 60) if loader.COMPILED else (25, 30)
     missed = dict.fromkeys(("smooth_ce", "kernel_ce", "random_interval_ce"), 0)
     bootstrap = 0
     rng = np.random.default_rng(0)
@@ -352,7 +352,7 @@ def test_the_upper_end_where_the_residuals_add_up_to_0():
 @few_rows
 def test_coverage_of_a_known_distance():
     """All predictions 0.1 too high: every measure but the Brier score is 0.1."""
-    trials, n = (100, 100) if _kernels.COMPILED else (20, 40)
+    trials, n = (100, 100) if loader.COMPILED else (20, 40)
     rng = np.random.default_rng(3)
     low = high = 0
     for trial in range(trials):

@@ -5,16 +5,17 @@ import warnings
 import numpy as np
 import pytest
 
-from caldist import Joint, _kernels
+from caldist import Joint
 from caldist.data import residuals, sorting
 from caldist.data.residuals import Residuals
 from caldist.data.rows import Rows
 from caldist.data.sorting import sorting_order
+from caldist.kernels import loader
 from caldist.kernels._exponential import exponential
 from caldist.measures import _passes
 from strategies import FAMILIES, family
 
-compiled_only = pytest.mark.skipif(not _kernels.COMPILED, reason="kernels are not compiled")
+compiled_only = pytest.mark.skipif(not loader.COMPILED, reason="kernels are not compiled")
 EMPTY = np.empty(0)
 
 
@@ -27,17 +28,17 @@ def cases():
 
 @compiled_only
 def test_smooth():
-    plain = _kernels.plain("smooth")
+    plain = loader.plain("smooth")
     for joint, c in cases():
         curves = np.empty(c.size), np.empty(c.size)
         values = [
             kernel.smooth_ce(joint.prediction, c, curve)
-            for kernel, curve in zip((_kernels.smooth, plain), curves, strict=True)
+            for kernel, curve in zip((loader.smooth, plain), curves, strict=True)
         ]
         assert values[0] == values[1]
         assert np.array_equal(*curves)
-        assert values[0] == _kernels.smooth.smooth_ce(joint.prediction, c, EMPTY)
-        bounds = [k.smooth_ce_bound(joint.prediction, c) for k in (_kernels.smooth, plain)]
+        assert values[0] == loader.smooth.smooth_ce(joint.prediction, c, EMPTY)
+        bounds = [k.smooth_ce_bound(joint.prediction, c) for k in (loader.smooth, plain)]
         assert bounds[0] == bounds[1]
 
 
@@ -68,7 +69,7 @@ def test_regressions_that_are_split_add_up(threads, rounds, part, monkeypatch):
         monkeypatch.setattr(_passes, name, value)
     monkeypatch.setattr(residuals, "_PART", part)
     for v, c in regressions():
-        expected = _kernels.smooth.smooth_ce(v, c, EMPTY)
+        expected = loader.smooth.smooth_ce(v, c, EMPTY)
         assert _passes.smooth_ce(v, c) == pytest.approx(expected, rel=1e-13, abs=1e-15)
 
 
@@ -91,11 +92,11 @@ def test_many_rows_are_passed_over_in_parts_and_as_a_whole():
         assert all(map(np.array_equal, rows.residuals, (v, c)))
         assert rows.residuals.absolute() == pytest.approx(np.abs(c).sum(), rel=1e-13)
         for found, whole in (
-            (_passes.smooth_ce(v, c), _kernels.smooth.smooth_ce(v, c, EMPTY)),
-            (_passes.laplace_squared(v, c, 0.2), _kernels.laplace.stretch(v, c, 0.2)[0]),
+            (_passes.smooth_ce(v, c), loader.smooth.smooth_ce(v, c, EMPTY)),
+            (_passes.laplace_squared(v, c, 0.2), loader.laplace.stretch(v, c, 0.2)[0]),
             (
                 _passes.random_interval_ce(v, sums, 0.1),
-                _kernels.shifts.random_interval_ce(v, sums, 0.1, 0, 2 * v.size),
+                loader.shifts.random_interval_ce(v, sums, 0.1, 0, 2 * v.size),
             ),
         ):
             assert found == pytest.approx(whole, rel=1e-11)
@@ -103,14 +104,14 @@ def test_many_rows_are_passed_over_in_parts_and_as_a_whole():
 
 @compiled_only
 def test_parts_of_regressions():
-    plain = _kernels.plain("smooth")
+    plain = loader.plain("smooth")
     for v, c in regressions():
         last = v.size - 1
         for levels in ((0.0, 0.1, 0.15, 0.2, 0.3), (0.0,) * 5, (-0.2, 0.0, 0.01, 0.05, 0.06)):
             for first in {0, last // 2}:
                 steps = (v, c, first, last, 0.01, -1.0)
                 found = []
-                for kernel in (_kernels.smooth, plain):
+                for kernel in (loader.smooth, plain):
                     out = np.empty(3), np.empty(3), np.empty(3), np.empty(3, dtype=np.int64)
                     inside = kernel.split(*steps, np.array(levels), *out)
                     cost = kernel.regress(*steps, levels[0], levels[-1])
@@ -125,11 +126,11 @@ def test_samples_side_by_side():
     v = np.concatenate([joint.prediction for joint, _ in found])
     c = np.concatenate([residual for _, residual in found])
     start = np.cumsum([0, *(c.size for _, c in found)])
-    alone = [_kernels.smooth.smooth_ce(j.prediction, c, EMPTY) for j, c in found]
+    alone = [loader.smooth.smooth_ce(j.prediction, c, EMPTY) for j, c in found]
     labels = (c > 0).astype(np.uint8)
     for smooth, replicates in (
-        (_kernels.smooth, _kernels.replicates),
-        (_kernels.plain("smooth"), _kernels.plain("replicates")),
+        (loader.smooth, loader.replicates),
+        (loader.plain("smooth"), loader.plain("replicates")),
     ):
         each, ones = np.empty(len(found)), np.empty(len(found))
         smooth.smooth_ce_of_each(v, c, start, each)
@@ -140,7 +141,7 @@ def test_samples_side_by_side():
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_potentials_between_nodes(plain):
-    kernel = _kernels.plain("ladder") if plain else _kernels.ladder
+    kernel = loader.plain("ladder") if plain else loader.ladder
     rng = np.random.default_rng(5)
     for nodes, points in ((2, 1), (2, 50), (40, 3), (40, 300)):
         u = np.unique(np.concatenate(([0.0, 1.0], rng.random(nodes - 2))))
@@ -153,7 +154,7 @@ def test_potentials_between_nodes(plain):
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_increasing_vectors_are_merged(plain):
-    kernel = _kernels.plain("support") if plain else _kernels.support
+    kernel = loader.plain("support") if plain else loader.support
     rng = np.random.default_rng(3)
     for sizes in ((0, 0), (0, 3), (4, 0), (1, 1), (50, 80), (200, 7)):
         first, second = (np.unique(rng.integers(0, 100, size) / 100) for size in sizes)
@@ -177,7 +178,7 @@ def kernel_in_full(name, v, h):
 
 
 def squared_of(name):
-    return _passes.laplace_squared if name == "laplace" else getattr(_kernels, name).squared
+    return _passes.laplace_squared if name == "laplace" else getattr(loader, name).squared
 
 
 @pytest.mark.parametrize("h", [3.0, 0.05, 1e-4, 1e-300])
@@ -196,7 +197,7 @@ def test_sums_over_stretches_add_up(h, points, monkeypatch):
 @pytest.mark.parametrize("h", [3.0, 1.0, 0.1, 0.01, 1e-3, 1e-5])
 def test_kernel_sums_are_the_double_sum(name, h):
     """In cells of many rows, of few and of one; with equal predictions too."""
-    module = getattr(_kernels, name)
+    module = getattr(loader, name)
     for joint, residual in cases():
         size = np.abs(residual).sum()
         for times in (1, 3):
@@ -219,7 +220,7 @@ def test_kernel_sums_are_the_double_sum(name, h):
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 @pytest.mark.parametrize("h", [1.0, 0.05, 1e-5])
 def test_kernel_sums(name, h):
-    compiled, plain = getattr(_kernels, name), _kernels.plain(name)
+    compiled, plain = getattr(loader, name), loader.plain(name)
     for joint, c in cases():
         sum_of = "stretch" if name == "laplace" else "squared"
         fast, slow = (getattr(k, sum_of)(joint.prediction, c, h) for k in (compiled, plain))
@@ -238,12 +239,12 @@ def test_kernel_sums(name, h):
 @compiled_only
 @pytest.mark.parametrize("width", [1.0, 0.1, 1e-9])
 def test_shifts(width):
-    plain = _kernels.plain("shifts")
+    plain = loader.plain("shifts")
     for joint, _ in cases():
         sums = joint.prefix_sums()
         values = [
             kernel.random_interval_ce(joint.prediction, sums, width, 0, 2 * joint.prediction.size)
-            for kernel in (_kernels.shifts, plain)
+            for kernel in (loader.shifts, plain)
         ]
         assert values[0] == values[1]
         size = 2 * joint.prediction.size
@@ -334,7 +335,7 @@ def test_support():
         weight = rng.integers(0, 3, 100).astype(float)
         order = np.argsort(p, kind="stable")
         results = []
-        for kernel in (_kernels.support, _kernels.plain("support")):
+        for kernel in (loader.support, loader.plain("support")):
             key = np.sort(p.view(np.int64) << 1 | label)
             again = key.copy()
             out = [np.zeros(100) for _ in range(11)]
@@ -373,8 +374,8 @@ def test_experts_and_bets():
 
     found = []
     for experts_kernel, bets in (
-        (_kernels.experts, _kernels.bets),
-        (_kernels.plain("experts"), _kernels.plain("bets")),
+        (loader.experts, loader.bets),
+        (loader.plain("experts"), loader.plain("bets")),
     ):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(experts, "kernel", experts_kernel)
@@ -397,7 +398,7 @@ def test_experts_and_bets():
 
 def test_unknown_kernels_are_attribute_errors():
     with pytest.raises(AttributeError, match="nonsense"):
-        _ = _kernels.nonsense
+        _ = loader.nonsense
 
 
 def test_missing_extensions_warn_once_and_fall_back(monkeypatch):
@@ -405,9 +406,9 @@ def test_missing_extensions_warn_once_and_fall_back(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.delenv("CALDIST_PURE_PYTHON", raising=False)
-    monkeypatch.setattr(_kernels, "import_module", missing)
+    monkeypatch.setattr(loader, "import_module", missing)
     with pytest.warns(RuntimeWarning, match="plain Python.*compiler") as caught:
-        assert not _kernels._is_compiled()
+        assert not loader._is_compiled()
     assert len(caught) == 1
 
 
@@ -415,4 +416,4 @@ def test_the_environment_variable_is_silent(monkeypatch):
     monkeypatch.setenv("CALDIST_PURE_PYTHON", "1")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not _kernels._is_compiled()
+        assert not loader._is_compiled()

@@ -12,10 +12,10 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linprog
 
-from caldist import _kernels
-from caldist._kernels import COMPILED
-from caldist.measures import _lower_solver
-from caldist.measures._lower_solver import LowerSolution, solve
+from caldist.kernels import loader
+from caldist.kernels.loader import COMPILED
+from caldist.measures import lower_solver
+from caldist.measures.lower_solver import LowerSolution, solve
 
 FUZZ = int(os.environ.get("CALDIST_FUZZ", "400" if COMPILED else "12"))
 TOL = 1e-6 if COMPILED else 1e-4
@@ -271,8 +271,8 @@ def test_reports_progress():
 def test_unfinished_ladders_still_give_valid_bounds(monkeypatch, iterations):
     data = large_instance("3", 500 if COMPILED else 40)
     truth = solve_verified(*data)
-    monkeypatch.setattr(_lower_solver, "MAX_ITERATIONS", iterations)
-    monkeypatch.setattr(_lower_solver, "MAX_LEVELS", 2)
+    monkeypatch.setattr(lower_solver, "MAX_ITERATIONS", iterations)
+    monkeypatch.setattr(lower_solver, "MAX_LEVELS", 2)
     solution = solve(*data, TOL)
     verify(*data, solution)
     assert solution.lower <= truth.upper
@@ -281,8 +281,8 @@ def test_unfinished_ladders_still_give_valid_bounds(monkeypatch, iterations):
 
 def test_spoilt_directions_still_give_valid_bounds(monkeypatch):
     data = large_instance("3", 50)
-    monkeypatch.setattr(_lower_solver, "MAX_LEVELS", 2)
-    monkeypatch.setattr(_lower_solver, "START_DEPTH", 1e-310)  # by which masses are divided
+    monkeypatch.setattr(lower_solver, "MAX_LEVELS", 2)
+    monkeypatch.setattr(lower_solver, "START_DEPTH", 1e-310)  # by which masses are divided
     solution = solve(*data, TOL)
     assert solution.iterations == 0
     verify(*data, solution)
@@ -293,7 +293,7 @@ def test_tolerances_below_rounding_return_the_best_bounds():
     if not COMPILED:
         pytest.skip("too slow in plain Python")
     solution = solve(*data, 0.0)
-    verify(*data, solution, _lower_solver.FINEST_TOLERANCE)
+    verify(*data, solution, lower_solver.FINEST_TOLERANCE)
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing to compare")
@@ -302,7 +302,7 @@ def test_compiled_and_plain_kernels_agree(monkeypatch, seed):
     data = random_instance(np.random.default_rng([seed, 6]))
     compiled = solve(*data, 1e-3)
     for name in ("ladder", "interior_point"):
-        monkeypatch.setattr(_lower_solver, name, _kernels.plain(name))
+        monkeypatch.setattr(lower_solver, name, loader.plain(name))
     plain = solve(*data, 1e-3)
     verify(*data, plain, 1e-3)
     assert plain.lower == pytest.approx(compiled.lower, abs=1e-12)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist._kernels import COMPILED
+from caldist.clinical.calibration_summary import summary_of
 from caldist.data.rows import Rows
 from caldist.inference import _grid, confidence_interval
-from caldist.inference._resampling import Resampler
-from caldist.inference.calibration_summary import summary_of
+from caldist.inference.resampling import Resampler
+from caldist.kernels.loader import COMPILED
 
 
 def test_a_report_of_many_rows_shows_the_rows_values(monkeypatch):
@@ -73,11 +73,11 @@ def test_parts_of_units_are_all_of_them(monkeypatch):
     assert list(clustered.parts()) == [clustered]
 
 
-@pytest.mark.parametrize("name", ["_logistic._PART", "calibration_summary._BLOCK"])
+@pytest.mark.parametrize("name", ["logistic._PART", "calibration_summary._BLOCK"])
 def test_parts_change_no_summary(name, monkeypatch):
     y, p = many_rows(3_000)
     whole = caldist.calibration_summary(y, p, n_resamples=99, rng=0)
-    module = importlib.import_module(f"caldist.inference.{name.partition('.')[0]}")
+    module = importlib.import_module(f"caldist.clinical.{name.partition('.')[0]}")
     monkeypatch.setattr(module, name.partition(".")[2], 700)
     monkeypatch.setattr("caldist.data.units._PART", 700)
     parts = caldist.calibration_summary(y, p, n_resamples=99, rng=0)

@@ -23,7 +23,7 @@ import caldist
 import command_lines
 from caldist import Joint
 from caldist.measures import registry
-from caldist.measures._measure import Measure
+from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, shown_in
 from measure_cases import complete, counts_rows
 from strategies import family
@@ -422,8 +422,8 @@ joint = caldist.Joint.from_arrays(y, p)
 reveal_type(caldist.smooth_ce(y, p))  # float
 reveal_type(caldist.smooth_ce(joint))  # float
 reveal_type(caldist.kernel_ce.using(bandwidth=0.1)(joint, sample_weight=None))  # float
-reveal_type(caldist.smooth_ce)  # caldist.measures._measure.Measure[...
-reveal_type(caldist.kernel_ce.using(bandwidth=0.1))  # caldist.measures._measure.Measure[...
+reveal_type(caldist.smooth_ce)  # caldist.measures.base.Measure[...
+reveal_type(caldist.kernel_ce.using(bandwidth=0.1))  # caldist.measures.base.Measure[...
 reveal_type(caldist.evaluate(joint))  # caldist.measures.evaluation.Evaluations
 reveal_type(caldist.evaluate(joint)["ece"])  # caldist.measures.evaluation.Evaluation
 caldist.evaluate(y, p, measures=["ece", caldist.kernel_ce.using(bandwidth=0.1)])
@@ -482,8 +482,8 @@ TOY = '''
 import numpy as np
 
 from caldist.data.rows import Rows
-from caldist.measures._measure import Worst, measure
-from caldist.measures._norm import Norm
+from caldist.measures.base import Worst, measure
+from caldist.measures.norms import Norm
 
 
 class BiasNorm(Norm):

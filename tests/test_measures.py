@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 import caldist
 import oracles
-from caldist import _kernels, weights
+from caldist.kernels import loader
+from caldist.measures import function_families
 from strategies import instances, samples
 
-LARGE = 400 if _kernels.COMPILED else 60
-ROUNDS = 8 if _kernels.COMPILED else 2
+LARGE = 400 if loader.COMPILED else 60
+ROUNDS = 8 if loader.COMPILED else 2
 
 
 @given(samples())
@@ -126,7 +127,7 @@ def test_weighted_ce_is_the_largest_correlation(sample):
 @given(samples())
 def test_weighted_ce_of_functions_into_the_unit_interval_is_at_most_1(sample):
     y, p, weight = sample
-    functions = weights.polynomials(3)
+    functions = function_families.polynomials(3)
     assert 0 <= caldist.weighted_ce(y, p, functions=functions, sample_weight=weight) <= 1 + 1e-12
 
 

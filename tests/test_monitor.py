@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caldist
-from caldist import Joint, Monitor, _kernels
+from caldist import Joint, Monitor
 from caldist._util.locks import locked
+from caldist.kernels import loader
 from strategies import fewer
 
-TINY = 12 if _kernels.COMPILED else 4
+TINY = 12 if loader.COMPILED else 4
 
 
 def rows(n=200, seed=0, shift=0.0, kind=None):
@@ -601,7 +602,7 @@ def test_other_files_are_named(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes")
+@pytest.mark.skipif(not loader.COMPILED, reason="takes minutes")
 def test_ten_years_of_days_fit_into_a_mebibyte(tmp_path):
     """Of a month of rows, the other days being the same ones again."""
     monitor = Monitor(tolerance=0.02)

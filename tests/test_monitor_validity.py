@@ -11,13 +11,14 @@ from scipy.optimize import linprog
 from scipy.special import zeta
 
 import caldist
-from caldist import Joint, _kernels
-from caldist.monitoring import batches, experts, mixtures, starts, streams
+from caldist import Joint
+from caldist.kernels import loader
+from caldist.monitoring import batches, experts, mixtures, streams, windows
 from caldist.monitoring.steps import rejected
 from caldist.monitoring.streams import Stream
 from strategies import fewer
 
-compiled_only = pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes")
+compiled_only = pytest.mark.skipif(not loader.COMPILED, reason="takes minutes")
 
 
 def label_vectors(p):
@@ -52,7 +53,7 @@ P = np.array([0.1, 0.3, 0.34, 0.62, 0.9, 0.05, 0.5, 0.77])
 @pytest.mark.slow
 @pytest.mark.parametrize("cuts", [(), (3,), (2, 5), (0, 4, 4)], ids=str)
 def test_the_mean_over_all_labels_is_one(cuts):
-    p = P if _kernels.COMPILED else P[:5]
+    p = P if loader.COMPILED else P[:5]
     assert expected(p, cuts, e_value) == pytest.approx(1, abs=1e-12)
 
 
@@ -117,16 +118,16 @@ def test_dropped_starts_only_lower_the_mean():
 
     found = math.fsum(chance * read(y) for y, chance in label_vectors(p))
     every = np.arange(40)
-    held = np.exp(starts.log_shares(every[starts.kept(every, 40)])).sum() + starts.cash(40)
+    held = np.exp(windows.log_shares(every[windows.kept(every, 40)])).sum() + windows.cash(40)
     assert found == pytest.approx(held, abs=1e-12)
     assert held < 0.97
 
 
 def test_shares_and_cash_add_up_to_one():
     for batches_ in (0, 1, 2, 10, 63, 64, 65, 500):
-        held = np.exp(starts.log_shares(np.arange(batches_))).sum()
-        assert held + starts.cash(batches_) == pytest.approx(1, abs=1e-13)
-    assert starts.cash(10**6) == pytest.approx(
+        held = np.exp(windows.log_shares(np.arange(batches_))).sum()
+        assert held + windows.cash(batches_) == pytest.approx(1, abs=1e-13)
+    assert windows.cash(10**6) == pytest.approx(
         0.15 * zeta(1.2, 10**6 + 1) / (zeta(1.2) - 1), rel=1e-12
     )
 
@@ -135,10 +136,10 @@ def test_starts_are_thinned_out_evenly_and_never_come_back():
     before = np.zeros(0, np.int64)
     for t in range(1, 4000):
         start = np.append(before, t - 1)
-        before = start[starts.kept(start, t)]
+        before = start[windows.kept(start, t)]
         if t in {100, 1000, 3653}:
             every = np.arange(t)
-            assert np.array_equal(before, every[starts.kept(every, t)])
+            assert np.array_equal(before, every[windows.kept(every, t)])
             gap = np.diff(np.append(before, t))
             assert (gap <= np.maximum(1, (t - before) / 8)).all()
             assert before[0] == 0
@@ -161,7 +162,7 @@ def partitions(first, last):
         yield 0.6 * a * b, left + right
 
 
-@pytest.mark.parametrize("module", [_kernels.experts, _kernels.plain("experts")])
+@pytest.mark.parametrize("module", [loader.experts, loader.plain("experts")])
 @pytest.mark.parametrize("size", [0.3, 20.0, 400.0])
 def test_the_tree_is_the_sum_over_all_partitions(module, size):
     rng = np.random.default_rng(3)
@@ -232,7 +233,7 @@ def shifts_of(point):
     return leaf, [s * d for d in (0.1, 0.2, 0.4, 0.8, 1.6) for s in (1, -1)], slopes + waves
 
 
-@pytest.mark.parametrize("module", [_kernels.experts, _kernels.plain("experts")])
+@pytest.mark.parametrize("module", [loader.experts, loader.plain("experts")])
 @pytest.mark.parametrize("rows", [1, 40, 1500])
 def test_sums_are_those_of_a_loop_over_rows(module, rows, monkeypatch):
     monkeypatch.setattr(experts, "kernel", module)

@@ -12,7 +12,7 @@ import pytest
 import caldist
 from caldist import inference, multiclass, plots
 from caldist.measures.registry import all_measures
-from caldist.plots._display import MatrixDisplay
+from caldist.plots.display import MatrixDisplay
 
 RNG = np.random.default_rng(0)
 MATRIX = RNG.dirichlet([1, 1, 1, 1], 200)

@@ -9,7 +9,7 @@ import pytest
 
 import caldist
 import class_oracles as oracles
-from caldist import _kernels, multiclass
+from caldist import multiclass
 from caldist.certificates import (
     CertificateError,
     ClassCertificate,
@@ -17,13 +17,14 @@ from caldist.certificates import (
     SmoothCertificate,
 )
 from caldist.data.class_rows import ClassRows
+from caldist.kernels import loader
 from caldist.multiclass.coupling import couple
 from certificate_checks import VIOLATION, assert_proves
 from command_lines import run
 
-SEEDS = range(8) if _kernels.COMPILED else range(2)
-TOL = 1e-6 if _kernels.COMPILED else 1e-3
-needs_speed = pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes with plain kernels")
+SEEDS = range(8) if loader.COMPILED else range(2)
+TOL = 1e-6 if loader.COMPILED else 1e-3
+needs_speed = pytest.mark.skipif(not loader.COMPILED, reason="takes minutes with plain kernels")
 every = pytest.mark.parametrize("seed", SEEDS)
 
 

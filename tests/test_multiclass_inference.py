@@ -7,13 +7,15 @@ import pytest
 
 import caldist
 import class_oracles as oracles
-from caldist import _kernels, multiclass
+from caldist import multiclass
 from caldist.data.class_rows import ClassRows
-from caldist.inference._resampling import Resampler
-from caldist.multiclass import _cells, comparison, coupling, testing
+from caldist.inference.resampling import Resampler
+from caldist.kernels import loader
+from caldist.multiclass import cells as _cells
+from caldist.multiclass import comparison, coupling, testing
 
-needs_speed = pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes with plain kernels")
-SMALL = 120 if _kernels.COMPILED else 40
+needs_speed = pytest.mark.skipif(not loader.COMPILED, reason="takes minutes with plain kernels")
+SMALL = 120 if loader.COMPILED else 40
 
 
 def within(count, trials, level):
@@ -97,7 +99,7 @@ def test_the_bracket_of_the_population(beta):
 def test_the_cost_of_cells_is_at_least_that_of_the_map():
     """E TV(v, mean label without the row) ≥ E TV(v, E[y | cell]), for every law."""
     from caldist.data.class_rows import ClassRows
-    from caldist.multiclass._cells import cell_cost
+    from caldist.multiclass.cells import cell_cost
 
     rng = np.random.default_rng(0)
     v = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
@@ -122,7 +124,7 @@ def test_cells_of_rows_without_weight_cost_nothing():
 
 
 def test_equal_rows_are_one_cell():
-    from caldist.multiclass._cells import leaves
+    from caldist.multiclass.cells import leaves
 
     equal = np.tile([0.1, 0.2, 0.7], (100, 1))  # their mean is not 0.1, 0.2, 0.7 to the last bit
     assert leaves(equal, 32).tolist() == [0] * 100
@@ -138,7 +140,7 @@ def test_equal_rows_are_one_cell():
 def test_cells_tell_peaked_predictions_apart():
     """Most probabilities of a class are near 0: cells are cut between these and the others."""
     from caldist.data.class_rows import ClassRows
-    from caldist.multiclass._cells import leaves, upper_limit
+    from caldist.multiclass.cells import leaves, upper_limit
 
     rng = np.random.default_rng(0)
     V = 0.98 * np.eye(10)[rng.integers(0, 10, 1000)] + 0.02 * rng.dirichlet(np.ones(10), 1000)
@@ -241,7 +243,7 @@ def test_statistics_with_two_classes():
 
 
 def test_labels_are_drawn_with_their_probabilities():
-    from caldist._kernels import simplex
+    from caldist.kernels.loader import simplex
 
     V = np.array([[0.2, 0.0, 0.8], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]])
     label = np.empty(3, dtype=np.int64)

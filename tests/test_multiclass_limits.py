@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 import class_oracles as oracles
-from caldist import _kernels, multiclass
+from caldist import multiclass
 from caldist.data.class_rows import ClassRows
 from caldist.data.units import FLIPS
-from caldist.inference._cells import cells_of
-from caldist.inference._resampling import Resampler
+from caldist.inference.cells import cells_of
+from caldist.inference.resampling import Resampler
+from caldist.kernels import loader
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.smooth_ce import SmoothNorm
-from caldist.multiclass import _cells, classwise, intervals, smooth, subsets
+from caldist.multiclass import cells, classwise, intervals, smooth, subsets
 from caldist.multiclass.smooth import smooth_bounds
 
 LEVEL, SEED = 0.9, 3
@@ -190,7 +191,7 @@ def test_intervals_are_the_limits_where_these_can_be(measure, limits):
     assert ends == {False, True}
 
 
-@pytest.mark.skipif(not _kernels.COMPILED, reason="takes minutes with plain kernels")
+@pytest.mark.skipif(not loader.COMPILED, reason="takes minutes with plain kernels")
 def test_the_smooth_calibration_error_is_exact_beyond_the_number_of_landmarks():
     """ "auto" solves the transports of 801 to 5,000 different rows as they are."""
     y, V = oracles.softmax(830, 3, 1.5, 2.0, 0)
@@ -291,5 +292,5 @@ def test_slopes_that_make_the_error_largest(k):
             slope = np.where(choice, above, below)
             psi = own + slope - (mean * slope).sum(axis=1)[:, None]  # of each label
             expected = np.maximum(expected, (square * (psi**2 + 0.01)).sum(axis=1))
-        found = _cells.largest_squares(above, below, mean, sums)
+        found = cells.largest_squares(above, below, mean, sums)
         assert found == pytest.approx(expected, rel=1e-9)

@@ -11,12 +11,13 @@ import pytest
 
 import caldist
 import class_oracles as oracles
-from caldist import _kernels, multiclass
+from caldist import multiclass
 from caldist.engines import summarize_one_vs_rest
+from caldist.kernels import loader
 
-SEEDS = range(12) if _kernels.COMPILED else range(3)
-TOL = 1e-6 if _kernels.COMPILED else 1e-3
-SMALL = 200 if _kernels.COMPILED else 30
+SEEDS = range(12) if loader.COMPILED else range(3)
+TOL = 1e-6 if loader.COMPILED else 1e-3
+SMALL = 200 if loader.COMPILED else 30
 every = pytest.mark.parametrize("seed", SEEDS)
 BINARY = oracles.softmax(200, 2, 1.5, 2.0, 0)
 
@@ -53,7 +54,7 @@ def test_two_classes_are_the_binary_measures_to_the_bit(weight):
 
 def test_two_classes_of_the_default_tolerance():
     y, V = BINARY
-    if _kernels.COMPILED:
+    if loader.COMPILED:
         assert multiclass.classwise_distance(y, V) == caldist.lower_distance(y, V[:, 1])
 
 
@@ -406,7 +407,7 @@ def test_bad_summaries():
 
 
 def test_a_tolerance_that_is_not_reached_carries_bounds(monkeypatch):
-    monkeypatch.setattr("caldist.measures._lower_solver.MAX_LEVELS", 0)
+    monkeypatch.setattr("caldist.measures.lower_solver.MAX_LEVELS", 0)
     y, V = oracles.softmax(60, 3, 1.5, 2.0, 0)
     with pytest.raises(caldist.ToleranceError) as caught:
         multiclass.classwise_distance(y, V, tol=1e-6)

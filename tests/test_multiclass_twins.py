@@ -5,10 +5,11 @@ import pytest
 
 import caldist
 import class_oracles as oracles
-from caldist import _kernels, multiclass
+from caldist import multiclass
+from caldist.kernels import loader
 
-TOL = 1e-6 if _kernels.COMPILED else 1e-3
-SIZE = 150 if _kernels.COMPILED else 40
+TOL = 1e-6 if loader.COMPILED else 1e-3
+SIZE = 150 if loader.COMPILED else 40
 Y, V = oracles.softmax(SIZE, 2, 1.5, 2.0, 0)
 P = V[:, 1]
 WEIGHTS = {"rows": None, "weights": np.random.default_rng(1).uniform(0.5, 1, SIZE)}

@@ -12,10 +12,10 @@ from sklearn.linear_model import LogisticRegression
 
 import caldist
 from caldist import multiclass, plots, sklearn
-from caldist._near_misses import answering
 from caldist._util.warning import warn
+from caldist.errors import answering
 from caldist.measures.registry import all_measures
-from caldist.plots._display import MatrixDisplay
+from caldist.plots.display import MatrixDisplay
 
 RNG = np.random.default_rng(0)
 P = RNG.random(60)

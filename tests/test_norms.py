@@ -6,10 +6,10 @@ from hypothesis import given
 
 import caldist
 import oracles
-from caldist._kernels import smooth
 from caldist.data.rows import Rows
+from caldist.kernels.loader import smooth
+from caldist.measures import polynomials, region
 from caldist.measures.registry import all_measures
-from caldist.weights import polynomials, region
 from strategies import examples, samples
 
 MEASURES = [

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist import _validate
-from caldist._kernels import COMPILED
 from caldist.data import joint as joint_module
 from caldist.data import rows as rows_module
-from caldist.data import sorting
+from caldist.data import sorting, validate
+from caldist.kernels.loader import COMPILED
 from caldist.measures.registry import all_measures
 
 ROWS = 10_000
@@ -43,7 +42,7 @@ def counts(monkeypatch):
         monkeypatch.setattr(module, name, counting)
 
     for name in ("labels", "probabilities", "weights"):
-        count(_validate, name)
+        count(validate, name)
     count(joint_module, "sort_rows")
     count(rows_module, "sort_residuals")
     for module in (rows_module, sorting):

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caldist
-from caldist import _kernels
 from caldist.inference import confidence_interval, planning
 from caldist.inference.planning import interval_width, sample_size
+from caldist.kernels import loader
 
-FAST = _kernels.COMPILED
+FAST = loader.COMPILED
 MEASURES = ("smooth_ce", "kernel_ce", "lower_distance", "random_interval_ce", "brier_score")
 measures = st.sampled_from(MEASURES)
 levels = st.floats(0.01, 0.9999)

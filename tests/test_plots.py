@@ -27,13 +27,13 @@ from sklearn.linear_model import LogisticRegression
 import caldist
 import strategies
 from caldist import CalibrationMap, inference
-from caldist._demo import load_demo
-from caldist._kernels import COMPILED
 from caldist._util import frames as _frames
 from caldist._util import optional as _optional
 from caldist._util.numbers import least, most
 from caldist.data.rows import Rows
+from caldist.datasets import load_demo
 from caldist.inference.regions import Region, miscalibrated_regions
+from caldist.kernels.loader import COMPILED
 from caldist.plots import (
     BinnedDisplay,
     DecisionCurveDisplay,
@@ -46,13 +46,13 @@ from caldist.plots import (
     ReliabilityDisplay,
     WitnessCurve,
     WitnessDisplay,
-    _data,
     _histograms,
     _style,
+    inputs,
     reliability,
     witness,
 )
-from caldist.plots._data import Cells
+from caldist.plots.inputs import Cells
 from caldist.plots.map import map_curve
 
 ROOT = Path(__file__).parent.parent
@@ -104,11 +104,11 @@ def test_the_smooth_curve_is_a_moving_window(family, weighted):
     w = rng.exponential(size=60) if weighted else None
     [model] = ReliabilityDisplay.from_predictions(y, p, sample_weight=w).models
     near = ~np.isnan(model.prediction)
-    weight = dense_kernel(p, _data.GRID[near], model.width) * (1 if w is None else w)
+    weight = dense_kernel(p, inputs.GRID[near], model.width) * (1 if w is None else w)
     assert model.prediction[near] == pytest.approx(weight @ p / weight.sum(1), abs=1e-6)
     assert model.frequency[near] == pytest.approx(weight @ y / weight.sum(1), abs=1e-6)
     assert (np.diff(model.prediction[near]) >= -1e-9).all()
-    apart = np.abs(_data.GRID[:, None] - p[None]).min(axis=1)
+    apart = np.abs(inputs.GRID[:, None] - p[None]).min(axis=1)
     assert near.sum() >= 1
     assert (apart[near] <= 4 * model.width + 1e-12).all()
 
@@ -120,9 +120,9 @@ def test_the_distance_from_the_diagonal_is_the_smoothed_error():
     weight = dense_kernel(p, t, model.width)
     exact = np.abs((weight * (y - p)).mean(axis=1)).mean()
     gap = np.abs(model.frequency - model.prediction) * dense_kernel(
-        p, _data.GRID, model.width
+        p, inputs.GRID, model.width
     ).mean(1)
-    assert np.trapezoid(gap, _data.GRID) == pytest.approx(exact, rel=2e-3)
+    assert np.trapezoid(gap, inputs.GRID) == pytest.approx(exact, rel=2e-3)
 
 
 @pytest.mark.slow
@@ -222,7 +222,7 @@ def test_many_rows_are_drawn_from_a_grid_as_they_are_from_themselves(kind, monke
     many = Rows.of(y, p)
     coarse = reliability.reliability_curve("a", many, 0.9, np.random.default_rng(0))
     assert "joint" not in vars(many)  # nothing was sorted
-    monkeypatch.setattr(_data, "_MANY", 10**9)
+    monkeypatch.setattr(inputs, "_MANY", 10**9)
     exact = reliability.reliability_curve("a", Rows.of(y, p), 0.9, np.random.default_rng(0))
     assert (coarse.smallest, coarse.largest) == (exact.smallest, exact.largest)
     assert coarse.rates == exact.rates
@@ -253,7 +253,7 @@ def test_the_witness_is_that_of_the_certificate():
     found = miscalibrated_regions(y, p, sample_weight=w, rng=np.random.default_rng(3))
     assert list(model.regions) == list(found)
     width = Cells.of(Rows.of(y, p, sample_weight=w)).chance_width()
-    dense = dense_kernel(p, _data.GRID, width) @ ((y - p) * w / w.sum())
+    dense = dense_kernel(p, inputs.GRID, width) @ ((y - p) * w / w.sum())
     assert model.residual == pytest.approx(dense, abs=1e-9)
 
 
@@ -418,7 +418,7 @@ def test_thinned_curves_look_the_same(kind):
     y = {"walk": rng.normal(size=n).cumsum(), "line": 2 * x, "level": np.zeros(n)}.get(kind, 0 * x)
     if kind == "spike":
         y = y + (np.arange(n) == 31_234)
-    kept = _data.thin(x, y)
+    kept = inputs.thin(x, y)
     assert kept.size <= 1000
     assert kept[0] == 0
     assert kept[-1] == n - 1
@@ -436,8 +436,8 @@ def test_thinned_curves_look_the_same(kind):
 
 def test_short_curves_keep_every_corner():
     x = np.arange(10.0)
-    assert (_data.thin(x, x % 2) == np.arange(10)).all()
-    assert _data.thin(x[:1], x[:1]).tolist() == [0]
+    assert (inputs.thin(x, x % 2) == np.arange(10)).all()
+    assert inputs.thin(x[:1], x[:1]).tolist() == [0]
 
 
 @pytest.mark.slow
@@ -880,7 +880,8 @@ def scene(name):
     """Draw one of the stored pictures."""
     if name.endswith("_rare"):
         return rare_scene(name.removesuffix("_rare"))
-    label, predictions = load_demo()
+    demo = load_demo()
+    label, predictions = demo.y_true, demo.y_prob
     forest, tree = predictions["random_forest"], predictions["decision_tree"]
     if name == "reliability":
         return ReliabilityDisplay.from_predictions(label, forest, name="forest")
@@ -889,7 +890,7 @@ def scene(name):
     if name == "witness":
         curve = WitnessCurve(
             "model", np.array([0.1, 0.6, 0.9]), np.array([0.2, 0.7, 0.4]),
-            np.sin(5 * _data.GRID), 0.1, (Region(0.1, 0.5, 0.2, 0.4), Region(0.8, 0.9, -0.1, 0.2)),
+            np.sin(5 * inputs.GRID), 0.1, (Region(0.1, 0.5, 0.2, 0.4), Region(0.8, 0.9, -0.1, 0.2)),
             0.95,
         )  # fmt: skip
         return WitnessDisplay([curve]).plot()
@@ -903,7 +904,7 @@ def scene(name):
     if name == "map":
         u = (np.arange(4000) + 0.5) / 4000
         y, p = np.random.default_rng(0).random(4000) < u, u**2 / (u**2 + (1 - u) ** 2)
-        bounds = caldist.repairing.RepairBounds
+        bounds = caldist.recalibration.RepairBounds
         stated = replace(
             caldist.certify_map(y, p, CalibrationMap(p[::40], u[::40]), confidence_level=None),
             before={"smooth_ce": bounds(0.06, 0.05, 0.07)},
@@ -1003,7 +1004,7 @@ def test_pictures_are_the_stored_ones(name):
 
 
 def test_the_comparison_sees_a_changed_curve():
-    y, p = load_demo()[0], load_demo()[1]["gradient_boosting"]
+    y, p = load_demo().y_true, load_demo().y_prob["gradient_boosting"]
     with mpl.rc_context(mpl.rcParamsDefault | {"backend": "agg"}):
         other = DecisionCurveDisplay.from_predictions(y, p, name="forest")
         file = io.BytesIO()

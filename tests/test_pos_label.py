@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 
 import caldist
 from caldist import Joint, plots
-from caldist.measures._measure import Measure
+from caldist.measures.base import Measure
 from measure_cases import complete
 
 QUICK = {"n_resamples": 99, "rng": 0}

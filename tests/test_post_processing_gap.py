@@ -11,11 +11,11 @@ from scipy import sparse
 
 import caldist
 import oracles
-from caldist import _kernels
 from caldist.certificates import GapCertificate
+from caldist.kernels import loader
 from strategies import FAMILIES, family, samples
 
-LARGE = 3000 if _kernels.COMPILED else 100
+LARGE = 3000 if loader.COMPILED else 100
 slopes = st.sampled_from([1.0, 1.5, 2.0, 3.0, 10.0, 1e6])
 
 

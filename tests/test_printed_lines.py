@@ -8,7 +8,7 @@ import pytest
 import caldist
 from caldist._util.brief import _FEW, _VALUE, shown_value
 from caldist._util.numbers import outwards_to
-from caldist.inference.net_benefit import _SHOWN
+from caldist.clinical.net_benefit import _SHOWN
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,8 @@ from hypothesis import strategies as st
 
 import caldist
 import oracles
-from caldist._properties import PropertyError, PropertyTable, evidence, properties, witnesses
-from caldist._properties.claims import Subject, of_joints
-from caldist._properties.table import COLUMNS, format_number
 from caldist.data.joint import Joint
-from caldist.measures._measure import Facts, Measure
+from caldist.measures.base import Facts, Measure
 from caldist.measures.binned_ece import binned_ece
 from caldist.measures.brier_score import brier_score
 from caldist.measures.ece import ece
@@ -27,6 +24,10 @@ from caldist.measures.log_loss import log_loss
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures
 from caldist.measures.smooth_ce import smooth_ce
+from caldist.paper import evidence, witnesses
+from caldist.paper.claims import Subject, of_joints
+from caldist.paper.properties import PropertyError, PropertyTable, properties
+from caldist.paper.table import COLUMNS, format_number
 from strategies import probability, samples
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -5,14 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from caldist import Joint, _kernels
+from caldist import Joint
 from caldist.data import units as units_module
 from caldist.data.random_labels import RandomLabels, random_bytes
 from caldist.data.rows import Rows
 from caldist.data.units import Units, _sums_of_signs
+from caldist.kernels import loader
 from clustered_rows import bursts
 
-FAST = _kernels.COMPILED
+FAST = loader.COMPILED
 TINY = 2.0**-40
 # On the edges of a byte, between them, and next to 0 and 1.
 PREDICTIONS = np.array(
@@ -113,7 +114,7 @@ def test_counted_bits_are_those_of_plain_python():
     count = np.array([0, 1, 31, 32, 33, 64, 65, 200])
     words = rng.integers(0, 2**32, 20, dtype=np.uint32)
     found = []
-    for kernel in (_kernels.replicates, _kernels.plain("replicates")):
+    for kernel in (loader.replicates, loader.plain("replicates")):
         out = np.empty(count.size)
         kernel.sums_of_signs(words, count, out)
         found.append(out.tolist())
@@ -196,7 +197,7 @@ def test_compiled_and_plain_draws_in_cells_agree():
     start = np.searchsorted(place, np.arange(7))
     together = np.linspace(0.1, 1, 6)  # of each cell
     found = []
-    for kernel in (_kernels.replicates, _kernels.plain("replicates")):
+    for kernel in (loader.replicates, loader.plain("replicates")):
         ones, drawn, mixed, flipped = (np.empty(6) for _ in range(4))
         kernel.weigh_ones(label, share, start, ones)
         kernel.draw_clusters_in(uniform, NONE, together, share, v, cluster, start, drawn)

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 import caldist
 from caldist._util.numbers import chance, number, probability, rate
 from caldist.cli import main
+from caldist.clinical.rates import Rates, rates_of
 from caldist.data.rows import Rows
-from caldist.inference._rates import Rates, rates_of
 from caldist.inference.regions import Region
 from caldist.plots import (
     BinnedDisplay,
@@ -23,10 +23,10 @@ from caldist.plots import (
     MapDisplay,
     ReliabilityDisplay,
     WitnessDisplay,
-    _data,
+    inputs,
 )
-from caldist.plots._data import Cells
-from caldist.plots._scale import Scale, scale_of, seen, together
+from caldist.plots.inputs import Cells
+from caldist.plots.scale import Scale, scale_of, seen, together
 from caldist.reporting.figures import fitting_scale
 from caldist.reporting.verdict import verdict
 
@@ -351,7 +351,7 @@ def test_the_logit_curve_is_a_moving_window_in_log_odds(rare):
     [model] = ReliabilityDisplay.from_predictions(y, p, scale="logit").models
     scale = Scale("logit", model.smallest, model.largest)
     near = ~np.isnan(model.prediction)
-    t, u = _data.GRID[near], scale.place(p)
+    t, u = inputs.GRID[near], scale.place(p)
     images = np.concatenate([side * u[None] + 2 * k for k in range(-3, 4) for side in (1, -1)])
     weight = np.zeros((t.size, u.size))
     for image in images.reshape(-1, u.size):

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caldist
-from caldist.reading import cells
-from caldist.reading.text import TextFile
+from caldist.engines import cells
+from caldist.engines.text import TextFile
 from command_lines import HAS_DUCKDB, run, write_json_lines
 
 Y = [0, 1, 0, 1, 1, 0]
@@ -281,7 +281,7 @@ def test_a_cell_means_the_same_in_sql(found, decimal):
 
 @pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
 def test_a_plain_file_is_read_by_duckdb_and_a_doubtful_one_is_not(tmp_path):
-    from caldist.engines._text import read_by_duckdb
+    from caldist.engines.text_by_duckdb import read_by_duckdb
 
     def read(content):
         (tmp_path / "a.csv").write_text(content, encoding="utf-8")

@@ -19,13 +19,13 @@ from caldist import CalibrationMap, Joint, certify_map, repair
 from caldist._util.numbers import down, up
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS
-from caldist.inference._dealing import Dealt, deal_evenly, ordered_units
-from caldist.inference._resampling import Resampler
+from caldist.inference.folds import Dealt, deal_evenly, ordered_units
+from caldist.inference.resampling import Resampler
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.random_interval_ce import RandomIntervalNorm
-from caldist.repairing import _statement, _table
-from caldist.repairing._select import CANDIDATES, Selection
-from caldist.repairing.repair import _FOLDS, METHODS
+from caldist.recalibration import _table, statement
+from caldist.recalibration._selection import CANDIDATES, Selection
+from caldist.recalibration.recalibration import _FOLDS, METHODS
 from strategies import family, fewer, samples
 
 QUICK = {"n_resamples": 99, "rng": 0}
@@ -187,17 +187,15 @@ def test_the_remainder_is_a_row_for_each_block_and_parameter():
     units = ordered_units(Rows.of(y, p))
     value = np.full(units.prediction.size, 0.25)
     spread = 0.25 * 0.75 / 200
-    assert _statement.penalty(units, value, None, 3) == pytest.approx(3 * spread)
+    assert statement.penalty(units, value, None, 3) == pytest.approx(3 * spread)
     starts = units.prediction[[0, 50, 120]]
-    assert _statement.penalty(units, value, starts, 2) == pytest.approx(5 * spread)
+    assert statement.penalty(units, value, starts, 2) == pytest.approx(5 * spread)
     # Rows that come twice in a cluster count as one of twice the weight.
     twice = np.repeat(np.arange(200), 2)
     pairs = Rows.of(y[twice], p[twice], clusters=twice)
-    assert _statement.penalty(ordered_units(pairs), value, starts, 2) == pytest.approx(5 * spread)
+    assert statement.penalty(ordered_units(pairs), value, starts, 2) == pytest.approx(5 * spread)
     weighted = Rows.of(y, p, sample_weight=np.full(200, 3.0))
-    assert _statement.penalty(ordered_units(weighted), value, starts, 2) == pytest.approx(
-        5 * spread
-    )
+    assert statement.penalty(ordered_units(weighted), value, starts, 2) == pytest.approx(5 * spread)
 
 
 def test_more_confidence_needs_a_larger_bound():
@@ -250,7 +248,7 @@ def test_losses_of_folds_by_hand():
     y, p = sample(400)
     found = repair(y, p, method="temperature", **QUICK)
     units = ordered_units(Rows.of(y, p))
-    asked = caldist.inference._resampling.Resampler.of(0, n_resamples=99)
+    asked = caldist.inference.resampling.Resampler.of(0, n_resamples=99)
     dealt = deal_evenly(units, asked.stream(_FOLDS))
     label, place = dealt.units.label, dealt.units.place
     v = units.prediction[place]
@@ -402,7 +400,7 @@ def test_cells_allow_for_where_rows_lie_in_them():
         cell = coarse.grid.cell * 2.0**-bits
         mass = (coarse.mass0 + coarse.mass1) / coarse.total
         added = 2 * float(mass @ (found.map(cell + 2.0**-bits) - found.map(cell)))
-        assert _statement.rounding_of(coarse, found.map) == pytest.approx(added)
+        assert statement.rounding_of(coarse, found.map) == pytest.approx(added)
         # The map itself, on the rows it has not seen one by one.
         own = certify_map(y, p, found.map, **QUICK)
         for name in NAMES:
@@ -584,7 +582,7 @@ def test_limits_after_a_map_by_hand(kind):
         rows = Rows.of(Joint.from_arrays(np.tile(y, 100), np.tile(v, 100)))
     units, resampler = rows.units, Resampler.of(0, n_resamples=99)
     terms = {"remainder": b, "rounding": rounding}
-    found = _statement.bounds_after(units, risk, "resampling", resampler, **terms)
+    found = statement.bounds_after(units, risk, "resampling", resampler, **terms)
 
     squares = units.part_shares() ** 2
     root = math.sqrt(np.sum(squares if kind == "clusters" else units.count * squares))
@@ -619,7 +617,7 @@ def test_limits_after_a_map_by_hand(kind):
     assert found["distance"].upper == pytest.approx(upper)
     assert found["distance"].lower == found["lower_distance"].lower
 
-    found = _statement.bounds_after(units, risk, "finite_sample", resampler, **terms)
+    found = statement.bounds_after(units, risk, "finite_sample", resampler, **terms)
     logarithm = math.log(2 / risk)
     wide = math.sqrt(2 * logarithm) * root + rounding
     assert dataclasses.astuple(found["smooth_ce"]) == ends(value, wide)

@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 
 import caldist
 from caldist.data.rows import Rows
-from caldist.inference._dealing import ordered_units
-from caldist.repairing import _table
-from caldist.repairing._fits import (
+from caldist.inference.folds import ordered_units
+from caldist.recalibration import _table
+from caldist.recalibration._fits import (
     CELLS,
     COMPARED,
     Candidate,
@@ -22,8 +22,8 @@ from caldist.repairing._fits import (
     likelihood,
     logarithms,
 )
-from caldist.repairing._select import CANDIDATES
-from caldist.repairing.repair import _table_of
+from caldist.recalibration._selection import CANDIDATES
+from caldist.recalibration.recalibration import _table_of
 from strategies import family
 
 SLACKS = (1.2, 2.0, 6.0)

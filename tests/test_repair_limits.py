@@ -9,12 +9,12 @@ import pytest
 import caldist
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS
-from caldist.inference._dealing import ordered_units
-from caldist.inference._limits import Limits
-from caldist.inference._resampling import Resampler
+from caldist.inference.folds import ordered_units
+from caldist.inference.limits import Limits
+from caldist.inference.resampling import Resampler
 from caldist.measures.lower_distance import noise_of_labels
-from caldist.repairing._fits import Counts
-from caldist.repairing._statement import _quantiles, losses
+from caldist.recalibration._fits import Counts
+from caldist.recalibration.statement import _quantiles, losses
 from clustered_rows import bursts
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist import _kernels
+from caldist.kernels import loader
 
 ROOT = Path(__file__).resolve().parents[1]
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "studies").is_dir(), reason="the studies are not part of an installation"
 )
-compiled = pytest.mark.skipif(not _kernels.COMPILED, reason="minutes with plain kernels")
+compiled = pytest.mark.skipif(not loader.COMPILED, reason="minutes with plain kernels")
 
 
 @pytest.fixture

@@ -282,7 +282,7 @@ def test_a_generator_draws_one_report(rows):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [build, caldist.inference.groups])
+@pytest.mark.parametrize("place", [build, caldist.groups.evaluation])
 def test_other_warnings_are_not_kept_back(monkeypatch, place):
     def warns(*args):
         warnings.warn("from within", UserWarning, stacklevel=2)

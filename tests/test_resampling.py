@@ -12,16 +12,16 @@ from hypothesis import given
 
 import caldist
 import oracles
-from caldist import _kernels
-from caldist._kernels import replicates
 from caldist._util.threads import thread_count
 from caldist.data import units as units_module
 from caldist.data.categories import cluster_codes
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units, random_bits
-from caldist.inference._dealing import deal
-from caldist.inference._limits import Limits
-from caldist.inference._resampling import Resampler, order_statistic
+from caldist.inference.folds import deal
+from caldist.inference.limits import Limits
+from caldist.inference.resampling import Resampler, order_statistic
+from caldist.kernels import loader
+from caldist.kernels.loader import replicates
 from caldist.measures.lower_distance import certify_lower
 from strategies import examples, samples
 
@@ -237,8 +237,8 @@ def deviation_integral(v, d0, d1):
 @pytest.mark.slow
 def test_the_deviation_bounds_the_change_of_the_lower_distance():
     rng = np.random.default_rng(8)
-    tightest, tol = 0.0, 1e-7 if _kernels.COMPILED else 1e-3
-    for trial in range(60 if _kernels.COMPILED else 12):
+    tightest, tol = 0.0, 1e-7 if loader.COMPILED else 1e-3
+    for trial in range(60 if loader.COMPILED else 12):
         n = int(rng.integers(1, 9))
         v = np.unique(np.round(rng.random(n), 2) if trial % 2 else rng.beta(0.3, 0.3, n))
         first, second = rng.dirichlet(np.full(2 * v.size, 0.4), size=2)
@@ -267,7 +267,7 @@ def test_the_deviation_bounds_the_change_of_the_lower_distance():
                 for m in (first, second)
             ]
             assert abs(lp[0] - lp[1]) <= bound + 2e-5
-    assert tightest > (0.99 if _kernels.COMPILED else 0.8)  # it is attained
+    assert tightest > (0.99 if loader.COMPILED else 0.8)  # it is attained
 
 
 def test_flipped_masses_are_changes_of_a_probability():
@@ -453,7 +453,7 @@ def test_missing_cluster_labels_of_pandas():
 
 
 def test_compiled_and_plain_replicates_agree_to_the_bit():
-    compiled, plain = replicates, _kernels.plain("replicates")
+    compiled, plain = replicates, loader.plain("replicates")
     rng = np.random.default_rng(4)
     n, units = 20, 50
     v = np.sort(rng.random(n))

@@ -15,8 +15,7 @@ import pandas as pd
 import pytest
 
 import caldist
-from caldist import certificates, inference, multiclass, reporting
-from caldist._kernels import COMPILED
+from caldist import certificates, clinical, multiclass, reporting
 from caldist._util import results
 from caldist._util.escaping import for_latex
 from caldist._util.results import Result
@@ -24,11 +23,13 @@ from caldist._util.text_tables import booktabs
 from caldist.certificates import Certificate
 from caldist.cli._output import show
 from caldist.inference.regions import Region
+from caldist.kernels.loader import COMPILED
 
 # What LaTeX, HTML and a terminal obey; the second begins with what ends a line's options.
 NAMES = [r"50% of $a_b & {c}^2 ~ \d #1 <b>x</b>", "*[1ex] \"q\" -- '|' \x1b[2J\u202e", "plain"]
 MODULES = ["caldist", "caldist.certificates", "caldist.inference", "caldist.monitoring"]
-MODULES += ["caldist.multiclass", "caldist.repairing", "caldist.reporting", "caldist.engines"]
+MODULES += ["caldist.clinical", "caldist.groups", "caldist.multiclass"]
+MODULES += ["caldist.recalibration", "caldist.reporting", "caldist.engines"]
 QUICK = {"n_resamples": 99, "rng": 0}
 ROWS = 200 if COMPILED else 90
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -407,4 +408,4 @@ def test_a_certificate_says_what_it_proves_and_how():
 
 def test_results_are_public_where_functions_are():
     assert caldist.Property in public_types()
-    assert inference.Estimate in public_types()
+    assert clinical.Estimate in public_types()

@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caldist
-from caldist import Joint, _kernels
+from caldist import Joint
+from caldist.kernels import loader
 from caldist.measures.registry import all_measures, shown_in
 from strategies import FAMILIES, family, samples
 
-slow = pytest.mark.skipif(not _kernels.COMPILED, reason="seconds a call as plain Python")
+slow = pytest.mark.skipif(not loader.COMPILED, reason="seconds a call as plain Python")
 MEASURES = all_measures().values()
 BOUNDED = [
     pytest.param(measure, id=measure.name, marks=slow if "tol" in measure.option_names else ())

@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caldist
-from caldist import Joint, _kernels
+from caldist import Joint
 from caldist.data.accumulator import Accumulator
 from caldist.data.within_cells import folding_excess
+from caldist.kernels import loader
 from caldist.measures import _second_order
 from caldist.measures.lower_distance import certify_lower
 from caldist.measures.registry import all_measures
 from strategies import FAMILIES, examples, family, samples
 
-slow = pytest.mark.skipif(not _kernels.COMPILED, reason="seconds a call as plain Python")
+slow = pytest.mark.skipif(not loader.COMPILED, reason="seconds a call as plain Python")
 BOUNDED = [
     pytest.param(name, marks=slow if name == "lower_distance" else ())
     for name, measure in all_measures().items()
@@ -40,7 +41,7 @@ SHARP = [
     "random_interval_ce",
     pytest.param("lower_distance", marks=slow),
 ]
-N = 3000 if _kernels.COMPILED else 300
+N = 3000 if loader.COMPILED else 300
 
 
 @st.composite
@@ -118,7 +119,7 @@ def test_bounds_hold_without_squares(name, sample, bits):
 @pytest.mark.parametrize("name", BOUNDED)
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_bounds_on_families(name, kind):
-    size = 3000 if _kernels.COMPILED else 300
+    size = 3000 if loader.COMPILED else 300
     y, p = family(kind, size, np.random.default_rng(5))
     exact = Joint.from_arrays(y, p)
     for bits in (2, 6, 11):
@@ -207,7 +208,7 @@ def test_rows_are_no_further_from_their_means_than_is_said(sample, bits):
 
 @pytest.mark.parametrize("name", SECOND_ORDER)
 def test_squares_narrow_the_bounds(name):
-    y, p = family("beta3", 20_000 if _kernels.COMPILED else 2_000, np.random.default_rng(0))
+    y, p = family("beta3", 20_000 if loader.COMPILED else 2_000, np.random.default_rng(0))
     joint = Joint.from_arrays(y, p).coarsen(12)
     sums = list(joint.grid.arrays().values())[:5]
     without = caldist.evaluate(Joint.from_cells(*sums, bits=12), measures=[name])[name]

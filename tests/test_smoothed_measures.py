@@ -10,8 +10,9 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 import oracles
-from caldist import Joint, _kernels, ece, kernel_smoothed_ece
-from caldist.measures import _reflected_gaussian
+from caldist import Joint, ece, kernel_smoothed_ece
+from caldist.kernels import loader
+from caldist.measures import reflected_gaussian
 from strategies import family, fewer, instances, samples
 
 
@@ -62,7 +63,7 @@ def test_the_oracle_of_smoothed_norms_is_what_quadrature_gives():
 
 
 def test_kernel_smoothed_ece_is_the_fixed_point():
-    for y, p, weight in instances(30, 6 if _kernels.COMPILED else 3):
+    for y, p, weight in instances(30, 6 if loader.COMPILED else 3):
         v, g0, g1 = oracles.distribution(y, p, weight)
         value = kernel_smoothed_ece(y, p, sample_weight=weight)
         c = oracles.residuals(v, g0, g1)
@@ -103,7 +104,7 @@ def test_kernel_smoothed_ece_counts_the_whole_mass_of_certain_predictions():
     assert kernel_smoothed_ece([0, 0], [1.0, 1.0]) == 1
     assert kernel_smoothed_ece([0, 1], [0.0, 1.0]) == 0
     # One half of each residual at 0, at 1 and at 1/2: all of it must be there at small widths.
-    norm = _reflected_gaussian.SmoothedNorm(
+    norm = reflected_gaussian.SmoothedNorm(
         np.array([0.0, 0.5, 1.0]), np.array([0.25, -0.5, 0.25]), 1e-3, 1e-2
     )
     assert norm(1e-3) == pytest.approx(1, abs=1e-13)
@@ -113,9 +114,9 @@ def test_smoothed_norm_over_several_tiles(monkeypatch):
     rng = np.random.default_rng(2)
     v, c = np.unique(np.concatenate(([0.0, 1.0], rng.random(60)))), rng.normal(size=62)
     widths = (0.004, 0.005, 0.006)
-    whole = _reflected_gaussian.SmoothedNorm(v, c, 0.004, 0.006)
-    monkeypatch.setattr(_reflected_gaussian, "_TILE", 16)
-    tiled = _reflected_gaussian.SmoothedNorm(v, c, 0.004, 0.006)
+    whole = reflected_gaussian.SmoothedNorm(v, c, 0.004, 0.006)
+    monkeypatch.setattr(reflected_gaussian, "_TILE", 16)
+    tiled = reflected_gaussian.SmoothedNorm(v, c, 0.004, 0.006)
     assert len(whole._tiles) == 1
     assert len(tiled._tiles) > 3
     for width in widths:
@@ -136,14 +137,14 @@ def test_smoothed_norm_finds_two_zeros_within_a_cell():
             1,
             points=[0.5 - abs(depth), 0.5 + abs(depth)],
         )
-        got = _kernels.crossings.absolute_integral(primitive, value, slope)
+        got = loader.crossings.absolute_integral(primitive, value, slope)
         assert got == pytest.approx(expected, abs=1e-14)
 
 
 def test_smoothing_does_not_increase_the_norm():
     y, p = family("oscillating", 500, np.random.default_rng(3))
     joint = Joint.from_arrays(y, p)
-    norm = _reflected_gaussian.SmoothedNorm(joint.prediction, joint.residual(), 0.01, 1.0)
+    norm = reflected_gaussian.SmoothedNorm(joint.prediction, joint.residual(), 0.01, 1.0)
     values = [norm(width) for width in np.geomspace(0.01, 1, 12)]
     assert all(a >= b - 1e-14 for a, b in pairwise(values))
     assert values[0] <= ece(y, p)

@@ -9,20 +9,21 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 import caldist
-from caldist import _kernels
 from caldist._util.numbers import least
 from caldist.data import units as data_units
 from caldist.data.class_rows import ClassRows
 from caldist.data.rows import Rows
-from caldist.inference import _cells, confidence_interval, distance_bracket, gate
-from caldist.inference._dealing import FOLDS, Dealt, deal, ordered_units
-from caldist.inference._limits import Limits
-from caldist.inference._resampling import Resampler
-from caldist.inference._split import split_mean
+from caldist.inference import cells as _cells
+from caldist.inference import confidence_interval, distance_bracket, gate
+from caldist.inference.cross_fit import split_mean
+from caldist.inference.folds import FOLDS, Dealt, deal, ordered_units
+from caldist.inference.limits import Limits
+from caldist.inference.resampling import Resampler
+from caldist.kernels import loader
 from caldist.kernels import recalibration as plain
-from caldist.multiclass import _cells as class_cells
+from caldist.multiclass import cells as class_cells
 
-FAST = _kernels.COMPILED
+FAST = loader.COMPILED
 SPLIT = [caldist.smooth_ce, caldist.kernel_ce, caldist.random_interval_ce, caldist.lower_distance]
 few_rows = pytest.mark.filterwarnings("ignore:only .* fewer than 10:UserWarning")
 
@@ -414,7 +415,7 @@ def test_merging_against_all_merges(seed):
     v = np.sort(rng.random(30))
     y, w = rng.random(30), rng.random(30) * (rng.random(30) < 0.7)  # frequencies, some empty
     edges = np.array([0, *sorted(rng.choice(np.arange(1, 30), 7, replace=False)), 30])
-    best, back = _merge(_kernels.recalibration, v, y, w, edges)
+    best, back = _merge(loader.recalibration, v, y, w, edges)
     assert best[-1] == pytest.approx(_best_merge(v, y, w, edges), abs=1e-12)
     assert (back < np.arange(edges.size)).all() or back[0] == 0
 
@@ -425,14 +426,14 @@ def test_compiled_and_plain_agree():
         v = np.sort(rng.random(80))
         mass, variance = rng.random(80) / 80, rng.random(80) / 80**2
         starts = []
-        for module in (plain, _kernels.recalibration):
+        for module in (plain, loader.recalibration):
             start = np.empty(80, dtype=np.int64)
             count = module.cells(v, mass, variance, 3.0, start)
             starts.append(start[:count].tolist())
         assert starts[0] == starts[1]
         edges = np.append(starts[0], 80)
         y = (rng.random(80) < v).astype(float)
-        ours, theirs = (_merge(m, v, y, mass, edges) for m in (plain, _kernels.recalibration))
+        ours, theirs = (_merge(m, v, y, mass, edges) for m in (plain, loader.recalibration))
         assert ours[0] == pytest.approx(theirs[0], abs=1e-15)
         assert np.array_equal(ours[1], theirs[1])
 
@@ -448,7 +449,7 @@ def test_pooled_blocks_are_those_of_isotonic_regression(kind):
         }[kind]
         mass = rng.integers(1, 5, n).astype(float)
         expected = isotonic_regression(mean, weights=mass)
-        for module in (plain, _kernels.recalibration):
+        for module in (plain, loader.recalibration):
             level, weight, start = mean.copy(), mass.copy(), np.empty(n, dtype=np.int64)
             count = module.pool(level, weight, start)
             assert np.array_equal(start[:count], expected.blocks[:-1])
@@ -613,9 +614,10 @@ def test_folds_have_every_row_once_and_units_part():
 @pytest.mark.skipif(not FAST, reason="plain kernels are slow")
 def test_the_bracket_is_much_narrower_than_by_bins_of_fixed_widths():
     """For six models, beside: ldCE less its noise, to RintCE of the best bins and its error."""
-    from caldist._demo import load_demo
+    from caldist.datasets import load_demo
 
-    y, models = load_demo()
+    demo = load_demo()
+    y, models = demo.y_true, demo.y_prob
     ratios = []
     for name, v in models.items():
         limits = limits_of(Rows.of(y, v), 0.05, "resampling")

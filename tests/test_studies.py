@@ -13,10 +13,11 @@ import pytest
 from scipy.integrate import dblquad, quad
 
 import oracles
-from caldist import Joint, _kernels, smooth_ce
+from caldist import Joint, smooth_ce
+from caldist.kernels import loader
 
 ROOT = Path(__file__).resolve().parents[1]
-SETS = 60 if _kernels.COMPILED else 6
+SETS = 60 if loader.COMPILED else 6
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "studies").is_dir(), reason="the studies are not part of an installation"
@@ -170,7 +171,7 @@ def test_results_do_not_depend_on_the_number_of_processes(studies, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not _kernels.COMPILED, reason="minutes with plain kernels")
+@pytest.mark.skipif(not loader.COMPILED, reason="minutes with plain kernels")
 @pytest.mark.parametrize("study", ["coverage", "power", "monitor"])
 def test_a_quick_run_writes_page_table_and_figure(studies, tmp_path, study):
     arguments = [study, "--quick", "--jobs", "1", "--out", str(tmp_path / "new")]
@@ -223,7 +224,7 @@ def _cell(studies, *cell, sets=SETS):
 @pytest.mark.parametrize(
     "measure",
     ["smooth_ce", "kernel_ce", "random_interval_ce"]
-    + ["lower_distance", "distance_bracket"] * _kernels.COMPILED,  # plain ones take minutes
+    + ["lower_distance", "distance_bracket"] * loader.COMPILED,  # plain ones take minutes
 )
 def test_intervals_cover(studies, law, measure):
     for row in _cell(studies, law, 100, measure):
@@ -233,7 +234,7 @@ def test_intervals_cover(studies, law, measure):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not _kernels.COMPILED, reason="the lower distance of replicates takes minutes")
+@pytest.mark.skipif(not loader.COMPILED, reason="the lower distance of replicates takes minutes")
 @pytest.mark.parametrize(
     ("law", "n"), [("narrow", 400), ("few atoms", 400), ("unequal clusters", 100)]
 )
@@ -268,7 +269,7 @@ def test_an_oracle_knows_how_values_err(studies):
 
 def test_the_percentile_bootstrap_never_covers_perfect_calibration(studies):
     for law in ("uniform", "polarised"):
-        rows = _cell(studies, law, 100, "smooth_ce", sets=30 if _kernels.COMPILED else 4)
+        rows = _cell(studies, law, 100, "smooth_ce", sets=30 if loader.COMPILED else 4)
         assert [row["measure"] for row in rows] == ["smooth_ce"] * 2 + ["smooth_ce, split"] * 2
         for row in rows:
             assert float(row["coverage"]) > 0.8
@@ -295,7 +296,7 @@ def test_strong_miscalibration_is_found(studies):
     assert found["auto"] == found["smooth_ce"] == SETS // 3
 
 
-@pytest.mark.skipif(not _kernels.COMPILED, reason="minutes with plain kernels")
+@pytest.mark.skipif(not loader.COMPILED, reason="minutes with plain kernels")
 def test_the_family_wise_error_of_groups(studies):
     power, pages = studies("power"), studies("pages")
     plan = power.Plan(power_sets=20, n_resamples=59)

@@ -12,9 +12,11 @@ import polars as pl
 import pytest
 
 import caldist
-from caldist import Joint, _kernels, _validate
+from caldist import Joint
 from caldist.data import joint as joint_module
 from caldist.data import rows as rows_module
+from caldist.data import validate
+from caldist.kernels import loader
 from strategies import FAMILIES, family
 
 EDGES = [0.0, 0.1, 0.11, 0.5, 1.0]
@@ -31,7 +33,7 @@ SUMS = {
     )
 }
 EACH = pytest.mark.parametrize("measure", SUMS.values(), ids=SUMS)
-compiled_only = pytest.mark.skipif(not _kernels.COMPILED, reason="kernels are not compiled")
+compiled_only = pytest.mark.skipif(not loader.COMPILED, reason="kernels are not compiled")
 
 
 def rows(n=1300, seed=0):
@@ -161,7 +163,7 @@ def test_what_is_wrong_is_said_as_everywhere(measure, at):
         with pytest.raises(ValueError, match=rf"\[{at}\]") as said:
             measure(columns[0], columns[1], sample_weight=columns[2])
         with pytest.raises(ValueError, match=rf"\[{at}\]") as expected:
-            _validate.binary_inputs(*columns)
+            validate.binary_inputs(*columns)
         assert str(said.value) == str(expected.value)
 
 
@@ -218,7 +220,7 @@ def test_both_kernels_of_crossings_agree():
         primitive = np.cumsum(value)
         found = [
             kernels.absolute_integral(primitive, value, slope)
-            for kernels in (_kernels.crossings, _kernels.plain("crossings"))
+            for kernels in (loader.crossings, loader.plain("crossings"))
         ]
         assert found[0] == pytest.approx(found[1], rel=1e-12)
 
@@ -228,7 +230,7 @@ def test_smece_from_rows_is_that_of_sorted_predictions():
     from caldist.measures.kernel_smoothed_ece import _of_sorted
 
     for kind in FAMILIES:
-        for n in (30, 400, 5000 if _kernels.COMPILED else 400):
+        for n in (30, 400, 5000 if loader.COMPILED else 400):
             y, p = family(kind, n, np.random.default_rng(n))
             expected = _of_sorted(Joint.from_arrays(y, p))
             assert caldist.kernel_smoothed_ece(y, p) == pytest.approx(

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist import _kernels
 from caldist._util.cached import cached_property
 from caldist._util.threads import even_parts, in_threads
 from caldist.data import rows, sorting
 from caldist.data.class_rows import class_numbers
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.kernels import loader
 from caldist.kernels._checkpoint import GivenUpError, checkpoint
 
 
@@ -106,7 +106,7 @@ def interrupted_distance():
     caldist.lower_distance(rng.integers(0, 2, 300), p, tol=1e-9)
 
 
-@pytest.mark.skipif(not _kernels.COMPILED, reason="plain Python can be interrupted anywhere")
+@pytest.mark.skipif(not loader.COMPILED, reason="plain Python can be interrupted anywhere")
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize(
@@ -288,13 +288,13 @@ def test_predictions_that_change_before_they_are_added_up_are_refused():
 def test_predictions_of_models_that_change_while_they_are_compared_are_refused(monkeypatch):
     rng = np.random.default_rng(0)
     p, q = rng.random((2, 300)) / 2 + 0.25
-    positions = caldist._validate.positions
+    positions = caldist.data.validate.positions
 
     def later(support, values):
         p[7] = 1.0
         return positions(support, p)
 
-    monkeypatch.setattr(caldist._validate, "positions", later)
+    monkeypatch.setattr(caldist.data.validate, "positions", later)
     with CHANGED:
         caldist.compare(rng.integers(0, 2, 300), p, q, measure="smooth_ce")
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 import caldist
-from caldist._kernels import COMPILED
+from caldist.kernels.loader import COMPILED
 
 TESTS = Path(__file__).parent
 

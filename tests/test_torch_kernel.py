@@ -7,13 +7,13 @@ import sys
 import pytest
 
 import caldist
-from caldist import _kernels
+from caldist.kernels import loader
 from torch_support import DEVICES, FAMILIES, KERNELS, dense, gradient, instance, torch
 
 from caldist.torch import kernel_ce_loss  # isort: skip -- after the check that torch is there
 from caldist.torch import _kernel_sums, _operators  # isort: skip
 
-LARGE = 10**6 if _kernels.COMPILED else 10**4
+LARGE = 10**6 if loader.COMPILED else 10**4
 on_devices = pytest.mark.parametrize("device", DEVICES)
 for_kernels = pytest.mark.parametrize("kernel", KERNELS)
 

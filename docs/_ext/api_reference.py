@@ -22,14 +22,16 @@ _FOLDER = Path(__file__).parent.parent / "reference"
 MODULES = (
     "caldist",
     "caldist.inference",
-    "caldist.repairing",
+    "caldist.clinical",
+    "caldist.groups",
+    "caldist.recalibration",
     "caldist.monitoring",
     "caldist.multiclass",
     "caldist.plots",
     "caldist.reporting",
     "caldist.engines",
     "caldist.certificates",
-    "caldist.weights",
+    "caldist.measures",
     "caldist.datasets",
     "caldist.sklearn",
     "caldist.torch",
@@ -64,8 +66,8 @@ TASKS = (
             "t_cal TCal",
             "kernel_ce_draws KernelDraws",
             "optimal_partition",
-            "weights.polynomials",
-            "weights.region",
+            "measures.polynomials",
+            "measures.region",
         ),
     ),
     Task(
@@ -113,8 +115,8 @@ TASKS = (
         "The numbers that medical journals ask for, with intervals. "
         "[The guide](../guides/medical-risk.md).",
         (
-            "calibration_summary CalibrationSummary inference.Estimate inference.CoxTest "
-            "inference.Rates",
+            "calibration_summary CalibrationSummary clinical.Estimate clinical.CoxTest "
+            "clinical.Rates",
             "net_benefit NetBenefit",
         ),
     ),
@@ -123,7 +125,8 @@ TASKS = (
         "Repair",
         "A monotone map for new rows, with what is proved of it. [The guide](../guides/repair.md).",
         (
-            "repair Repair repairing.RepairBounds repairing.LossChange repairing.CandidateLoss",
+            "repair Repair recalibration.RepairBounds recalibration.LossChange "
+            "recalibration.CandidateLoss",
             "certify_map",
             "CalibrationMap",
         ),

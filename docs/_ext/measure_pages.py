@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sphinx.application import Sphinx
 
-from caldist.measures._measure import Measure
+from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures
 
 _FOLDER = Path(__file__).parent.parent / "measures"

@@ -7,7 +7,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from caldist._properties import Property, PropertyTable, properties
+from caldist.paper.properties import Property, PropertyTable, properties
 
 TARGET = Path(__file__).resolve().parents[1] / "properties.md"
 

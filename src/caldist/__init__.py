@@ -10,7 +10,7 @@ from pathlib import Path as _Path
 
 import lazy_loader as _lazy_loader
 
-from caldist import _kernels as _kernels  # says at once if kernels are not compiled
+from caldist.kernels import loader as loader  # says at once if kernels are not compiled
 
 _load, __dir__, _names = _lazy_loader.attach_stub(__name__, __file__)
 
@@ -20,7 +20,7 @@ def __getattr__(name: str) -> object:
     try:
         return _load(name)
     except AttributeError as error:
-        from caldist._near_misses import KNOWN_AS
+        from caldist.errors import KNOWN_AS
 
         if name not in KNOWN_AS:
             raise

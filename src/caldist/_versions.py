@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import sys
 
-from caldist import _kernels
-from caldist._version import __version__
+from caldist._util.version import __version__
+from caldist.kernels import loader
 
 _PACKAGES = (
     "numpy", "scipy", "narwhals", "click", "tqdm", "matplotlib", "jinja2", "pandas", "polars",
@@ -26,7 +26,7 @@ def show_versions() -> None:
     from importlib.metadata import PackageNotFoundError, version  # slow
 
     print(f"caldist: {__version__}")
-    print(f"kernels: {'compiled' if _kernels.COMPILED else 'plain Python'}")
+    print(f"kernels: {'compiled' if loader.COMPILED else 'plain Python'}")
     print(f"python: {platform.python_version()} ({sys.implementation.name}, {platform.platform()})")
     for package in _PACKAGES:
         try:

@@ -8,7 +8,7 @@ import pytest
 
 from caldist import Joint
 from caldist.engines import open_files, summarize
-from caldist.engines._files import reading
+from caldist.engines.files import reading
 from command_lines import run
 
 pa = pytest.importorskip("pyarrow")
@@ -162,7 +162,7 @@ def test_the_shell_names_a_damaged_file(tmp_path, monkeypatch):
     write(path, *rows())
     content = path.read_bytes()
     path.write_bytes(content[:100] + bytes(2000) + content[2100:])
-    monkeypatch.setattr("caldist.cli._many.MANY", 500)
+    monkeypatch.setattr("caldist.cli._by_summary.MANY", 500)
     for command in (("measure", path), ("summarize", path, "-o", tmp_path / "joint.npz")):
         done = run(*command, "--label", "label", "--score", "score")
         assert done.exit_code == 2

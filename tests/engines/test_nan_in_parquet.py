@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from caldist import Joint, repair
-from caldist.cli import _many
+from caldist.cli import _by_summary
 from caldist.engines import summarize, summarize_one_vs_rest, summarize_top_label
 from caldist.engines._columns import Columns
 from command_lines import run
@@ -167,7 +167,7 @@ def test_sums_that_are_nan_are_refused_if_a_check_lets_them_pass(tmp_path, monke
 @pytest.mark.parametrize("column", REASONS)
 @pytest.mark.parametrize("many", [True, False])
 def test_measure_and_summarize_name_the_cell(written, monkeypatch, column, many):
-    monkeypatch.setattr(_many, "MANY", 500 if many else 1000)
+    monkeypatch.setattr(_by_summary, "MANY", 500 if many else 1000)
     path = written(column)
     weight = ("--weight", "w") if column == "w" else ()
     out = path.with_name("joint.npz")
@@ -185,8 +185,8 @@ def test_measure_and_summarize_name_the_cell(written, monkeypatch, column, many)
 
 
 def test_measure_of_files_too_large_to_read_again_names_the_column(written, monkeypatch):
-    monkeypatch.setattr(_many, "MANY", 500)
-    monkeypatch.setattr(_many, "may_be_read_again", lambda _paths: False)
+    monkeypatch.setattr(_by_summary, "MANY", 500)
+    monkeypatch.setattr(_by_summary, "may_be_read_again", lambda _paths: False)
     done = run("measure", written("w"), *SHELL, "--weight", "w")
     assert done.exit_code == 2
     assert "there are 1 with a bad weight (missing, negative or infinite) in column 'w'" in (
@@ -195,7 +195,7 @@ def test_measure_of_files_too_large_to_read_again_names_the_column(written, monk
 
 
 def test_measure_leaves_out_what_is_missing(written, monkeypatch):
-    monkeypatch.setattr(_many, "MANY", 500)
+    monkeypatch.setattr(_by_summary, "MANY", 500)
     done = run("measure", written("score"), *SHELL, "--drop-missing", "--format", "json")
     assert "summarised first" in done.stderr
     assert json.loads(done.stdout)["dropped"]["rows"] == 1

@@ -302,7 +302,7 @@ def test_cells_with_too_many_rows_for_doubles_are_added_as_integers(constructor,
     score = rng.random(300)
     label = (rng.random(300) < score).astype(int)
     table = constructor({"label": label, "score": score})
-    monkeypatch.setattr("caldist.engines._collect.DOUBLES", 3)
+    monkeypatch.setattr("caldist.engines.collect.DOUBLES", 3)
     assert summarize(table, **COLUMNS, bits=4) == Joint.from_arrays(label, score).coarsen(4)
 
 

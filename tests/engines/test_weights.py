@@ -157,7 +157,7 @@ def test_any_partition_gives_the_same_bits(constructor):
 
 @pytest.mark.slow
 def test_the_check_of_memory_counts_the_sums_of_weights(constructor):
-    from caldist.engines._collect import BYTES_PER_ROW
+    from caldist.engines.collect import BYTES_PER_ROW
 
     y_true, y_prob = hard_rows(10)
     table = constructor(table_of(y_true, y_prob, np.ones(y_true.size)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist import _validate
+from caldist.data import validate
 
 
 def frame(columns: Mapping[str, NDArray[Any] | Sequence[Any]], library: str = "pandas") -> Any:
@@ -28,7 +28,7 @@ def frame(columns: Mapping[str, NDArray[Any] | Sequence[Any]], library: str = "p
     >>> frame({"model": ["a", "b"], "value": [0.25, 0.5]}, "polars").shape
     (2, 2)
     """
-    _validate.check_choice("library", library, ("pandas", "polars"))
+    validate.check_choice("library", library, ("pandas", "polars"))
     if find_spec(library) is None:
         message = f"a frame needs {library}, which is not installed: pip install {library}"
         raise ImportError(message)

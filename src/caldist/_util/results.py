@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from caldist import _validate
 from caldist._util.brief import Brief, LongText
 from caldist._util.escaping import for_html
 from caldist._util.frames import frame
 from caldist._util.numbers import outwards_to, side
 from caldist._util.text_tables import aligned, booktabs, is_numeric
+from caldist.data import validate
 
 _DIGITS = 6  # of the numbers in tables
 _MOST_SHOWN = 200  # lines in a notebook, where nobody reads more
@@ -65,7 +65,7 @@ class Result(Brief):
         digits : int
             How many significant digits numbers have.
         """
-        digits = _validate.check_count("digits", digits, 1, 17)
+        digits = validate.check_count("digits", digits, 1, 17)
         head, body = self._table(digits)
         return LongText(booktabs(head, body, digits))
 

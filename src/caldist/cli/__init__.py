@@ -17,13 +17,13 @@ import click
 
 from caldist._util.errors import ToleranceError
 from caldist._util.escaping import for_terminal
-from caldist._version import __version__
+from caldist._util.version import __version__
 from caldist.cli._streams import drop_output, say
-from caldist.cli.demos import demo, paper
+from caldist.cli.demo import demo, paper
 from caldist.cli.inference import compare, test
 from caldist.cli.measure import measure
 from caldist.cli.monitor import monitor
-from caldist.cli.repair import apply, repair
+from caldist.cli.recalibrate import apply, repair
 from caldist.cli.report import report
 from caldist.cli.summaries import merge, summarize
 from caldist.cli.verify import verify

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from caldist.cli._classes import ClassModels
 from caldist.cli._output import noting, show
-from caldist.cli._working import working
+from caldist.cli._progress import working
 from caldist.data.class_rows import ClassRows
 
 if TYPE_CHECKING:

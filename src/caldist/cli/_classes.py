@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist import _validate
 from caldist.cli._columns import check_names, groups_of
-from caldist.cli._content import Content, called, read_content
 from caldist.cli._dropped import Dropped
+from caldist.cli._missing_values import Content, called, read_content
 from caldist.cli._source import Source
+from caldist.data import validate
 from caldist.data.class_rows import ROW_SUM_TOLERANCE, ClassRows, check_order, divided_by_sums
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def read_classes(data: Data, source: Source) -> ClassModels:
         number = _numbers(classes, data.label, label)
         if data.weight is not None:
             values = content.numbers[data.weight]
-            weight = _validate.weights(values, label.size, called(data.weight))
+            weight = validate.weights(values, label.size, called(data.weight))
         if data.by is not None:
             groups = groups_of(data.by, content.names[data.by])
         rows = {
@@ -258,7 +258,7 @@ def _as_labels(names: list[str], label: str, values: NDArray[Any]) -> list[Any]:
             listed = ",".join(map(str, range(len(names))))
             message = (
                 f"column {label!r} holds numbers, as {values[0]}, and the classes are "
-                f"{_validate.show(names)}: name them as the labels do, in the order of the "
+                f"{validate.show(names)}: name them as the labels do, in the order of the "
                 f"columns, for example --classes {listed}."
             )
             raise ValueError(message) from None
@@ -274,22 +274,22 @@ def _numbers(classes: list[Any], label: str, values: NDArray[Any]) -> NDArray[np
     unknown = result < 0
     if unknown.any():
         why = (
-            f"it is none of the classes, {_validate.show(classes)}. Add the column of its "
+            f"it is none of the classes, {validate.show(classes)}. Add the column of its "
             "probabilities, or leave those rows out."
         )
-        _validate.fail(f"column {label!r}", values, unknown, why)
+        validate.fail(f"column {label!r}", values, unknown, why)
     return result
 
 
 def _matrix(columns: Sequence[str], content: Content, *, normalize: bool) -> NDArray[np.float64]:
-    parts = [_validate.probabilities(content.numbers[name], called(name)) for name in columns]
+    parts = [validate.probabilities(content.numbers[name], called(name)) for name in columns]
     matrix = np.column_stack(parts)
     total = matrix.sum(axis=1)
     if normalize:
         return divided_by_sums(matrix, total, content.place)
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE
     if off.any():
-        row = _validate.first(off)
+        row = validate.first(off)
         message = (
             f"{content.place(row)}: columns {columns[0]!r} to {columns[-1]!r} sum to "
             f"{total[row]:.6g}, the first of {int(off.sum())} such rows: the "

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist import _validate
-from caldist.cli._content import called, read_content
 from caldist.cli._data import Data, Models
+from caldist.cli._missing_values import called, read_content
 from caldist.cli._source import Source
 from caldist.cli._streams import say
+from caldist.data import validate
 from caldist.data.categories import cluster_codes, refuse_measurements
 from caldist.data.rows import Rows
-from caldist.reading import cells
+from caldist.engines import cells
 
 HEAD = 1000  # rows that tell what most columns are not
 _NAMED = 40  # columns that a message lists
@@ -43,7 +43,7 @@ def read_table(data: Data, source: Source) -> Models:
     labels = (content.numbers if data.positive is None else content.names)[label]
     weight, cluster, n_clusters, groups = None, None, 0, None
     with content.placing():
-        clean_label, predictions = _validate.named_inputs(
+        clean_label, predictions = validate.named_inputs(
             labels,
             {called(name): content.numbers[name] for name in scores},
             true_name=called(label),
@@ -52,7 +52,7 @@ def read_table(data: Data, source: Source) -> Models:
         )
         if data.weight is not None:
             values = content.numbers[data.weight]
-            weight = _validate.weights(values, clean_label.size, called(data.weight))
+            weight = validate.weights(values, clean_label.size, called(data.weight))
         if data.clusters is not None:
             cluster, n_clusters = cluster_codes(content.names[data.clusters], clean_label.size)
         if data.by is not None:

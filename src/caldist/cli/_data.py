@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caldist.cli._dropped import Dropped
+from caldist.cli._progress import working
 from caldist.cli._source import matches, on_disk
 from caldist.cli._streams import say
-from caldist.cli._working import working
 
 if TYPE_CHECKING:
     import numpy as np
@@ -202,8 +202,8 @@ class Data:
 
     def _summary(self, source: Source, paths: Sequence[str]) -> Models | None:
         """Return the summary of many rows; None where rows are few, or are needed."""
+        from caldist.cli._by_summary import summary_of_many
         from caldist.cli._classes import speaks_of_classes
-        from caldist.cli._many import summary_of_many
 
         if speaks_of_classes(self, source.columns):
             return None
@@ -281,7 +281,7 @@ def needs_rows(measures: str | None) -> bool:
     """Whether a measure is named of which a summary of many rows tells too little."""
     if measures is None or measures.strip() == "all":
         return False
-    from caldist.cli._medical import NAME
+    from caldist.cli._clinical import NAME
     from caldist.measures.registry import shown_in
 
     unknown = {str(measure) for measure in shown_in("evaluate") if measure.facts.rounding is None}

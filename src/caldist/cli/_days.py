@@ -13,19 +13,18 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from caldist import _validate
 from caldist.cli import _dates
 from caldist.cli._columns import check_names, positive_value
 from caldist.cli._data import Data
 from caldist.cli._source import SomeRows, matches, may_be_read_again, open_source
+from caldist.data import validate
 from caldist.data.joint import INVALID, Joint
-from caldist.engines import open_files, summarize
-from caldist.engines._collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
-from caldist.engines._files import connect, reading
-from caldist.engines._summarize import invalid_in_words
+from caldist.engines import cells, open_files, summarize
+from caldist.engines.collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
+from caldist.engines.files import connect, reading
+from caldist.engines.summaries import invalid_in_words
 from caldist.monitoring import Monitor
 from caldist.monitoring.labels import DATE, Label, kind_of
-from caldist.reading import cells
 
 BITS = 14  # of the grid of a new monitor
 _MEMORY = 2**30  # bytes that the days of one query may take
@@ -52,7 +51,7 @@ class Wanted(NamedTuple):
         after = watched.since if last is None else last
         if after is not None and kind_of(after) != DATE:
             message = (
-                f"the last date of the state is {_validate.show(after)}, which is no date: "
+                f"the last date of the state is {validate.show(after)}, which is no date: "
                 "go on in Python, with Monitor.update, or begin a new state."
             )
             raise ValueError(message)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist.cli._source import Cell, as_names
-from caldist.reading import cells
+from caldist.engines import cells
 
 _TYPED = "holds another kind of values, and no numbers: name another column, or convert it first."
 
@@ -41,7 +41,7 @@ class DuckParquet(_Parquet):
 
     def __init__(self, path: Path, connection: Any) -> None:
         super().__init__(path)
-        from caldist.engines._files import reading
+        from caldist.engines.files import reading
 
         self._connection = connection
         with reading([path]):
@@ -52,7 +52,7 @@ class DuckParquet(_Parquet):
     @property
     def n_rows(self) -> int:
         """How many rows there are, which the file says without being read."""
-        from caldist.engines._files import reading
+        from caldist.engines.files import reading
 
         with reading([self.path]):
             query = "SELECT sum(num_rows) FROM parquet_file_metadata(?)"
@@ -62,8 +62,8 @@ class DuckParquet(_Parquet):
     def read(
         self, numbers: Sequence[str], names: Sequence[str], limit: int | None
     ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.object_]]]:
-        from caldist.engines._files import reading
-        from caldist.engines._text import doubles, objects
+        from caldist.engines.files import reading
+        from caldist.engines.text_by_duckdb import doubles, objects
 
         wanted = [f"{self._number(name)} AS n{at}" for at, name in enumerate(numbers)]
         wanted += [f"{self._name(name)} AS t{at}" for at, name in enumerate(names)]
@@ -76,7 +76,7 @@ class DuckParquet(_Parquet):
         )
 
     def _number(self, name: str) -> str:
-        from caldist.engines._files import quoted
+        from caldist.engines.files import quoted
 
         kind, column = self._types.get(name), quoted(name)
         if kind is None:
@@ -90,7 +90,7 @@ class DuckParquet(_Parquet):
         return f"CASE WHEN {column} IS NULL THEN NULL ELSE '-inf'::DOUBLE END"
 
     def _name(self, name: str) -> str:
-        from caldist.engines._files import quoted
+        from caldist.engines.files import quoted
 
         kind, column = self._types.get(name), quoted(name)
         if kind is None:
@@ -99,7 +99,7 @@ class DuckParquet(_Parquet):
         return column if typed and "HUGE" not in kind else f"CAST({column} AS VARCHAR)"
 
     def _value(self, row: int, name: str) -> object:
-        from caldist.engines._files import quoted
+        from caldist.engines.files import quoted
 
         [found] = self._relation.project(quoted(name)).limit(1, row).fetchall()
         return found[0]

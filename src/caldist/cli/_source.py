@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.optional import how_to_install
-from caldist.reading import cells
-from caldist.reading.folders import refuse_lakehouses, visible
-from caldist.reading.text import KINDS, TextFile, cell_of, suffix_of, unpacking
+from caldist.engines import cells
+from caldist.engines.folders import refuse_lakehouses, visible
+from caldist.engines.text import KINDS, TextFile, cell_of, suffix_of, unpacking
 
 _PARQUET = (".parquet", ".pq")
 _KNOWN = (*KINDS, *_PARQUET)
@@ -194,7 +194,7 @@ class SomeRows(Source):
 def _columns_of_folders(files: Sequence[_File]) -> list[dict[str, str]]:
     if not all("=" in file.path.parent.name for file in files):
         return [{} for _ in files]
-    from caldist.engines._files import refuse_columns_twice
+    from caldist.engines.files import refuse_columns_twice
 
     found = []
     for file in files:
@@ -323,7 +323,7 @@ class _Text:
         large = limit is None and len(numbers) + len(names) <= _QUERIED
         plain = self._text.kind == "csv" and self._text.is_plain
         if large and plain and find_spec("duckdb") is not None:
-            from caldist.engines._text import read_by_duckdb
+            from caldist.engines.text_by_duckdb import read_by_duckdb
 
             found = read_by_duckdb(self._text, numbers, names, limit)
             if found is not None:
@@ -364,7 +364,7 @@ def as_names(column: Sequence[object] | NDArray[np.object_]) -> NDArray[np.objec
 def _parquet(paths: Sequence[Path]) -> Sequence[_File]:
     if find_spec("duckdb") is not None:
         from caldist.cli._parquet import DuckParquet
-        from caldist.engines._files import connect
+        from caldist.engines.files import connect
 
         connection = connect()
         return [DuckParquet(path, connection) for path in paths]

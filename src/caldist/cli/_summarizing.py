@@ -16,7 +16,7 @@ from caldist.cli._data import Data, Models
 from caldist.cli._source import Source, open_source
 from caldist.cli._streams import say
 from caldist.data.joint import INVALID, Joint
-from caldist.reading import cells
+from caldist.engines import cells
 
 _MISSING = {"missing label", "missing prediction"}
 
@@ -60,7 +60,7 @@ def summarized(
 
 def _by_duckdb(data: Data, paths: Sequence[str], bits: int) -> dict[str | None, Joint] | None:
     from caldist.engines import open_files, summarize
-    from caldist.engines._files import reading
+    from caldist.engines.files import reading
 
     asked: dict[str, Any] = {
         "y_true": data.label,

@@ -17,8 +17,8 @@ from caldist.cli._streams import say
 if TYPE_CHECKING:
     from caldist.cli._classes import ClassModels
     from caldist.inference import Comparison
-    from caldist.inference._resampling import Resampler
-    from caldist.measures._measure import Measure
+    from caldist.inference.resampling import Resampler
+    from caldist.measures.base import Measure
 
 
 @click.command()
@@ -57,11 +57,11 @@ def test(
     FILE may be summaries (.npz), each of which is tested; rounding makes their p-values larger.
     Of several classes --measure is auto, classwise_smooth_ce, kernel_ce, brier_score or top_label.
     """
-    from caldist import _validate
+    from caldist.data import validate
     from caldist.inference import calibration_test
 
     if fail_below is not None:
-        fail_below = _validate.check_fraction("--fail-below", fail_below)
+        fail_below = validate.check_fraction("--fail-below", fail_below)
     models = data.read(whole=needs_rows(measure))
     if not isinstance(models, Models):
         if tolerance is not None:
@@ -162,12 +162,12 @@ def compare(
     other: before and after, two months. Of several classes each --score is the pattern of a model,
     and half the sum of smCE over classes is compared.
     """
-    from caldist import _validate
-    from caldist.inference._resampling import Resampler
+    from caldist.data import validate
     from caldist.inference.comparison import comparable
+    from caldist.inference.resampling import Resampler
 
     chosen = comparable(measure)
-    level = _validate.check_fraction("--confidence-level", confidence_level)
+    level = validate.check_fraction("--confidence-level", confidence_level)
     resampler = Resampler.of(seed, n_resamples=resamples, progress=sys.stderr.isatty())
     models = data.read()
     head = models.head | {"n_resamples": resamples, "seed": seed}

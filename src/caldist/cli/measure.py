@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from caldist._util.numbers import down, up
-from caldist.cli import _medical, _options
+from caldist.cli import _clinical, _options
 from caldist.cli._data import Data, Models, needs_rows
 from caldist.cli._output import COUNTS, NOTHING, format_option, noting, show
+from caldist.cli._progress import working
 from caldist.cli._streams import say
-from caldist.cli._working import working
 
 if TYPE_CHECKING:
     from caldist.inference import Gate, Interval
-    from caldist.measures._measure import Measure
+    from caldist.measures.base import Measure
     from caldist.measures.evaluation import Evaluation
 
 _ERROR = 0.05  # of each one-sided limit
@@ -76,9 +76,9 @@ def measure(
     from caldist.measures.registry import shown_in
 
     given = {"--fail-above": fail_above, "--require-below": require_below}
-    medical = measures is not None and measures.strip() == _medical.NAME
+    medical = measures is not None and measures.strip() == _clinical.NAME
     if medical:
-        _medical.refuse_limits(given)
+        _clinical.refuse_limits(given)
     elif not data.may_have_classes:  # refused before a file is read
         _limits(_chosen(measures)[0], given)
     models = data.read(whole=needs_rows(measures))
@@ -95,7 +95,7 @@ def measure(
         )
         raise ValueError(message)
     if medical:
-        shown, notes = _medical.medical_lines(models)
+        shown, notes = _clinical.medical_lines(models)
         show(shown, style, head=models.head, notes=[*models.notes, *notes])
         return
     chosen = _chosen(measures)
@@ -160,10 +160,10 @@ def _named(ends: Sequence[float | None]) -> dict[str, float | None]:
 
 
 def _limits_of(given: dict[str, float | None], ceiling: float = 1.0) -> dict[str, float]:
-    from caldist import _validate
+    from caldist.data import validate
 
     return {
-        option: _validate.check_limit(
+        option: validate.check_limit(
             option, limit, ceiling=ceiling, allow_zero=option == "--fail-above"
         )
         for option, limit in given.items()
@@ -185,8 +185,8 @@ def _limits(measure: Measure[Any], given: dict[str, float | None]) -> dict[str, 
 
 
 def _gates(models: Models, measure: Measure[Any]) -> list[Gate]:
-    from caldist.inference._limits import warn_if_few
     from caldist.inference.gates import gate_of
+    from caldist.inference.limits import warn_if_few
 
     gates = []
     for _, rows in models.lines():

@@ -15,9 +15,9 @@ import click
 from caldist.cli import _options
 from caldist.cli._data import Data, are_summaries
 from caldist.cli._output import PValue, in_json, show
+from caldist.cli._progress import working
 from caldist.cli._source import on_disk
 from caldist.cli._streams import begin_line, keep_output, say
-from caldist.cli._working import working
 
 if TYPE_CHECKING:
     from caldist.cli._dates import Passed

@@ -11,8 +11,8 @@ import click
 
 from caldist.cli import _options
 from caldist.cli._data import Data
+from caldist.cli._progress import working
 from caldist.cli._streams import say
-from caldist.cli._working import working
 
 if TYPE_CHECKING:
     from caldist.data.joint import Joint

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
+from caldist.errors import answering
 
 
 class Accumulator:
@@ -72,7 +72,7 @@ class Accumulator:
                 y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label
             ).on_grid(self._bits)
             if sample_weight is not None:
-                _validate.check_largest("sample_weight", np.asarray(sample_weight))
+                validate.check_largest("sample_weight", np.asarray(sample_weight))
         with self._lock:
             self._joint = self._joint + batch
         return self

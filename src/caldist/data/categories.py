@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist import _validate
 from caldist._util.numbers import short
 from caldist._util.tensors import readable
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 
 _BINS = 4  # of numbers, with about as many rows in each
 _TRIED = 4096  # texts that show whether there are few
@@ -38,20 +38,20 @@ def number_labels(values: object, size: int, name: str) -> tuple[list[Any], Inte
     else:
         array = np.asarray(readable(values, name))
     if array.ndim == 0:  # text, a dict, a set or None
-        message = f"{name} is {_validate.show(values)}; it must hold one label for each row."
+        message = f"{name} is {validate.show(values)}; it must hold one label for each row."
         raise TypeError(message)
     if array.ndim != 1:
         message = f"{name} has shape {array.shape}; it must be one-dimensional, a label per row."
         raise ValueError(message)
-    _validate.check_size(name, array.size, "y_prob", size)
+    validate.check_size(name, array.size, "y_prob", size)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        _fail_missing(name, _validate.first(np.ma.getmaskarray(values)), "masked")
+        _fail_missing(name, validate.first(np.ma.getmaskarray(values)), "masked")
     if array.dtype.kind == "O":
         return _number_objects(array, name)
     if array.dtype.kind in "fcmM":
         missing = np.isnat(array) if array.dtype.kind in "mM" else np.isnan(array)
         if missing.any():
-            _fail_missing(name, _validate.first(missing), str(array[_validate.first(missing)]))
+            _fail_missing(name, validate.first(missing), str(array[validate.first(missing)]))
     if array.dtype.kind in "US" and _is_repeated(array):
         return _number_texts(array.tolist())
     if array.dtype.kind in "iu" and array.size > 0:
@@ -69,7 +69,7 @@ def refuse_measurements(values: object, name: str) -> None:
     """
     numbers, broken, distinct = _numbers(values)
     if broken.any() and (distinct > _MEASURED or 1 < distinct == numbers.size):
-        at = _validate.first(broken)
+        at = validate.first(broken)
         message = (
             f"{name}[{at}] is {numbers[at]}, one of {distinct} different measurements, each of "
             "which would be a sub-group: put them into bins first, for example with "
@@ -100,10 +100,10 @@ def bin_numbers(
     if numbers.ndim != 1:
         message = f"{name} has shape {numbers.shape}; it must be one-dimensional, a label per row."
         raise ValueError(message)
-    _validate.check_size(name, numbers.size, "y_prob", size)
+    validate.check_size(name, numbers.size, "y_prob", size)
     bad = ~np.isfinite(numbers)
     if bad.any():
-        _fail_missing(name, _validate.first(bad), str(numbers[_validate.first(bad)]))
+        _fail_missing(name, validate.first(bad), str(numbers[validate.first(bad)]))
     level = np.arange(1, _BINS) / _BINS
     if rows is None:
         edges = np.unique(np.quantile(numbers, level, method="inverted_cdf"))
@@ -162,7 +162,7 @@ def _number_objects(array: NDArray[Any], name: str) -> tuple[list[Any], Integers
         try:
             known = number.get(item)
         except TypeError:
-            message = f"{name}[{at}] is {_validate.show(item)}: a label must be hashable."
+            message = f"{name}[{at}] is {validate.show(item)}: a label must be hashable."
             raise TypeError(message) from None
         if known is None:
             if _is_missing(item):

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist import _validate
-from caldist._near_misses import column_names, is_list_of_models, refuse_several
 from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.categories import number_labels
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.errors import column_names, is_list_of_models, refuse_several
 
 Classes = Sequence[Hashable]
 
@@ -95,7 +95,7 @@ class ClassRows:
         label, matrix, names = labelled_matrix(y_true, y_prob, classes, hint, normalize=normalize)
         weight = None
         if sample_weight is not None:
-            weight = _validate.weights(sample_weight, matrix.shape[0])
+            weight = validate.weights(sample_weight, matrix.shape[0])
         return cls(label, matrix, names, weight)
 
     @property
@@ -284,7 +284,7 @@ def class_names(classes: Classes | None, size: int) -> list[Any]:
     unordered = isinstance(classes, str | bytes | Mapping | AbstractSet)
     if unordered or not hasattr(classes, "__iter__"):
         message = (
-            f"classes is {_validate.show(classes)}; it must be a list of {size} classes, in the "
+            f"classes is {validate.show(classes)}; it must be a list of {size} classes, in the "
             "order of the columns of y_prob."
         )
         raise TypeError(message)
@@ -292,12 +292,12 @@ def class_names(classes: Classes | None, size: int) -> list[Any]:
     for at, name in enumerate(names):
         if not isinstance(name, Hashable):
             message = (
-                f"classes[{at}] is {_validate.show(name)}: the name of a class must be hashable."
+                f"classes[{at}] is {validate.show(name)}: the name of a class must be hashable."
             )
             raise TypeError(message)
     if len(names) != size or len(set(names)) != size:
         message = (
-            f"classes is {_validate.show(names)}; it must name {size} different classes, one for "
+            f"classes is {validate.show(names)}; it must name {size} different classes, one for "
             "each column of y_prob."
         )
         raise ValueError(message)
@@ -316,7 +316,7 @@ def labelled_matrix(
 
     ``hint`` says what to do where labels are no numbers and no names of columns.
     """
-    normalize = _validate.check_flag("normalize", normalize)
+    normalize = validate.check_flag("normalize", normalize)
     matrix = _matrix_beside(y_true, y_prob, normalize=normalize)
     columns = [n.item() if isinstance(n, np.generic) else n for n in column_names(y_prob)]
     if classes is None and _name_classes(columns, y_true):
@@ -341,7 +341,7 @@ def _name_classes(columns: list[Any], y_true: object) -> bool:
         return False
     if 0 < len(set(columns) & set(positions)) < len(columns):
         message = (
-            f"y_prob has the columns {_validate.show(columns)}, of which some are also positions: "
+            f"y_prob has the columns {validate.show(columns)}, of which some are also positions: "
             "pass classes=[…], the labels in the order of the columns."
         )
         raise ValueError(message)
@@ -364,8 +364,8 @@ def check_order(what: str, columns: Sequence[Any], names: Sequence[Any]) -> None
     called, wanted = (_told_apart(list(map(str, which))) for which in (columns, names))
     if called != wanted and sorted(called) == sorted(wanted):
         message = (
-            f"{what} {_validate.show(list(columns))} and the classes are "
-            f"{_validate.show(list(names))}, the same names in another order. Columns are "
+            f"{what} {validate.show(list(columns))} and the classes are "
+            f"{validate.show(list(names))}, the same names in another order. Columns are "
             "matched by position: reorder the columns or the classes."
         )
         raise ValueError(message)
@@ -382,7 +382,7 @@ def _told_apart(names: list[str]) -> list[str]:
 def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Integers:
     """Return labels that are the numbers of their classes."""
     try:
-        array = _validate.real_array(y_true, "y_true")
+        array = validate.real_array(y_true, "y_true")
     except TypeError as error:
         if not hint or not _has_text(y_true):
             raise
@@ -394,15 +394,15 @@ def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Inte
             "is 1 at the true class and 0 at the others, pass y_true.argmax(axis=1)."
         )
         raise ValueError(message)
-    array = _validate.real_vector(array, "y_true")
-    _validate.check_size("y_true", array.size, "y_prob", size)
+    array = validate.real_vector(array, "y_true")
+    validate.check_size("y_true", array.size, "y_prob", size)
     bad = ~((array >= 0) & (array < count) & (np.floor(array) == array))
     if bad.any():
         why = f"with {count} columns a class is an integer from 0 to {count - 1}.{hint}"
-        _validate.fail("y_true", array, bad, why)
+        validate.fail("y_true", array, bad, why)
     label = array.astype(np.int64)
     if label.min() < 0 or label.max() >= count:  # kernels take them for indices
-        _validate.refuse_changed()
+        validate.refuse_changed()
     return label
 
 
@@ -416,10 +416,10 @@ def _named_numbers(y_true: object, size: int, names: list[Any]) -> Integers:
     number = {name: at for at, name in enumerate(names)}
     result = np.array([number.get(label, -1) for label in labels], dtype=np.int64)[code]
     if (result < 0).any():
-        at = _validate.first(result < 0)
+        at = validate.first(result < 0)
         message = (
-            f"y_true[{at}] is {_validate.show(labels[code[at]])}, which is none of classes, "
-            f"{_validate.show(names)}: add it, with its column of y_prob, or drop those rows."
+            f"y_true[{at}] is {validate.show(labels[code[at]])}, which is none of classes, "
+            f"{validate.show(names)}: add it, with its column of y_prob, or drop those rows."
         )
         raise ValueError(message)
     return result
@@ -472,7 +472,7 @@ def probability_matrix(
 
     It is not copied, and keeps its precision, unless rows are divided by their sums.
     """
-    array = _validate.real_array(values, name)
+    array = validate.real_array(values, name)
     if array.ndim != 2:
         message = (
             f"{name} has shape {array.shape}; a matrix is needed, with a row per example and a "
@@ -491,16 +491,16 @@ def probability_matrix(
         raise ValueError(message)
     if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
         bad = ~((array >= 0) & (array <= 1))
-        row, column = divmod(_validate.first(bad.ravel()), bad.shape[1])
-        why = _validate.why_no_probability(array[bad], "apply the softmax first")
-        message = f"{name}[{row}, {column}] is {_validate.show(array[row, column])}: {why}"
+        row, column = divmod(validate.first(bad.ravel()), bad.shape[1])
+        why = validate.why_no_probability(array[bad], "apply the softmax first")
+        message = f"{name}[{row}, {column}] is {validate.show(array[row, column])}: {why}"
         raise ValueError(message)
     total = _row_sums(array)
     if normalize:
         return divided_by_sums(array, total, lambda row: f"{name}[{row}]")
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE
     if off.any():
-        row = _validate.first(off)
+        row = validate.first(off)
         message = (
             f"{name}[{row}] sums to {total[row]:.6g}, the first of {int(off.sum())} such rows: the "
             "probabilities of the classes sum to 1 in each row. If they were rounded, "
@@ -514,7 +514,7 @@ def probability_matrix(
 def divided_by_sums(matrix: NDArray[Any], total: Vector, place: Callable[[int], str]) -> Vector:
     """Return rows of nonnegative numbers divided by their sums; ``place`` names a row."""
     if not total.all():
-        row = place(_validate.first(total == 0))
+        row = place(validate.first(total == 0))
         message = f"{row} sums to 0, so it cannot be normalized: correct or drop such rows."
         raise ValueError(message)
     return np.asarray(matrix / total[:, None])

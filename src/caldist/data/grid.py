@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist import _validate
 from caldist._util.brief import Brief
 from caldist._util.cached import cached_property
 from caldist._util.types import Vector
+from caldist.data import validate
 from caldist.data.within_cells import WithinCells
 
 MAX_BITS = 30
@@ -490,23 +490,23 @@ def from_sums(
         if (first is None) != (second is None):
             message = f"{name}0 and {name}1 go together: pass both or neither."
             raise ValueError(message)
-    number = _validate.real_vector(cell, "cell")
+    number = validate.real_vector(cell, "cell")
     bad = ~((number >= 0) & (number <= 2**bits) & (np.floor(number) == number))
     if bad.any():
         why = f"with {bits} bits a cell is an integer from 0 to {2**bits}."
-        _validate.fail("cell", number, bad, why)
+        validate.fail("cell", number, bad, why)
     given = {"count0": count0, "count1": count1, "place0": place0, "place1": place1}
     for name, pair in optional.items():
         if pair[0] is not None:
             given |= {f"{name}{label}": pair[label] for label in (0, 1)}
-    arrays = {name: _validate.real_vector(values, name) for name, values in given.items()}
+    arrays = {name: validate.real_vector(values, name) for name, values in given.items()}
     counted = weight_square0 is None and all(part.dtype.kind in "iu" for part in arrays.values())
     sums = {
         name: _checked_sum(part, name, number.size, counted=counted)
         for name, part in arrays.items()
     }
-    _validate.check_total("count0 + count1", sums["count0"], sums["count1"])
-    _validate.check_masses("count0 + count1", sums["count0"] + sums["count1"])
+    validate.check_total("count0 + count1", sums["count0"], sums["count1"])
+    validate.check_masses("count0 + count1", sums["count0"] + sums["count1"])
     if counted and n_rows is not None:
         _check_rows(n_rows, int(sums["count0"].sum() + sums["count1"].sum()))
     for label in "01":
@@ -520,12 +520,12 @@ def from_sums(
 
 def _checked_sum(array: NDArray[Any], name: str, size: int, *, counted: bool) -> Sums:
     """Return nonnegative sums, as int64 if they are ``counted`` from rows, else as float64."""
-    checked = _validate.masses(array, name, size, "cell")
+    checked = validate.masses(array, name, size, "cell")
     if not counted:
         return checked
     limit = ROWS_PER_CELL if name.startswith("count") else ROWS_PER_CELL * 2**PLACE_BITS - 1
     if (excess := array > limit).any():
-        _validate.fail(name, array, excess, f"a cell has at most {ROWS_PER_CELL} rows.")
+        validate.fail(name, array, excess, f"a cell has at most {ROWS_PER_CELL} rows.")
     return array.astype(np.int64)
 
 
@@ -545,12 +545,12 @@ def _check_weight_squares(sums: dict[str, Sums], label: str, n_rows: int | None)
     largest = count * count
     if (excess := square > largest * (1 + _ROUNDED)).any():
         why = f"more than the square of count{label}, the sum of the weights: {apart}"
-        _validate.fail(f"weight_square{label}", square, excess, why)
+        validate.fail(f"weight_square{label}", square, excess, why)
     if n_rows is None:
         return
     if (lacking := n_rows * square < largest * (1 - _ROUNDED)).any():
         why = f"too few for {n_rows} rows whose weights add up to count{label}: {apart}"
-        _validate.fail(f"weight_square{label}", square, lacking, why)
+        validate.fail(f"weight_square{label}", square, lacking, why)
 
 
 def _check_consistent(bits: int, cell: Vector, sums: dict[str, Sums], label: str) -> None:
@@ -563,18 +563,18 @@ def _check_consistent(bits: int, cell: Vector, sums: dict[str, Sums], label: str
     largest = np.where(cell == 2**bits, 0.0, np.maximum(count * _UNIT - (not rounded), 0.0))
     bound = largest * (1 + slack)
     if (excess := place > bound).any():
-        at = _validate.first(excess)
+        at = validate.first(excess)
         why = f"more than {largest[at]:.0f} for {count[at]} rows in cell {cell[at]}: {apart}"
-        _validate.fail(f"place{label}", place, excess, why)
+        validate.fail(f"place{label}", place, excess, why)
     square = sums.get(f"square{label}")
     if square is None:
         return
     if (excess := square > place * (1 + slack)).any():
         why = f"more than place{label}, but a square of a fraction is at most the fraction: {apart}"
-        _validate.fail(f"square{label}", square, excess, why)
+        validate.fail(f"square{label}", square, excess, why)
     mean = np.divide(place, count, out=np.zeros(count.size), where=count > 0)
     # The mean of squares is at least the square of the mean; flooring loses up to two units a row.
     lacking = square + (2 + 1e-5) * count < place * (mean / _UNIT) * (1 - 1e-9)
     if lacking.any():
         why = f"too few for place{label} over count{label} rows: {apart}"
-        _validate.fail(f"square{label}", square, lacking, why)
+        validate.fail(f"square{label}", square, lacking, why)

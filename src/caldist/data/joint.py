@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist import _validate
-from caldist._kernels import support
-from caldist._near_misses import answering
 from caldist._util.cached import cached_property
 from caldist._util.threads import in_threads
 from caldist._util.types import Vector
-from caldist.data import files
+from caldist.data import files, validate
 from caldist.data import grid as _grid
 from caldist.data.grid import Grid
 from caldist.data.residuals import Residuals, parts_of
 from caldist.data.sorting import sort_masses, sort_rows
+from caldist.errors import answering
+from caldist.kernels.loader import support
 
 _ARRAYS = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
 
@@ -133,9 +132,9 @@ class Joint:
 
         With ``pos_label``, the value that counts as label 1, labels may be any two values.
         """
-        rows = _validate.binary_inputs(y_true, y_prob, sample_weight, pos_label=pos_label)
+        rows = validate.binary_inputs(y_true, y_prob, sample_weight, pos_label=pos_label)
         if sample_weight is not None:
-            _validate.check_largest("sample_weight", np.asarray(sample_weight))
+            validate.check_largest("sample_weight", np.asarray(sample_weight))
         return cls._of_rows(*rows)
 
     @classmethod
@@ -189,14 +188,14 @@ class Joint:
         weight 1; otherwise pass the sums of the squared weights. Pass ``radius`` where the
         predictions have been rounded: half the rounding step bounds it.
         """
-        value = _validate.probabilities(prediction, "prediction")
-        label0 = _validate.masses(mass0, "mass0", value.size, "prediction")
-        label1 = _validate.masses(mass1, "mass1", value.size, "prediction")
-        _validate.check_total("mass0 + mass1", label0, label1)
-        _validate.check_largest("mass0 or mass1", np.maximum(label0, label1))
+        value = validate.probabilities(prediction, "prediction")
+        label0 = validate.masses(mass0, "mass0", value.size, "prediction")
+        label1 = validate.masses(mass1, "mass1", value.size, "prediction")
+        validate.check_total("mass0 + mass1", label0, label1)
+        validate.check_largest("mass0 or mass1", np.maximum(label0, label1))
         if n_rows is not None:
-            n_rows = _validate.check_count("n_rows", n_rows)
-        radius = _validate.check_nonnegative("radius", radius)
+            n_rows = validate.check_count("n_rows", n_rows)
+        radius = validate.check_nonnegative("radius", radius)
         if radius > 1:
             message = f"radius is {radius}; predictions in [0, 1] move by at most 1."
             raise ValueError(message)
@@ -204,7 +203,7 @@ class Joint:
             message = "weight_square0 and weight_square1 go together: pass both or neither."
             raise ValueError(message)
         squares = [
-            _validate.masses(values, f"weight_square{label}", value.size, "prediction")
+            validate.masses(values, f"weight_square{label}", value.size, "prediction")
             for label, values in enumerate((weight_square0, weight_square1))
             if values is not None
         ]
@@ -243,7 +242,7 @@ class Joint:
         """
         bits = _check_bits(bits)
         if n_rows is not None:
-            n_rows = _validate.check_count("n_rows", n_rows)
+            n_rows = validate.check_count("n_rows", n_rows)
         sums = (cell, count0, count1, place0, place1, square0, square1)
         weights = (weight_square0, weight_square1)
         return cls._from_grid(_grid.from_sums(bits, *sums, *weights, n_rows))
@@ -301,7 +300,7 @@ class Joint:
         }
         if self.grid is not None and other.grid is not None and self.grid.bits == other.grid.bits:
             joint = self._from_grid(self.grid + other.grid, invalid)
-            _validate.check_masses("the sum of both joints", joint.mass0 + joint.mass1)
+            validate.check_masses("the sum of both joints", joint.mass0 + joint.mass1)
             return joint
         if self.grid is not None or other.grid is not None:
             have, has = (
@@ -324,7 +323,7 @@ class Joint:
         if not counted and mine is not None and others is not None:
             columns += [np.concatenate(pair) for pair in zip(mine, others, strict=True)]
         merged = sort_masses(*columns)
-        _validate.check_masses("the sum of both joints", merged["mass0"] + merged["mass1"])
+        validate.check_masses("the sum of both joints", merged["mass0"] + merged["mass1"])
         return Joint(
             **merged,
             n_rows=(self.n_rows or 0) + (other.n_rows or 0) if known else None,
@@ -483,7 +482,7 @@ def _check_squares(
     for label, (mass, square) in enumerate(zip(masses, squares, strict=True)):
         if (excess := square > mass * mass * (1 + 1e-9)).any():
             why = f"more than the square of mass{label}, which no weights with that sum have."
-            _validate.fail(f"weight_square{label}", square, excess, why)
+            validate.fail(f"weight_square{label}", square, excess, why)
     total = float(masses[0].sum() + masses[1].sum())
     least = 0.0 if n_rows is None else total**2 / n_rows
     if float(squares[0].sum() + squares[1].sum()) < least * (1 - 1e-9):
@@ -503,16 +502,16 @@ def _same(first: tuple[Vector, Vector] | None, second: tuple[Vector, Vector] | N
 def _check_invalid(invalid: Mapping[str, int]) -> Mapping[str, int]:
     """Return the positive counts in the order of INVALID, read-only."""
     for reason in invalid:
-        _validate.check_choice("invalid", reason, INVALID)
+        validate.check_choice("invalid", reason, INVALID)
     counts = {
-        reason: _validate.check_count(f"invalid[{reason!r}]", invalid.get(reason, 0), minimum=0)
+        reason: validate.check_count(f"invalid[{reason!r}]", invalid.get(reason, 0), minimum=0)
         for reason in INVALID
     }
     return MappingProxyType({reason: count for reason, count in counts.items() if count})
 
 
 def _check_bits(bits: int) -> int:
-    bits = _validate.check_count("bits", bits)
+    bits = validate.check_count("bits", bits)
     if bits > _grid.MAX_BITS:
         message = f"bits is {bits}; it must be at most {_grid.MAX_BITS}."
         raise ValueError(message)

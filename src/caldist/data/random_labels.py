@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._kernels import replicates
 from caldist._util.types import Integers, Vector
-from caldist.kernels._arrays import prefix_sums
+from caldist.kernels.arrays import prefix_sums
+from caldist.kernels.loader import replicates
 
 _LEVELS = 256  # of a byte
 

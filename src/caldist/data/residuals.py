@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from caldist._kernels import support
 from caldist._util.threads import even_parts, in_threads
 from caldist._util.types import Vector
+from caldist.kernels.loader import support
 
 if TYPE_CHECKING:
     from caldist.data.joint import Joint

@@ -10,15 +10,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist import _validate
 from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.categories import cluster_codes
 from caldist.data.joint import Joint
 from caldist.data.residuals import Residuals
 from caldist.data.sorting import sort_residuals, sorting_order
 from caldist.data.units import Units
-from caldist.kernels._arrays import prefix_sums
+from caldist.kernels.arrays import prefix_sums
 
 Labels = NDArray[np.uint8]
 BLOCK = 2**14  # rows whose intermediate arrays stay in the processor's cache
@@ -81,7 +81,7 @@ class Rows:
         if isinstance(y_prob, Joint):
             message = "y_prob is a Joint: it stands for labels and predictions, so pass it alone."
             raise TypeError(message)
-        label, prediction, weight = _validate.binary_inputs(
+        label, prediction, weight = validate.binary_inputs(
             y_true, y_prob, sample_weight, pos_label=pos_label
         )
         code, number = _codes(clusters, label.size)
@@ -172,7 +172,7 @@ class Rows:
         return Units(
             prediction=joint.prediction,
             residual=joint.residual(),
-            place=_validate.positions(joint.prediction, self.prediction[order]),
+            place=validate.positions(joint.prediction, self.prediction[order]),
             label=self.label[order].astype(np.int64),
             count=np.ones(order.size, dtype=np.int64),
             share=share,
@@ -236,7 +236,7 @@ class Rows:
             sums.append(float(term.sum()))
         found = math.fsum(sums) / self.total
         if math.isnan(found):
-            _validate.refuse_changed()
+            validate.refuse_changed()
         return found
 
     def split(self, code: Integers, count: int) -> list[Rows]:
@@ -323,13 +323,13 @@ def models_of(
     model.
     """
     if name is not None and not isinstance(name, str):
-        message = f"name is {_validate.show(name)}; it must be a text."
+        message = f"name is {validate.show(name)}; it must be a text."
         raise TypeError(message)
     several = y_true if isinstance(y_true, Mapping) else y_prob
     if isinstance(several, Mapping) and name is not None:
         argument = "y_true" if several is y_true else "y_prob"
         message = (
-            f"name is {_validate.show(name)}, but {argument} is a dict, whose keys are the names."
+            f"name is {validate.show(name)}, but {argument} is a dict, whose keys are the names."
         )
         raise ValueError(message)
     if isinstance(y_true, Mapping):
@@ -342,7 +342,7 @@ def models_of(
             y_true, y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
         )
         return {default if name is None else name: rows}
-    called = _validate.called(y_prob)
+    called = validate.called(y_prob)
     models = paired_rows(
         y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
     )
@@ -358,8 +358,8 @@ def paired_rows(
     pos_label: object = None,
 ) -> list[Rows]:
     """Return the rows of models on the same labels, from predictions by what messages call them."""
-    label, clean = _validate.named_inputs(y_true, predictions, pos_label=pos_label)
-    weight = None if sample_weight is None else _validate.weights(sample_weight, label.size)
+    label, clean = validate.named_inputs(y_true, predictions, pos_label=pos_label)
+    weight = None if sample_weight is None else validate.weights(sample_weight, label.size)
     code, number = _codes(clusters, label.size)
     return [
         Rows(label, prediction, weight, code, number)
@@ -373,7 +373,7 @@ def _summaries(joints: Mapping[Any, Any]) -> dict[str, Rows]:
         raise ValueError(message)
     for key, joint in joints.items():
         if not isinstance(key, str):
-            message = f"y_true has the key {_validate.show(key)}; a name must be a text."
+            message = f"y_true has the key {validate.show(key)}; a name must be a text."
             raise TypeError(message)
         if not isinstance(joint, Joint | Rows):
             message = (

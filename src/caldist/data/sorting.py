@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist import _validate
-from caldist._kernels import support
 from caldist._util.threads import in_threads, thread_count
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.residuals import Residuals
-from caldist.kernels._arrays import prefix_sums
+from caldist.kernels.arrays import prefix_sums
+from caldist.kernels.loader import support
 
 Columns = dict[str, Any]  # vectors by the names of a joint's fields
 
@@ -68,7 +68,7 @@ def _sort(key: Integers, out: tuple[Vector, ...], listing: Callable[..., int]) -
         parts = [half for part in parts for half in np.array_split(part, [part.size // 2])]
     in_threads(lambda part: part.sort(), parts)
     if key.size > 0 and not 0 <= key[0] <= key[-1] <= _LARGEST:
-        _validate.refuse_changed()
+        validate.refuse_changed()
     # Each part from the first key of a prediction on.
     starts = [int(np.searchsorted(key, part[0] & -2)) for part in parts[1:]]
 
@@ -103,7 +103,7 @@ def sort_masses(
     columns = (mass0, mass1, *squares, *none)
     size = support.merge_weighted(order, prediction, *columns, *out, *none)
     if size < 0:
-        _validate.refuse_changed()
+        validate.refuse_changed()
     return _trimmed(out, size)
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._kernels import replicates
 from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.random_labels import RandomLabels, random_bytes
+from caldist.kernels.loader import replicates
 
 Draw = Callable[[np.random.Generator], Vector]  # residual masses of a replicate
 

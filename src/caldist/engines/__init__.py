@@ -4,8 +4,8 @@
 engine never computes a measure; a measure never sees a table.
 """
 
-from caldist.engines._files import open_files
-from caldist.engines._summarize import (
+from caldist.engines.files import open_files
+from caldist.engines.summaries import (
     summarize,
     summarize_one_vs_rest,
     summarize_top_label,

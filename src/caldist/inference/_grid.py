@@ -6,7 +6,7 @@ import numpy as np
 
 from caldist._util.types import Integers
 from caldist.data.units import Units
-from caldist.measures._bins import equal_mass_starts
+from caldist.measures.bins import equal_mass_starts
 
 MANY = 100_000  # different predictions from which a grid is cheaper than rows
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.numbers import least, most
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.inference._limits import Limits, warn_if_few
-from caldist.inference._resampling import Resampler
+from caldist.errors import answering
 from caldist.inference.intervals import chosen_method
+from caldist.inference.limits import Limits, warn_if_few
+from caldist.inference.resampling import Resampler
 from caldist.measures.certification import DistanceBracket, sample_bracket
 from caldist.measures.lower_distance import TOLERANCE, lower_distance
 from caldist.measures.upper_distance import upper_distance
@@ -44,7 +44,7 @@ def distance_bracket(
     confidence_level: float | None = None,
     n_resamples: int = 999,
     clusters: ArrayLike | None = None,
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
     progress: bool = False,
 ) -> DistanceBracket:
     r"""Return bounds on the distance to calibration, knowing predictions and labels only.
@@ -109,7 +109,7 @@ def distance_bracket(
     >>> print(caldist.distance_bracket(y_true, y_prob, confidence_level=0.95, rng=0))
     With 95% confidence, the distance ... is at least 0.04... and at most 0.1..., whatever is ...
     """
-    tol = _validate.check_positive("tol", tol)
+    tol = validate.check_positive("tol", tol)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     if confidence_level is None and clusters is not None:
         message = "clusters only matters for the population: give confidence_level too."
@@ -119,7 +119,7 @@ def distance_bracket(
     )
     if confidence_level is None:
         return sample_bracket(rows.joint, tol=tol)
-    level = _validate.check_fraction("confidence_level", confidence_level)
+    level = validate.check_fraction("confidence_level", confidence_level)
     warn_if_few(rows.units)
     return population_bracket(rows, level, resampler, tol=tol)
 

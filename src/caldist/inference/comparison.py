@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering, refuse_one_of_a_pair, refuse_unnamed
 from caldist._util.numbers import (
     chance,
     down,
@@ -24,9 +22,12 @@ from caldist._util.numbers import (
 )
 from caldist._util.results import Result
 from caldist._util.text_tables import aligned
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of, paired_rows, refuse_beside_joint
-from caldist.inference._differences import (
+from caldist.errors import answering, refuse_one_of_a_pair, refuse_unnamed
+from caldist.inference._cross_fit_differences import IndependentSplits, PairedSplits
+from caldist.inference.differences import (
     PARTS,
     Differences,
     IndependentNorms,
@@ -34,11 +35,10 @@ from caldist.inference._differences import (
     PairedNorms,
     PairedRows,
 )
-from caldist.inference._limits import warn_if_few
-from caldist.inference._resampling import Resampler, order_rank
-from caldist.inference._split_differences import IndependentSplits, PairedSplits
 from caldist.inference.intervals import MANY
-from caldist.measures._measure import Measure
+from caldist.inference.limits import warn_if_few
+from caldist.inference.resampling import Resampler, order_rank
+from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find
 
 Method = Literal["auto", "resampling", "split"]
@@ -153,7 +153,7 @@ def compare(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     method: Method = "auto",
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
     progress: bool = False,
 ) -> Comparison:
     r"""Compare the calibration of two models on the same rows, or of two independent samples.
@@ -236,8 +236,8 @@ def compare(
     (True, True)
     """
     chosen = comparable(measure)
-    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    _validate.check_choice("method", method, ("auto", "resampling", "split"))
+    confidence_level = validate.check_fraction("confidence_level", confidence_level)
+    validate.check_choice("method", method, ("auto", "resampling", "split"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
         pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters, pos_label)
@@ -263,7 +263,7 @@ def compare_all(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     method: Method = "auto",
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
     progress: bool = False,
 ) -> Comparisons:
     r"""Compare the calibration of several models on the same rows, all pairs at once.
@@ -340,8 +340,8 @@ def compare_all(
     if not isinstance(y_prob, Mapping):
         refuse_unnamed(y_prob)
     chosen = comparable(measure)
-    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    _validate.check_choice("method", method, ("auto", "resampling", "split"))
+    confidence_level = validate.check_fraction("confidence_level", confidence_level)
+    validate.check_choice("method", method, ("auto", "resampling", "split"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     models = models_of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters

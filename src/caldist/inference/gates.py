@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.numbers import least, most
 from caldist._util.results import Result
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.inference._dealing import ordered_units
-from caldist.inference._limits import Limits, warn_if_few
-from caldist.inference._resampling import Resampler
+from caldist.errors import answering
+from caldist.inference.folds import ordered_units
 from caldist.inference.intervals import refuse_without_interval
-from caldist.measures._measure import Measure
+from caldist.inference.limits import Limits, warn_if_few
+from caldist.inference.resampling import Resampler
+from caldist.measures.base import Measure
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find
 
@@ -151,7 +151,7 @@ def gate(
     >>> caldist.gate(y_true, demo.y_prob["naive_Bayes"], at_most=0.05).outcome
     'fail'
     """
-    error = _validate.check_fraction("error", error)
+    error = validate.check_fraction("error", error)
     if error >= 0.5:
         message = f"error is {error!r}; it must be below 0.5, or limits would lie on wrong sides."
         raise ValueError(message)
@@ -160,7 +160,7 @@ def gate(
         chosen = find(measure, among=[m.name for m in all_measures().values() if m.has_interval])
         refuse_without_interval(chosen)
     ceiling = 1.0 if chosen is None else chosen.facts.ceiling
-    at_most = _validate.check_limit("at_most", at_most, ceiling=ceiling, allow_zero=True)
+    at_most = validate.check_limit("at_most", at_most, ceiling=ceiling, allow_zero=True)
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )

@@ -7,15 +7,15 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.numbers import ends, most
 from caldist._util.results import Result
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.inference._limits import Limits, warn_if_few
-from caldist.inference._resampling import Resampler
-from caldist.measures._measure import Measure
+from caldist.errors import answering
+from caldist.inference.limits import Limits, warn_if_few
+from caldist.inference.resampling import Resampler
+from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find
 
 Method = Literal["auto", "resampling", "split", "finite_sample"]
@@ -82,7 +82,7 @@ def confidence_interval(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
     progress: bool = False,
 ) -> Interval:
     r"""Return a confidence interval for the population's value of a measure.
@@ -182,8 +182,8 @@ def confidence_interval(
     """
     chosen = find(measure, among=[m.name for m in all_measures().values() if m.has_interval])
     refuse_without_interval(chosen)
-    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    _validate.check_choice("method", method, ("auto", "resampling", "split", "finite_sample"))
+    confidence_level = validate.check_fraction("confidence_level", confidence_level)
+    validate.check_choice("method", method, ("auto", "resampling", "split", "finite_sample"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters

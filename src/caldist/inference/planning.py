@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._kernels import COMPILED
-from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Vector
+from caldist.data import validate
 from caldist.data.rows import Rows
-from caldist.inference._resampling import Resampler
+from caldist.errors import answering
 from caldist.inference.intervals import interval_of
-from caldist.measures._measure import Measure, Worst
+from caldist.inference.resampling import Resampler
+from caldist.kernels.loader import COMPILED
+from caldist.measures.base import Measure, Worst
 from caldist.measures.registry import all_measures, find
 
 _MOST_ROWS = 2**53
@@ -85,8 +85,8 @@ def interval_width(
     0.0272
     """
     worst = _worst(measure)
-    n_rows = _validate.check_count("n_rows", n_rows)
-    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
+    n_rows = validate.check_count("n_rows", n_rows)
+    confidence_level = validate.check_fraction("confidence_level", confidence_level)
     return _width(worst, n_rows, confidence_level)
 
 
@@ -134,7 +134,7 @@ def sample_size(
     width: float,
     confidence_level: float = 0.95,
     y_prob: ArrayLike | None = None,
-    rng: _validate.Rng = 0,
+    rng: validate.Rng = 0,
 ) -> SampleSize:
     r"""Return how many rows make the interval of a measure at most this wide.
 
@@ -195,10 +195,10 @@ def sample_size(
     True
     """
     worst = _worst(measure)
-    width = _validate.check_fraction("width", width)
-    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    prediction = None if y_prob is None else _validate.probabilities(y_prob)
-    generator = _validate.generator(rng)
+    width = validate.check_fraction("width", width)
+    confidence_level = validate.check_fraction("confidence_level", confidence_level)
+    prediction = None if y_prob is None else validate.probabilities(y_prob)
+    generator = validate.generator(rng)
     proved = _proved(worst, width, confidence_level)
     chosen = find(measure)
     law = f"predictions {_EVEN if prediction is None else _GIVEN}, {_LABELS}"

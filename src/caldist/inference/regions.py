@@ -9,16 +9,16 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
+from caldist.errors import answering
 from caldist.inference._grid import cells_of_equal_mass
-from caldist.inference._null import drawing_error
-from caldist.inference._resampling import order_rank
+from caldist.inference.null_distribution import drawing_error
+from caldist.inference.resampling import order_rank
 
 _BINS = 32  # intervals start and end at these quantiles of the predictions
 _CELLS = 4096  # rows closer than this are drawn together
@@ -105,7 +105,7 @@ def miscalibrated_regions(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
 ) -> Regions:
     r"""Find where predictions are too high or too low, with one error rate for all of it.
 
@@ -159,9 +159,9 @@ def miscalibrated_regions(
     - Predictions from 0 to 0.48, 50.3% of the rows, are too high by 0.11 on average
     - Predictions from 0.49 to 1, 49.7% of the rows, are too low by 0.12 on average
     """
-    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-    n_resamples = _validate.check_count("n_resamples", n_resamples)
-    generator = _validate.generator(rng)
+    confidence_level = validate.check_fraction("confidence_level", confidence_level)
+    n_resamples = validate.check_count("n_resamples", n_resamples)
+    generator = validate.generator(rng)
     order_rank(n_resamples, confidence_level)  # too few are refused
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters

@@ -9,23 +9,23 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.numbers import chance, least_of
 from caldist._util.results import Result
 from caldist._util.types import Integers
 from caldist._util.warning import warn
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FEW, Draw, Units
+from caldist.errors import answering
 from caldist.inference import _grid
-from caldist.inference._classical import CLASSICAL
-from caldist.inference._dealing import ordered_units
 from caldist.inference._grid import cells_of_equal_mass
-from caldist.inference._limits import Limits, few_parts, warn_if_few
-from caldist.inference._null import drawing_error, label_dependence, null_ranks
-from caldist.inference._resampling import Resampler
-from caldist.measures._measure import Measure, Statistic
+from caldist.inference.classical import CLASSICAL
+from caldist.inference.folds import ordered_units
+from caldist.inference.limits import Limits, few_parts, warn_if_few
+from caldist.inference.null_distribution import drawing_error, label_dependence, null_ranks
+from caldist.inference.resampling import Resampler
+from caldist.measures.base import Measure, Statistic
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find, shown_in
 
@@ -97,7 +97,7 @@ def calibration_test(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
     progress: bool = False,
 ) -> TestResult:
     r"""Test whether predictions are perfectly calibrated, or within a tolerance of it.
@@ -229,7 +229,7 @@ def calibration_test(
     if tolerance is not None:
         chosen = names[0] if isinstance(measure, Measure) or measure != "auto" else lower_distance
         assert isinstance(chosen, Measure)  # noqa: S101 -- others have no tolerance
-        tolerance = _validate.check_limit(
+        tolerance = validate.check_limit(
             "tolerance", tolerance, ceiling=chosen.facts.ceiling, allow_zero=True
         )
         warn_if_few(units)

@@ -1,5 +1,6 @@
 """The numerical kernels: arrays in, numbers out; no checks, no defaults, no input or output.
 
 The files here are plain Python with Cython's type annotations. Installation compiles each of them
-into ``caldist._compiled``; ``caldist._kernels`` picks the compiled version where there is one.
+into ``caldist._compiled``; ``caldist.kernels.loader`` picks the compiled version where there
+is one.
 """

@@ -32,8 +32,8 @@ try:
 except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
-from caldist.kernels._arrays import doubles
 from caldist.kernels._checkpoint import checkpoint
+from caldist.kernels.arrays import doubles
 
 
 def solve(

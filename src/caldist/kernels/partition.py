@@ -17,7 +17,7 @@ try:
 except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
-from caldist.kernels._arrays import doubles, integers
+from caldist.kernels.arrays import doubles, integers
 
 
 def best_partition(

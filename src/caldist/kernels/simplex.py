@@ -11,7 +11,7 @@ try:
 except ImportError:  # plain Python on a machine without Cython
     from caldist.kernels import _shim as cython
 
-from caldist.kernels._arrays import doubles
+from caldist.kernels.arrays import doubles
 
 
 @cython.cfunc

@@ -15,9 +15,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._kernels import grouping
 from caldist._util.types import Vector
-from caldist.kernels._arrays import prefix_sums
+from caldist.kernels.arrays import prefix_sums
+from caldist.kernels.loader import grouping
 
 Indices = NDArray[np.int64]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
+from caldist.errors import answering
 
 KernelFunction = Callable[[Vector, Vector], Any]
 
@@ -52,11 +52,11 @@ def kernel_ce_draws(*, precision: float, confidence_level: float = 0.95) -> Kern
     >>> caldist.kernel_ce_draws(precision=0.01)
     KernelDraws(n_terms=73778, n_features=18445)
     """
-    precision = _validate.check_fraction("precision", precision)
+    precision = validate.check_fraction("precision", precision)
     if precision < _FINEST:
         message = f"precision is {precision!r}; it must be at least {_FINEST}."
         raise ValueError(message)
-    level = _validate.check_fraction("confidence_level", confidence_level)
+    level = validate.check_fraction("confidence_level", confidence_level)
     draws = math.log(2 / (1 - level)) / precision**2
     return KernelDraws(n_terms=math.ceil(2 * draws), n_features=math.ceil(draws / 2))
 

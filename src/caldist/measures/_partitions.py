@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from caldist._kernels import COMPILED, partition
 from caldist._util.types import Integers, Vector
+from caldist.kernels.loader import COMPILED, partition
 
 DYNAMIC = 17 if COMPILED else 12  # points: 0.1 s
 

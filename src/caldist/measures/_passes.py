@@ -15,10 +15,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from caldist._kernels import laplace, shifts, smooth, support
 from caldist._util.threads import in_threads
 from caldist._util.types import Vector
 from caldist.data.residuals import Residuals, parts_of
+from caldist.kernels.loader import laplace, shifts, smooth, support
 
 _MANY = 2**17  # predictions, from which on threads repay their start
 _STEPS = 2**14  # of a regression, from which on it is split at levels

@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
-from caldist._kernels import laplace as laplace_kernel
-from caldist._kernels import smooth
 from caldist._util.products import dot
 from caldist.data.grid import PLACE_BITS, Grid
 from caldist.data.within_cells import WithinCells, folding_excess
+from caldist.kernels.loader import laplace as laplace_kernel
+from caldist.kernels.loader import smooth
 from caldist.measures import _passes
 
 Interval = tuple[float, float]

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures import _second_order
-from caldist.measures._measure import measure
 from caldist.measures._rounding import (
     around,
     better_of,
@@ -16,6 +15,7 @@ from caldist.measures._rounding import (
     residual_rounding,
     within_cells_of,
 )
+from caldist.measures.base import measure
 
 
 def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:

@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist import _validate
 from caldist._util.types import Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import BLOCK, Rows
-from caldist.measures._bins import Strategy, equal_mass_starts
-from caldist.measures._measure import NO_POPULATION, Entries, measure
+from caldist.measures.base import NO_POPULATION, Entries, measure
+from caldist.measures.bins import Strategy, equal_mass_starts
 
 _OF_BINS = (
     "it jumps when predictions cross an edge and keeps an upward bias that depends on the bins, so "
@@ -25,7 +25,7 @@ MOST_BINS = 10_000_000  # whose edges are held in memory
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims, evidence, witnesses
+    from caldist.paper import claims, evidence, witnesses
 
     edge = "The binned error jumps as ½ ± ε leaves one bin for two."
     cancel = claims.blind(
@@ -132,12 +132,12 @@ def binned_ece(
     >>> [round(caldist.binned_ece(y_true, y_prob, n_bins=2, norm=k), 4) for k in (1, 2, "max")]
     [0.15, 0.1708, 0.25]
     """
-    n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
-    _validate.check_choice("strategy", strategy, ("uniform", "quantile"))
-    _validate.check_choice("norm", norm, (1, 2, "max"))
-    add_width = _validate.check_flag("add_width", add_width)
+    n_bins = validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
+    validate.check_choice("strategy", strategy, ("uniform", "quantile"))
+    validate.check_choice("norm", norm, (1, 2, "max"))
+    add_width = validate.check_flag("add_width", add_width)
     if add_width:
-        _validate.check_goes_with("add_width", add_width, "norm", norm, (1,))
+        validate.check_goes_with("add_width", add_width, "norm", norm, (1,))
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if edges is not None:
         _refuse_beside_edges(n_bins, strategy)
@@ -216,7 +216,7 @@ def _increase(values: Vector) -> bool:
 
 
 def _check_edges(edges: ArrayLike, rows: Rows) -> Vector:
-    values = _validate.real_vector(edges, "edges").astype(np.float64)
+    values = validate.real_vector(edges, "edges").astype(np.float64)
     if -math.inf < values[0] <= 0 and 1 <= values[-1] < math.inf and _increase(values):
         return values
     if values.size < 2:

@@ -9,8 +9,8 @@ from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures import _second_order
-from caldist.measures._measure import Entries, Worst, measure
 from caldist.measures._rounding import around, label_means
+from caldist.measures.base import Entries, Worst, measure
 
 
 def _loss(label: Vector, prediction: Vector) -> Vector:
@@ -43,7 +43,7 @@ def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims
+    from caldist.paper import claims
 
     yield claims.Entry(
         claims.of_joints("brier_score", brier_score),

@@ -8,14 +8,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.numbers import least, most
 from caldist._util.results import Result
 from caldist.certificates import JointCertificate
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures._measure import Measure
+from caldist.errors import answering
+from caldist.measures.base import Measure
 from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
 from caldist.measures.registry import all_measures, find
 
@@ -73,8 +73,8 @@ def certify(
         able = ", ".join(m.name for m in all_measures().values() if m.facts.certify)
         message = f"measure is {chosen.name!r}, of which no proof is known: use one of {able}."
         raise ValueError(message)
-    tol = _validate.check_positive("tol", tol)
-    progress = _validate.check_flag("progress", progress)
+    tol = validate.check_positive("tol", tol)
+    progress = validate.check_flag("progress", progress)
     joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     return chosen.facts.certify(joint, **{"tol": tol, "progress": progress, **chosen.options})
 

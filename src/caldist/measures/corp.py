@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._kernels import recalibration
-from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.errors import answering
+from caldist.kernels.loader import recalibration
 from caldist.measures.brier_score import brier_score
 from caldist.measures.log_loss import log_loss
 
@@ -117,7 +117,7 @@ def corp(
     >>> caldist.corp([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     Corp(score=0.15625, miscalibration=0.03125, discrimination=0.125, uncertainty=0.25)
     """
-    _validate.check_choice("score", score, ("brier", "log"))
+    validate.check_choice("score", score, ("brier", "log"))
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     joint = rows.joint
     # Not normalised: shares of weights of very different size could vanish.

@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
+from caldist.data import validate
 from caldist.data.joint import Joint
-from caldist.measures._bins import Strategy, bin_starts
 from caldist.measures._counted_rows import counted_joint, row_counts
-from caldist.measures._measure import measure
+from caldist.measures.base import measure
+from caldist.measures.bins import Strategy, bin_starts
 
 
 @measure(
@@ -80,9 +80,9 @@ def debiased_ece(
     >>> caldist.debiased_ece(y_true, y_prob, n_bins=2)
     0.0
     """
-    n_bins = _validate.check_count("n_bins", n_bins)
-    _validate.check_choice("strategy", strategy, ("uniform", "quantile"))
-    squared = _validate.check_flag("squared", squared)
+    n_bins = validate.check_count("n_bins", n_bins)
+    validate.check_choice("strategy", strategy, ("uniform", "quantile"))
+    squared = validate.check_flag("squared", squared)
     why = "the correction of a bin needs its number of rows"
     joint = counted_joint(y_true, y_prob, sample_weight, why, pos_label)
     count0, count1 = row_counts(joint)

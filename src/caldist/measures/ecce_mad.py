@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
-from caldist.measures._cumulative import extremes, normal_tail, null_deviation, scaled_tail
-from caldist.measures._measure import Entries, Statistic, measure
+from caldist.measures.base import Entries, Statistic, measure
+from caldist.measures.cumulative import extremes, normal_tail, null_deviation, scaled_tail
 
 
 def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
@@ -56,7 +56,7 @@ def _statistic(units: Units) -> Statistic:
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims
+    from caldist.paper import claims
 
     yield claims.Entry(
         claims.of_joints("ecce_mad", ecce_mad),

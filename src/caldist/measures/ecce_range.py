@@ -11,8 +11,8 @@ from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
-from caldist.measures._cumulative import extremes, normal_tail, null_deviation, scaled_tail
-from caldist.measures._measure import Statistic, measure
+from caldist.measures.base import Statistic, measure
+from caldist.measures.cumulative import extremes, normal_tail, null_deviation, scaled_tail
 
 
 def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:

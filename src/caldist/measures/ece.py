@@ -7,15 +7,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
 from caldist._util.products import dot
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures._measure import NO_POPULATION, SMEARED, Entries, measure
+from caldist.measures.base import NO_POPULATION, SMEARED, Entries, measure
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims
+    from caldist.paper import claims
 
     for name, norm, reason in (
         ("ece", 1, "ECE ≥ dCE: recalibrate each level set (section 4)."),
@@ -85,7 +85,7 @@ def ece(
     >>> caldist.ece([0, 1, 1, 1], [0.5, 0.5, 0.75, 0.75])
     0.125
     """
-    _validate.check_choice("norm", norm, (1, 2, math.inf))
+    validate.check_choice("norm", norm, (1, 2, math.inf))
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if norm == 1:
         return rows.residuals.absolute()

@@ -8,7 +8,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from caldist._near_misses import answering
 from caldist._util.brief import brief
 from caldist._util.numbers import least, most
 from caldist._util.results import Result
@@ -16,7 +15,8 @@ from caldist._util.text_tables import aligned
 from caldist.data.doubts import warn_about
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures._measure import Measure
+from caldist.errors import answering
+from caldist.measures.base import Measure
 from caldist.measures.registry import find_all, shown_in
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist._kernels import interval
-from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures._measure import NOT_A_NORM, Entries, measure
+from caldist.errors import answering
+from caldist.kernels.loader import interval
+from caldist.measures.base import NOT_A_NORM, Entries, measure
 from caldist.measures.lower_distance import lower_distance
 
 if TYPE_CHECKING:
-    from caldist.inference._limits import Limits
+    from caldist.inference.limits import Limits
 
 
 def _interval(limits: Limits, joint: Joint) -> tuple[float, float, float]:
@@ -26,7 +26,7 @@ def _interval(limits: Limits, joint: Joint) -> tuple[float, float, float]:
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims, witnesses
+    from caldist.paper import claims, witnesses
 
     yield claims.Entry(
         claims.of_joints("interval_ce", interval_ce),

@@ -9,20 +9,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._kernels import gaussian, laplace
 from caldist._util.products import dot
 from caldist._util.types import Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.residuals import Residuals
 from caldist.data.rows import Rows
+from caldist.kernels.loader import gaussian, laplace
 from caldist.measures import _kernel_estimators as estimators
 from caldist.measures import _second_order
 from caldist.measures._counted_rows import counted_joint
-from caldist.measures._measure import Entries, Worst, measure
-from caldist.measures._norm import Norm
 from caldist.measures._passes import laplace_squared
 from caldist.measures._rounding import around, better_of, moves_in_cells, residual_rounding
+from caldist.measures.base import Entries, Worst, measure
+from caldist.measures.norms import Norm
 
 KernelFunction = Callable[[Vector, Vector], Any]
 Kernel = Literal["laplace", "gaussian"] | KernelFunction
@@ -59,9 +59,9 @@ class KernelNorm(Norm):
                 "kernel='gaussian' only."
             )
             raise ValueError(message)  # noqa: TRY004 -- kernel_ce itself takes functions
-        _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
+        validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
         self.kernel = kernel
-        self.bandwidth = _validate.check_positive("bandwidth", bandwidth)
+        self.bandwidth = validate.check_positive("bandwidth", bandwidth)
 
     def __call__(self, masses: Vector) -> float:
         """Return the norm of masses on the support."""
@@ -107,7 +107,7 @@ def _rounding_bounds(joint: Joint, value: float, **options: Any) -> tuple[float,
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims, evidence
+    from caldist.paper import claims, evidence
 
     of_laplace, of_gaussian = math.sqrt(8), 1 + math.sqrt(2)
     yield claims.Entry(
@@ -172,7 +172,7 @@ def kernel_ce(
     n_features: int | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
 ) -> float:
     r"""Return the kernel calibration error.
 
@@ -246,20 +246,20 @@ def kernel_ce(
     0.055443477714
     """
     if not callable(kernel):
-        _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
-    bandwidth = _validate.check_positive("bandwidth", bandwidth)
-    _validate.check_choice("method", method, ("exact", "subsample", "fourier", "binning"))
-    squared = _validate.check_flag("squared", squared)
-    unbiased = _validate.check_flag("unbiased", unbiased)
+        validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
+    bandwidth = validate.check_positive("bandwidth", bandwidth)
+    validate.check_choice("method", method, ("exact", "subsample", "fourier", "binning"))
+    squared = validate.check_flag("squared", squared)
+    unbiased = validate.check_flag("unbiased", unbiased)
     if n_terms is not None:
-        n_terms = _validate.check_count("n_terms", n_terms)
-        _validate.check_goes_with("n_terms", n_terms, "method", method, ("subsample",))
+        n_terms = validate.check_count("n_terms", n_terms)
+        validate.check_goes_with("n_terms", n_terms, "method", method, ("subsample",))
     if n_features is not None:
-        n_features = _validate.check_count("n_features", n_features)
-        _validate.check_goes_with("n_features", n_features, "method", method, _FEATURES)
+        n_features = validate.check_count("n_features", n_features)
+        validate.check_goes_with("n_features", n_features, "method", method, _FEATURES)
     if unbiased:
-        _validate.check_goes_with("unbiased", unbiased, "method", method, ("exact",))
-    generator = _validate.generator(rng)
+        validate.check_goes_with("unbiased", unbiased, "method", method, ("exact",))
+    generator = validate.generator(rng)
     if unbiased:
         why = "unbiased=True is for rows that count one each (unbiased=False takes any)"
         joint = counted_joint(y_true, y_prob, sample_weight, why, pos_label)

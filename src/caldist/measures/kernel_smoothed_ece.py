@@ -12,19 +12,19 @@ from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import BLOCK, Rows
 from caldist.measures import _second_order
-from caldist.measures._measure import measure
-from caldist.measures._reflected_gaussian import (
-    LEAST_CELLS,
-    ORDER,
-    MomentNorm,
-    SmoothedNorm,
-    moments,
-)
 from caldist.measures._rounding import (
     better_of,
     residual_moves,
     residual_rounding,
     within_cells_of,
+)
+from caldist.measures.base import measure
+from caldist.measures.reflected_gaussian import (
+    LEAST_CELLS,
+    ORDER,
+    MomentNorm,
+    SmoothedNorm,
+    moments,
 )
 
 _NEGLIGIBLE = 1e-200  # below it the squares of widths vanish, and nobody can tell it from 0

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures._measure import Entries, measure
+from caldist.measures.base import Entries, measure
 
 _LEAST = 5e-324  # the least positive number
 
@@ -32,7 +32,7 @@ def _loss(label: Vector, prediction: Vector) -> Vector:
 
 def log_loss_properties() -> Entries:
     """Return its line in the table of properties."""
-    from caldist._properties import claims, witnesses
+    from caldist.paper import claims, witnesses
 
     yield claims.Entry(
         claims.of_joints("log_loss", log_loss),

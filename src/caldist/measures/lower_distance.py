@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._kernels import COMPILED, ladder, replicates
 from caldist._util.errors import ToleranceError
 from caldist._util.progress import bounds_bar
 from caldist._util.types import Vector
 from caldist.certificates import LowerCertificate
+from caldist.data import validate
 from caldist.data.grid import Grid
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
-from caldist.measures import _lower_solver
-from caldist.measures._lower_solver import LowerSolution
-from caldist.measures._measure import NOT_A_NORM, Entries, Replicate, Worst, measure
+from caldist.kernels.loader import COMPILED, ladder, replicates
+from caldist.measures import lower_solver
 from caldist.measures._rounding import around, better_of
+from caldist.measures.base import NOT_A_NORM, Entries, Replicate, Worst, measure
+from caldist.measures.lower_solver import LowerSolution
 
 if TYPE_CHECKING:
-    from caldist.inference._limits import Limits
+    from caldist.inference.limits import Limits
 
 
 TOLERANCE = 1e-6
@@ -52,7 +52,7 @@ def certify_lower(joint: Joint, *, tol: float, progress: bool = False) -> LowerC
 def _solve(joint: Joint, tol: float, *, progress: bool = False) -> LowerSolution:
     mass0, mass1 = joint.normalized()
     with bounds_bar("lower distance", show=progress) as report:
-        return _lower_solver.solve(joint.prediction, mass0, mass1, tol, report)
+        return lower_solver.solve(joint.prediction, mass0, mass1, tol, report)
 
 
 def _rounding_bounds(
@@ -97,7 +97,7 @@ def _dual(v: Vector, mass0: Vector, mass1: Vector, **_: object) -> tuple[Vector,
     there = np.flatnonzero(mass0 + mass1)
     zeros, ones = mass0[there], mass1[there]
     total = float(zeros.sum() + ones.sum())
-    found = _lower_solver.solve(v[there], zeros / total, ones / total, _DUAL_TOLERANCE)
+    found = lower_solver.solve(v[there], zeros / total, ones / total, _DUAL_TOLERANCE)
     out = np.empty_like(v), np.empty_like(v)
     ladder.interpolate(v, found.node, found.potential0, found.potential1, *out)
     return out
@@ -136,7 +136,7 @@ def _interval(
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims
+    from caldist.paper import claims
 
     tol = 1e-5 if COMPILED else 1e-4  # plain kernels need seconds for less
     yield claims.Entry(
@@ -220,8 +220,8 @@ def lower_distance(
     >>> round(caldist.lower_distance([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 5)
     0.04167
     """
-    tol = _validate.check_positive("tol", tol)
-    progress = _validate.check_flag("progress", progress)
+    tol = validate.check_positive("tol", tol)
+    progress = validate.check_flag("progress", progress)
     joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     certificate = certify_lower(joint, tol=tol, progress=progress)
     if certificate.gap > tol:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.sorting import merging_order, sort_masses
-from caldist.measures._measure import Entries, measure
+from caldist.measures.base import Entries, measure
 from caldist.measures.kernel_ce import kernel_ce
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims, witnesses
+    from caldist.paper import claims, witnesses
 
     cancel = claims.blind(
         "Errors at v and 1 - v share one confidence and cancel.", witnesses.cancelling_sides()
@@ -95,7 +95,7 @@ def mmce(
     >>> caldist.mmce([1, 0], [0.25, 0.75])
     0.75
     """
-    bandwidth = _validate.check_positive("bandwidth", bandwidth)
+    bandwidth = validate.check_positive("bandwidth", bandwidth)
     joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     v, mass0, mass1 = joint.prediction, joint.mass0, joint.mass1
     # Where label 0 is the more probable one the confidence falls, where label 1 is it rises.

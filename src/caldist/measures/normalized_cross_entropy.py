@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures._measure import Entries, measure
+from caldist.measures.base import Entries, measure
 from caldist.measures.log_loss import log_loss, log_loss_properties
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims
+    from caldist.paper import claims
 
     subject = claims.of_joints("1 - normalized_cross_entropy", _unexplained)
     sound = claims.sound("From its being at least the log loss.")

@@ -7,15 +7,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._kernels import chain
 from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.certificates import GapCertificate
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures._measure import NOT_A_NORM, Entries, measure
+from caldist.kernels.loader import chain
 from caldist.measures._rounding import around, residual_moves
+from caldist.measures.base import NOT_A_NORM, Entries, measure
 
 MAX_SLOPE = 2.0
 _LEAST = 1e-290  # a share that is less is taken for it, so that no weight is 0
@@ -27,10 +27,10 @@ _BETWEEN = (
 
 
 def _checked(max_slope: float) -> float:
-    slope = _validate.check_positive("max_slope", max_slope)
+    slope = validate.check_positive("max_slope", max_slope)
     if slope < 1:
         message = (
-            f"max_slope is {_validate.show(max_slope)}; it must be at least 1, or leaving the "
+            f"max_slope is {validate.show(max_slope)}; it must be at least 1, or leaving the "
             "predictions as they are would not be allowed."
         )
         raise ValueError(message)
@@ -114,7 +114,7 @@ def _rounding_bounds(
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims
+    from caldist.paper import claims
 
     yield claims.Entry(
         claims.of_joints("post_processing_gap", post_processing_gap),

@@ -7,15 +7,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
 from caldist._util.types import Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.sorting import merged
-from caldist.kernels._arrays import prefix_sums
+from caldist.kernels.arrays import prefix_sums
 from caldist.measures import _passes, _second_order
-from caldist.measures._measure import Entries, Worst, measure
-from caldist.measures._norm import Norm
 from caldist.measures._rounding import (
     around,
     better_of,
@@ -23,6 +21,8 @@ from caldist.measures._rounding import (
     residual_rounding,
     within_cells_of,
 )
+from caldist.measures.base import Entries, Worst, measure
+from caldist.measures.norms import Norm
 
 DEFAULT_WIDTH = 0.1
 
@@ -37,7 +37,7 @@ class RandomIntervalNorm(Norm):
         if add_width:
             message = "add_width=True makes it more than a norm: leave it out here."
             raise ValueError(message)
-        self.width = _validate.check_positive("width", width)
+        self.width = validate.check_positive("width", width)
         # The window sums have variance p/n, p the mass in the window; the root's integral over
         # the windows, of length 1 + width, is largest where p is the same for all.
         self.noise = math.sqrt(1 + 1 / self.width)
@@ -89,7 +89,7 @@ def rounding_change(joint: Joint, width: float) -> float:
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims
+    from caldist.paper import claims
 
     yield claims.Entry(
         claims.of_joints("random_interval_ce (width 0.1)", random_interval_ce),
@@ -169,8 +169,8 @@ def random_interval_ce(
     >>> caldist.random_interval_ce([0, 1], [0.25, 0.75], width=1.0)
     0.125
     """
-    width = _validate.check_positive("width", width)
-    add_width = _validate.check_flag("add_width", add_width)
+    width = validate.check_positive("width", width)
+    add_width = validate.check_flag("add_width", add_width)
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     residuals = rows.residuals
     value = _passes.random_interval_ce(residuals.prediction, residuals.sums(), width)

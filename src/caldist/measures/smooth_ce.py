@@ -7,15 +7,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._kernels import smooth
 from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.certificates import SmoothCertificate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.kernels.loader import smooth
 from caldist.measures import _passes, _second_order
-from caldist.measures._measure import Entries, Worst, measure
-from caldist.measures._norm import Norm
 from caldist.measures._rounding import (
     around,
     better_of,
@@ -23,6 +21,8 @@ from caldist.measures._rounding import (
     residual_rounding,
     within_cells_of,
 )
+from caldist.measures.base import Entries, Worst, measure
+from caldist.measures.norms import Norm
 
 _ROUNDING = 1 + 1e-9  # makes a bound certain in spite of rounding
 _AT_ONE = 1 - 1e-9  # a witness that reaches higher is at 1 somewhere
@@ -100,7 +100,7 @@ def certify_smooth(joint: Joint, **_: object) -> SmoothCertificate:
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims
+    from caldist.paper import claims
 
     yield claims.Entry(
         claims.of_joints("smooth_ce", smooth_ce),

@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
 from caldist._util.types import Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures._measure import measure
+from caldist.measures.base import measure
 from caldist.measures.binned_ece import MOST_BINS
 
 _MEMBERSHIPS = 2**15  # at a time, so that they stay in the processor's cache
@@ -95,9 +95,9 @@ def soft_binned_ece(
     >>> round(caldist.soft_binned_ece([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 12)
     0.16936672878
     """
-    n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
-    temperature = _validate.check_positive("temperature", temperature)
-    _validate.check_choice("norm", norm, (1, 2))
+    n_bins = validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
+    temperature = validate.check_positive("temperature", temperature)
+    validate.check_choice("norm", norm, (1, 2))
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     centre = (np.arange(n_bins) + 0.5) / n_bins
     gap, in_bin = np.zeros(n_bins), np.zeros(n_bins)

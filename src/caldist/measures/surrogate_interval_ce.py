@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
 from caldist._util.types import Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.residuals import Residuals
 from caldist.data.rows import Rows
 from caldist.measures import _passes, _second_order
-from caldist.measures._measure import NOT_A_NORM, Entries, measure
 from caldist.measures._rounding import within_cells_of
+from caldist.measures.base import NOT_A_NORM, Entries, measure
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.random_interval_ce import random_interval_ce
 
 if TYPE_CHECKING:
-    from caldist.inference._limits import Limits
+    from caldist.inference.limits import Limits
 
 
 _PRECISION = 0.01
@@ -84,7 +84,7 @@ def _interval(limits: Limits, joint: Joint, **options: Any) -> tuple[float, floa
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims
+    from caldist.paper import claims
 
     yield claims.Entry(
         claims.of_joints("surrogate_interval_ce", surrogate_interval_ce),
@@ -130,7 +130,7 @@ def surrogate_interval_ce(
     n_shifts: int | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
 ) -> float:
     r"""Return the surrogate interval calibration error.
 
@@ -173,17 +173,17 @@ def surrogate_interval_ce(
     >>> caldist.surrogate_interval_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.125
     """
-    _validate.check_choice("method", method, ("exact", "monte_carlo"))
+    validate.check_choice("method", method, ("exact", "monte_carlo"))
     if precision is not None:
-        precision = _validate.check_fraction("precision", precision)
+        precision = validate.check_fraction("precision", precision)
         if precision < _FINEST_PRECISION:
             message = f"precision is {precision!r}; it must be at least {_FINEST_PRECISION}."
             raise ValueError(message)
-        _validate.check_goes_with("precision", precision, "method", method, ("monte_carlo",))
+        validate.check_goes_with("precision", precision, "method", method, ("monte_carlo",))
     if n_shifts is not None:
-        n_shifts = _validate.check_count("n_shifts", n_shifts)
-        _validate.check_goes_with("n_shifts", n_shifts, "method", method, ("monte_carlo",))
-    generator = _validate.generator(rng)
+        n_shifts = validate.check_count("n_shifts", n_shifts)
+        validate.check_goes_with("n_shifts", n_shifts, "method", method, ("monte_carlo",))
+    generator = validate.generator(rng)
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if method == "exact":
         return _exact(rows.residuals)

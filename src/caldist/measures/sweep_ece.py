@@ -8,13 +8,13 @@ from bisect import bisect_left
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
 from caldist._util.types import Integers
+from caldist.data import validate
 from caldist.data.joint import Joint
-from caldist.kernels._arrays import prefix_sums
-from caldist.measures._bins import bin_starts
+from caldist.kernels.arrays import prefix_sums
 from caldist.measures._counted_rows import counted_joint, row_counts
-from caldist.measures._measure import measure
+from caldist.measures.base import measure
+from caldist.measures.bins import bin_starts
 
 
 @measure(
@@ -77,7 +77,7 @@ def sweep_ece(
     >>> caldist.sweep_ece([0, 0, 1, 1], [0.25, 0.5, 0.625, 0.75])
     0.34375
     """
-    _validate.check_choice("norm", norm, (1, 2))
+    validate.check_choice("norm", norm, (1, 2))
     why = "the sweep goes up to as many bins as there are rows"
     joint = counted_joint(y_true, y_prob, sample_weight, why, pos_label)
     count0, count1 = row_counts(joint)

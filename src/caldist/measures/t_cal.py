@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
-from caldist.measures._bins import bin_starts
+from caldist.errors import answering
 from caldist.measures._counted_rows import counted_joint, row_counts
+from caldist.measures.bins import bin_starts
 
 _CHUNK = 1 << 20  # labels drawn at a time
 _ROUNDING = 1e-12  # a resample this close below the statistic ties with it
@@ -51,7 +51,7 @@ def t_cal(
     *,
     n_bins: int | None = None,
     n_resamples: int = 999,
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
     sample_weight: None = None,
     pos_label: object = None,
 ) -> TCal:
@@ -110,9 +110,9 @@ def t_cal(
     TCal(statistic=0.0, pvalue=1.0, n_bins=1)
     """
     if n_bins is not None:
-        n_bins = _validate.check_count("n_bins", n_bins)
-    n_resamples = _validate.check_count("n_resamples", n_resamples)
-    generator = _validate.generator(rng)
+        n_bins = validate.check_count("n_bins", n_bins)
+    n_resamples = validate.check_count("n_resamples", n_resamples)
+    generator = validate.generator(rng)
     why = "the estimate counts rows and the test draws a label for each"
     joint = counted_joint(y_true, y_prob, sample_weight, why, pos_label)
     count0, count1 = row_counts(joint)

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist import _validate
-from caldist._kernels import partition
-from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
 from caldist._util.numbers import least, most
 from caldist._util.products import dot
 from caldist._util.results import Result
 from caldist._util.types import Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
+from caldist.errors import answering
+from caldist.kernels.loader import partition
 from caldist.measures import _partitions
-from caldist.measures._measure import Entries
+from caldist.measures.base import Entries
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.upper_distance import upper_distance
 
 if TYPE_CHECKING:
-    from caldist._properties.witnesses import Domain
+    from caldist.paper.witnesses import Domain
 
 _LARGEST_ORDER = 16  # beyond it powers of small distances vanish
 _LEAST = 2.0**-960  # of a point's share: parts of less lose digits, and vanish
@@ -134,7 +134,7 @@ def true_distance_bounds(
     (0.25, 0.25, False)
     """
     mean, value, share = _check(y_mean, y_prob, mass)
-    order = _validate.check_positive("order", order)
+    order = validate.check_positive("order", order)
     if not 1 <= order <= _LARGEST_ORDER:
         message = f"order is {order!r}; it must be between 1 and {_LARGEST_ORDER}."
         raise ValueError(message)
@@ -167,7 +167,7 @@ def _enclose(domain: Domain) -> tuple[float, float]:
 
 def properties() -> Entries:
     """Return its line in the table of properties: it is no measure of predictions and labels."""
-    from caldist._properties import claims, evidence, witnesses
+    from caldist.paper import claims, evidence, witnesses
 
     yield claims.Entry(
         claims.Subject("true_distance", witnesses.Domain.distance),
@@ -188,12 +188,12 @@ def properties() -> Entries:
 def _check(
     y_mean: ArrayLike, y_prob: ArrayLike, mass: ArrayLike | None
 ) -> tuple[Vector, Vector, Vector]:
-    value = _validate.probabilities(y_prob)
-    mean = _validate.probabilities(y_mean, "y_mean")
-    _validate.check_size("y_mean", mean.size, "y_prob", value.size)
+    value = validate.probabilities(y_prob)
+    mean = validate.probabilities(y_mean, "y_mean")
+    validate.check_size("y_mean", mean.size, "y_prob", value.size)
     if mass is None:
         return mean, value, np.full(value.size, 1 / value.size)
-    share = _validate.weights(mass, value.size, "mass")
+    share = validate.weights(mass, value.size, "mass")
     share = share / share.sum()
     kept = share >= _LEAST  # others move the distance by less than its rounding, or are 0
     return mean[kept], value[kept], share[kept]

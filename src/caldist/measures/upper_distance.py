@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist import _validate
-from caldist._kernels import partition
-from caldist._near_misses import answering
 from caldist._util.products import dot
 from caldist._util.progress import bounds_bar
 from caldist._util.threads import thread_count
 from caldist._util.types import Integers, Vector
 from caldist.certificates import UpperCertificate
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.errors import answering
+from caldist.kernels.loader import partition
 from caldist.measures import _grouping_search, _partitions
-from caldist.measures._measure import NO_POPULATION, SMEARED, Entries, measure
+from caldist.measures.base import NO_POPULATION, SMEARED, Entries, measure
 from caldist.measures.interval_ce import interval_groups_below
 from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
 
 if TYPE_CHECKING:
-    from caldist._properties.witnesses import Domain
+    from caldist.paper.witnesses import Domain
 
 _LOCAL_SEARCH = 300  # predictions up to which single points are moved between groups
 _ROUNDS = 20
@@ -76,7 +76,7 @@ def _enclose(domain: Domain) -> tuple[float, float]:
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims, witnesses
+    from caldist.paper import claims, witnesses
 
     yield claims.Entry(
         claims.of_joints("upper_distance", upper_distance),
@@ -158,7 +158,7 @@ def upper_distance(
     >>> caldist.upper_distance([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.125
     """
-    progress = _validate.check_flag("progress", progress)
+    progress = validate.check_flag("progress", progress)
     joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint
     group, recalibrated, _ = best_map(joint, progress=progress)
     return _cost(joint, group, recalibrated)

@@ -12,9 +12,9 @@ from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures._measure import Entries, measure
-from caldist.measures._norm import Norm
-from caldist.weights import polynomials
+from caldist.measures import polynomials
+from caldist.measures.base import Entries, measure
+from caldist.measures.norms import Norm
 
 WeightFunction = Callable[[Vector], ArrayLike]
 
@@ -53,7 +53,7 @@ class WeightedNorm(Norm):
 
 
 def _properties() -> Entries:
-    from caldist._properties import claims, witnesses
+    from caldist.paper import claims, witnesses
 
     cancel = claims.blind(
         "Four equally spaced predictions with errors in proportion 1, -3, 3, -1.",
@@ -106,7 +106,7 @@ def weighted_ce(
         The predicted probability of label 1.
     functions : list of callables
         Each takes the array of distinct predictions and returns as many finite values.
-        :mod:`caldist.weights` makes common ones.
+        :mod:`caldist.measures` makes common ones.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
@@ -114,7 +114,7 @@ def weighted_ce(
     Examples
     --------
     >>> import caldist
-    >>> from caldist.weights import polynomials
+    >>> from caldist.measures import polynomials
     >>> caldist.weighted_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75], functions=polynomials(2))
     0.03125
     """

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from caldist import _validate
 from caldist.data import grid as _grid
+from caldist.data import validate
 from caldist.data.categories import number_labels
 from caldist.data.grid import Grid
 from caldist.data.joint import Joint
@@ -65,7 +65,7 @@ def read_batch(
     if _is_empty(y_true) and _is_empty(y_prob):
         for name, values in (("sample_weight", sample_weight), ("by", by)):
             if values is not None and not _is_empty(values):
-                _validate.check_size(name, len(values), "y_prob", 0)
+                validate.check_size(name, len(values), "y_prob", 0)
         return [Batch(_grid.empty(bits), {}) for _ in range(1 + len(groups))]
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     if rows.weight is not None:
@@ -85,7 +85,7 @@ def _of_groups(rows: Rows, by: Any, groups: Sequence[Any], bits: int) -> list[Ba
     known = {name: at for at, name in enumerate(groups)}
     for first, name in enumerate(names):
         if name not in known:
-            at = _validate.first(code == first)
+            at = validate.first(code == first)
             raise ValueError(_undeclared(f"by[{at}]", name, groups))
     number = np.array([known[name] for name in names])[code]
     parts = []
@@ -124,10 +124,10 @@ def _of_mapping(joints: Mapping[Any, Any], groups: Sequence[Any], bits: int) -> 
 
 
 def _undeclared(where: str, name: object, groups: Sequence[Any]) -> str:
-    listed = ", ".join(_validate.show(group) for group in groups[:5])
+    listed = ", ".join(validate.show(group) for group in groups[:5])
     more = f", … ({len(groups)} in all)" if len(groups) > 5 else ""
     return (
-        f"{where} has the sub-group {_validate.show(name)}, which was not declared: the monitor "
+        f"{where} has the sub-group {validate.show(name)}, which was not declared: the monitor "
         f"knows {listed}{more}. Leave its rows out and look at them elsewhere, or begin a new "
         "monitor with it."
     )

@@ -14,10 +14,10 @@ from functools import cache
 
 import numpy as np
 
-from caldist._kernels import experts as kernel
 from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.grid import Grid
+from caldist.kernels.loader import experts as kernel
 
 LEAVES = 64
 SHIFTS = np.array([sign * size for size in (0.1, 0.2, 0.4, 0.8, 1.6) for sign in (1, -1)])

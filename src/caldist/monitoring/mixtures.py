@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from caldist._kernels import bets as kernel
 from caldist._util.types import Vector
+from caldist.kernels.loader import bets as kernel
 
 _HALVES = np.arange(1, 29) / 2
 RATES = 2.0**-_HALVES

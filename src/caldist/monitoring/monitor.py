@@ -12,12 +12,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.brief import listed, shown_value
 from caldist._util.locks import locked
 from caldist._util.types import Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
+from caldist.errors import answering
 from caldist.monitoring import state_files
 from caldist.monitoring.batches import read_batch
 from caldist.monitoring.labels import Label, check_after, clean_label
@@ -105,14 +105,14 @@ class Monitor:
         bits: int = 14,
     ) -> None:
         if tolerance is not None:
-            tolerance = _validate.check_limit("tolerance", tolerance)
-        false_alarm_rate = _validate.check_fraction("false_alarm_rate", false_alarm_rate)
+            tolerance = validate.check_limit("tolerance", tolerance)
+        false_alarm_rate = validate.check_fraction("false_alarm_rate", false_alarm_rate)
         if run_length is not None:
-            run_length = _validate.check_positive("run_length", run_length)
+            run_length = validate.check_positive("run_length", run_length)
             if run_length < 1:
                 message = f"run_length is {run_length}; it is a number of batches, at least 1."
                 raise ValueError(message)
-        _validate.check_choice("dependence", dependence, ("rows", "batches"))
+        validate.check_choice("dependence", dependence, ("rows", "batches"))
         Joint.empty(bits)  # checks it
         self._settings = Settings(
             tolerance, false_alarm_rate, run_length, _group_names(by), dependence, int(bits)
@@ -349,7 +349,7 @@ class Monitor:
             A sub-group; all rows by default.
         """
         if group is not None and group not in self.by:
-            message = f"group is {_validate.show(group)}; the monitor knows {list(self.by)}."
+            message = f"group is {validate.show(group)}; the monitor knows {list(self.by)}."
             raise ValueError(message)
         number = 0 if group is None else 1 + self.by.index(group)
         stream = self._state.streams[number]
@@ -435,7 +435,7 @@ def _group_names(by: object) -> tuple[str | int, ...]:
         return ()
     if isinstance(by, str | bytes | Mapping) or not hasattr(by, "__iter__"):
         message = (
-            f"by is {_validate.show(by)}; it must be a sequence of the names of all sub-groups, "
+            f"by is {validate.show(by)}; it must be a sequence of the names of all sub-groups, "
             "for example by=('north', 'south')."
         )
         raise TypeError(message)
@@ -443,7 +443,7 @@ def _group_names(by: object) -> tuple[str | int, ...]:
     for at, name in enumerate(names):
         if isinstance(name, bool) or not isinstance(name, str | int):
             message = (
-                f"by[{at}] is {_validate.show(name)}; a sub-group is named by a text or integer."
+                f"by[{at}] is {validate.show(name)}; a sub-group is named by a text or integer."
             )
             raise TypeError(message)
         if name in names[:at]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from caldist._util.types import Vector
-from caldist.measures import _lower_solver
+from caldist.measures import lower_solver
 
 _TOLERANCE = 1e-3
 _ROUNDING = 1e-12  # taken off, so that rounding leaves the constraints satisfied
@@ -43,7 +43,7 @@ def fit(v: Vector, mass0: Vector, mass1: Vector, tol: float = _TOLERANCE) -> Fit
     total = float(mass0.sum() + mass1.sum())
     if total <= 0:
         return None
-    found = _lower_solver.solve(v, mass0 / total, mass1 / total, tol)
+    found = lower_solver.solve(v, mass0 / total, mass1 / total, tol)
     lower = max(0.0, found.lower)
     return Fit(
         Potentials(found.node, found.potential0, found.potential1),

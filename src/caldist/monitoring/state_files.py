@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist import _validate
+from caldist.data import validate
 from caldist.data.files import JOINT_ARRAYS, open_to_read, read, write
 from caldist.data.joint import Joint
-from caldist.monitoring import starts
+from caldist.monitoring import windows
 from caldist.monitoring.experts import FAMILIES
 from caldist.monitoring.labels import Label, check_after, from_plain, kind_of, to_plain
 from caldist.monitoring.state import Settings, State
@@ -154,7 +154,7 @@ def _state(content: dict[str, NDArray[Any]]) -> tuple[Settings, State]:
     count = 1 + len(settings.by)
     start = content["start"].astype(np.int64)
     expected = np.arange(len(labels))
-    if not np.array_equal(start, expected[starts.kept(expected, len(labels))]):
+    if not np.array_equal(start, expected[windows.kept(expected, len(labels))]):
         _fail("the starts are not those that are kept after so many batches.")
     streams = tuple(
         _stream(content, number, start, len(labels), settings) for number in range(count)
@@ -195,7 +195,7 @@ def _vector(content: Mapping[str, NDArray[Any]], name: str, size: int) -> NDArra
     if array.shape != (size,) or array.dtype != np.float64:
         _fail(f"{name!r} should hold {size} numbers.")
     if not np.isfinite(array).all():
-        _validate.fail(name, array, ~np.isfinite(array), "it must be a finite number.")
+        validate.fail(name, array, ~np.isfinite(array), "it must be a finite number.")
     return array
 
 
@@ -215,7 +215,7 @@ def _stream(
         _fail("the rows are on another grid than the monitor's.")
     recent = _vector(content, f"{number}.recent", 2 ** min(settings.bits, RECENT_BITS) + 1)
     if recent.min() < 0:
-        _validate.fail(f"{number}.recent", recent, recent < 0, "it must not be negative.")
+        validate.fail(f"{number}.recent", recent, recent < 0, "it must not be negative.")
     return Stream(
         batches=batches,
         total=_vector(content, f"{number}.total", N_SUMS),

@@ -16,7 +16,7 @@ from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
 from caldist.data.grid import Grid, empty
 from caldist.data.joint import Joint
-from caldist.monitoring import experts, mixtures, potentials, starts
+from caldist.monitoring import experts, mixtures, potentials, windows
 
 POOLED_BITS = 12  # of the grid on which all rows are kept
 RECENT_BITS = 10  # of that of recent predictions
@@ -83,7 +83,7 @@ class Stream:
         """
         before = self._before()
         start = np.append(self.start, self.batches)
-        keep = starts.kept(start, self.batches + 1)
+        keep = windows.kept(start, self.batches + 1)
         lines = np.empty((np.count_nonzero(keep), N_SUMS))
         np.compress(keep[:-1], self.starts, axis=0, out=lines[:-1])
         lines[-1] = self.total  # the latest start is always kept
@@ -211,12 +211,12 @@ class Stream:
     @cached_property
     def _log_shares(self) -> Vector:
         """How much was bet on each start."""
-        return starts.log_shares(self.start)
+        return windows.log_shares(self.start)
 
-    def value_of(self, windows: Vector) -> float:
+    def value_of(self, values: Vector) -> float:
         """Return the log value of all windows, each from its share, and of the cash."""
-        held = self._log_shares + windows
-        return mixtures.log_sum(np.append(held, np.log(starts.cash(self.batches))))
+        held = self._log_shares + values
+        return mixtures.log_sum(np.append(held, np.log(windows.cash(self.batches))))
 
     @cached_property
     def fit(self) -> potentials.Fit | None:

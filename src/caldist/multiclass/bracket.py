@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.numbers import least, most
 from caldist.certificates import ClassCertificate
+from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows
-from caldist.inference._resampling import Resampler
+from caldist.errors import answering
 from caldist.inference.bracket import PopulationBracket, population_bracket
+from caldist.inference.resampling import Resampler
 from caldist.measures import certification
 from caldist.measures.lower_distance import certify_lower
-from caldist.multiclass import _cells
+from caldist.multiclass import cells
 from caldist.multiclass.classwise import certificates, default_tolerance, distance_ends
 from caldist.multiclass.coupling import Shares, couple, repaired
 from caldist.multiclass.intervals import distance_limits
@@ -45,7 +45,7 @@ def distance_bracket(
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
     confidence_level: float | None = None,
-    rng: _validate.Rng = 0,
+    rng: validate.Rng = 0,
 ) -> DistanceBracket | PopulationBracket:
     r"""Return bounds on the distance to calibration of several classes.
 
@@ -111,9 +111,9 @@ def distance_bracket(
     With 95% confidence, the distance to calibration of the population is at least ...
     """
     if tol is not None:
-        tol = _validate.check_positive("tol", tol)
+        tol = validate.check_positive("tol", tol)
     if confidence_level is not None:
-        confidence_level = _validate.check_fraction("confidence_level", confidence_level)
+        confidence_level = validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=999)
     rows = ClassRows.of(
         y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
@@ -150,7 +150,7 @@ def _of_population(
         )
     risk = 1 - confidence_level
     lower = max(0.0, distance_limits(rows, risk, resampler, tol)[1])
-    upper = min(1.0, max(lower, _cells.upper_limit(rows, risk / 2)))
+    upper = min(1.0, max(lower, cells.upper_limit(rows, risk / 2)))
     return PopulationBracket(
         lower=lower,
         upper=upper,
@@ -169,7 +169,7 @@ def certify(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: _validate.Rng = 0,
+    rng: validate.Rng = 0,
 ) -> ClassCertificate:
     """Return bounds on the distance of several classes with a proof that anyone can re-check.
 
@@ -214,8 +214,8 @@ def certify(
     0.1875
     """
     if tol is not None:
-        tol = _validate.check_positive("tol", tol)
-    generator = _validate.generator(rng)
+        tol = validate.check_positive("tol", tol)
+    generator = validate.generator(rng)
     rows = ClassRows.of(
         y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
     )

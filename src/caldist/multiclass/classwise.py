@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
 from caldist._util.escaping import for_line
 from caldist._util.numbers import down, least, number, signed
@@ -19,12 +17,14 @@ from caldist._util.results import Result
 from caldist._util.text_tables import aligned
 from caldist._util.threads import thread_count
 from caldist.certificates import LowerCertificate
+from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassJoints, ClassRows, class_source
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.inference._dealing import ordered_units
-from caldist.inference._limits import Limits
-from caldist.inference._resampling import Resampler
+from caldist.errors import answering
+from caldist.inference.folds import ordered_units
+from caldist.inference.limits import Limits
+from caldist.inference.resampling import Resampler
 from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
 from caldist.measures.smooth_ce import smooth_ce as binary_smooth_ce
 
@@ -106,7 +106,7 @@ def classwise_distance(
     True
     """
     if tol is not None:
-        tol = _validate.check_positive("tol", tol)
+        tol = validate.check_positive("tol", tol)
     source = class_source(
         y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
     )
@@ -310,7 +310,7 @@ def classwise_table(
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
     confidence_level: float | None = 0.95,
-    rng: _validate.Rng = 0,
+    rng: validate.Rng = 0,
 ) -> ClassTable:
     r"""Return what each class has to do with the classwise distance.
 
@@ -365,9 +365,9 @@ def classwise_table(
     classwise distance 0.1875; calibrated predictions show 0.3080
     """
     if tol is not None:
-        tol = _validate.check_positive("tol", tol)
+        tol = validate.check_positive("tol", tol)
     if confidence_level is not None:
-        confidence_level = _validate.check_fraction("confidence_level", confidence_level)
+        confidence_level = validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=1)
     source = class_source(
         y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight

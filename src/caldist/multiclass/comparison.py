@@ -2,7 +2,7 @@ r"""Which of two models of several classes is better calibrated.
 
 The measure is CWs = ½ Σ_j smCE_j over the classes against the rest. Like smCE it is a norm of the
 residual masses, and its witness is half that of each class; so what
-:mod:`caldist.inference._differences` says of norms holds for it.
+:mod:`caldist.inference.differences` says of norms holds for it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering, refuse_one_of_a_pair
 from caldist._util.numbers import least_of
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows, fail_if_swapped, sums_by
 from caldist.data.units import FLIPS
-from caldist.inference._differences import PARTS, Mean
-from caldist.inference._resampling import Resampler, order_rank, order_statistic
+from caldist.errors import answering, refuse_one_of_a_pair
 from caldist.inference.comparison import Comparison, paired_comparisons
+from caldist.inference.differences import PARTS, Mean
+from caldist.inference.resampling import Resampler, order_rank, order_statistic
 from caldist.measures.smooth_ce import SmoothNorm
 from caldist.measures.smooth_ce import smooth_ce as binary_smooth_ce
 from caldist.multiclass.intervals import warn_if_few
@@ -42,7 +42,7 @@ def compare(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
     progress: bool = False,
 ) -> Comparison:
     r"""Compare the calibration of two models of several classes on the same rows.
@@ -96,7 +96,7 @@ def compare(
     >>> result.upper < 0, result.pvalue <= 0.05
     (True, True)
     """
-    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
+    confidence_level = validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.report(y_true, models)", matrices=True)
     models = []
@@ -125,8 +125,8 @@ def compare(
         raise ValueError(message)
     if first.names != second.names:
         message = (
-            f"y_prob_a has the classes {_validate.show(first.names)} and y_prob_b has "
-            f"{_validate.show(second.names)}: bring the columns of both to the same order."
+            f"y_prob_a has the classes {validate.show(first.names)} and y_prob_b has "
+            f"{validate.show(second.names)}: bring the columns of both to the same order."
         )
         raise ValueError(message)
     order_rank(

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from caldist._kernels import coupling
 from caldist._util.types import Integers, Vector
 from caldist.data.class_rows import ClassRows
+from caldist.kernels.loader import coupling
 from caldist.multiclass.smooth import in_chunks, nearest
 
 _EPSILONS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.0025)

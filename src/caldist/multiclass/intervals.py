@@ -21,17 +21,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.types import Integers, Vector
 from caldist._util.warning import warn
+from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows
 from caldist.data.units import FEW
-from caldist.inference._cells import cells_of
-from caldist.inference._dealing import FOLDS
-from caldist.inference._limits import normal_quantile
-from caldist.inference._resampling import Resampler
+from caldist.errors import answering
+from caldist.inference.cells import cells_of
+from caldist.inference.folds import FOLDS
 from caldist.inference.intervals import Interval, interval_of
+from caldist.inference.limits import normal_quantile
+from caldist.inference.resampling import Resampler
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.smooth_ce import smooth_ce as binary_smooth_ce
 from caldist.multiclass.classwise import NULL, certificates
@@ -57,7 +57,7 @@ def confidence_interval(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: _validate.Rng = 0,
+    rng: validate.Rng = 0,
 ) -> Interval:
     r"""Return a measure of several classes with a confidence interval for the population's.
 
@@ -122,9 +122,9 @@ def confidence_interval(
     >>> caldist.multiclass.confidence_interval(demo.y_true, forest).lower > 0.04
     True
     """
-    _validate.check_choice("measure", measure, MEASURES)
-    _validate.check_choice("method", method, ("cross_fit",))
-    confidence_level = _validate.check_fraction("confidence_level", confidence_level)
+    validate.check_choice("measure", measure, MEASURES)
+    validate.check_choice("method", method, ("cross_fit",))
+    confidence_level = validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=1)
     rows = ClassRows.of(
         y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight

@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows
+from caldist.errors import answering
 from caldist.measures.kernel_ce import kernel_ce as binary_kernel_ce
 
 Kernel = Literal["laplace", "gaussian"]
@@ -37,7 +37,7 @@ def kernel_ce(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
 ) -> float:
     r"""Return the kernel calibration error of several classes.
 
@@ -107,20 +107,20 @@ def kernel_ce(
     >>> round(multiclass.kernel_ce([0, 2, 2, 1], y_prob, structure="classwise"), 4)
     0.1654
     """
-    _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
-    _validate.check_choice("structure", structure, ("full", "classwise"))
-    _validate.check_choice("method", method, ("exact", "binning"))
+    validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
+    validate.check_choice("structure", structure, ("full", "classwise"))
+    validate.check_choice("method", method, ("exact", "binning"))
     if kernel == "gaussian":
-        _validate.check_goes_with("kernel", kernel, "structure", structure, ("classwise",))
+        validate.check_goes_with("kernel", kernel, "structure", structure, ("classwise",))
     if method == "binning":
-        _validate.check_goes_with("method", method, "structure", structure, ("full",))
-    bandwidth = _validate.check_positive("bandwidth", bandwidth)
-    squared = _validate.check_flag("squared", squared)
-    unbiased = _validate.check_flag("unbiased", unbiased)
+        validate.check_goes_with("method", method, "structure", structure, ("full",))
+    bandwidth = validate.check_positive("bandwidth", bandwidth)
+    squared = validate.check_flag("squared", squared)
+    unbiased = validate.check_flag("unbiased", unbiased)
     if n_draws is not None:
-        _validate.check_goes_with("n_draws", n_draws, "method", method, ("binning",))
-        n_draws = _validate.check_count("n_draws", n_draws)
-    generator = _validate.generator(rng)
+        validate.check_goes_with("n_draws", n_draws, "method", method, ("binning",))
+        n_draws = validate.check_count("n_draws", n_draws)
+    generator = validate.generator(rng)
     rows = ClassRows.of(
         y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist._near_misses import answering
 from caldist._util.types import Vector
 from caldist.data.class_rows import labelled_matrix
+from caldist.errors import answering
 
 Labels = NDArray[np.int64]
 

@@ -18,13 +18,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._kernels import flow, simplex
-from caldist._near_misses import answering
 from caldist._util.errors import ToleranceError
 from caldist._util.threads import in_threads
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows, sums_by
+from caldist.errors import answering
+from caldist.kernels.loader import flow, simplex
 from caldist.measures.smooth_ce import smooth_ce as binary_smooth_ce
 
 Method = Literal["auto", "exact", "landmarks"]
@@ -90,7 +90,7 @@ def smooth_ce(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: _validate.Rng = 0,
+    rng: validate.Rng = 0,
 ) -> float:
     r"""Return the smooth calibration error of several classes.
 
@@ -149,13 +149,13 @@ def smooth_ce(
     >>> multiclass.smooth_ce([0, 2, 2, 1], y_prob)
     0.21875
     """
-    _validate.check_choice("method", method, ("auto", "exact", "landmarks"))
+    validate.check_choice("method", method, ("auto", "exact", "landmarks"))
     if landmarks is not None:
-        landmarks = _validate.check_count("landmarks", landmarks)
-        _validate.check_goes_with("landmarks", landmarks, "method", method, ("auto", "landmarks"))
+        landmarks = validate.check_count("landmarks", landmarks)
+        validate.check_goes_with("landmarks", landmarks, "method", method, ("auto", "landmarks"))
     if tol is not None:
-        tol = _validate.check_positive("tol", tol)
-    generator = _validate.generator(rng)
+        tol = validate.check_positive("tol", tol)
+    generator = validate.generator(rng)
     rows = ClassRows.of(
         y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
     )

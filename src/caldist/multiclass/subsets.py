@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist._near_misses import answering
 from caldist._util.escaping import for_line
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data.class_rows import Classes, ClassRows
 from caldist.data.rows import Rows
+from caldist.errors import answering
 from caldist.measures.smooth_ce import smooth_ce as binary_smooth_ce
 
 Members = NDArray[np.bool_]

@@ -8,14 +8,14 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._kernels import simplex, smooth
-from caldist._near_misses import answering
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows, sums_by
-from caldist.inference._null import ranks
-from caldist.inference._resampling import Resampler
+from caldist.errors import answering
+from caldist.inference.null_distribution import ranks
+from caldist.inference.resampling import Resampler
 from caldist.inference.testing import TestResult
+from caldist.kernels.loader import simplex, smooth
 from caldist.multiclass.kernel import random_cells
 
 Measured = Literal["auto", "classwise_smooth_ce", "kernel_ce", "brier_score", "top_label"]
@@ -44,7 +44,7 @@ def calibration_test(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: _validate.Rng = None,
+    rng: validate.Rng = None,
     progress: bool = False,
 ) -> TestResult:
     r"""Test whether predictions of several classes are perfectly calibrated.
@@ -117,7 +117,7 @@ def calibration_test(
     >>> result.pvalue < 0.01, [part.measure for part in result.components]
     (True, ['classwise_smooth_ce', 'kernel_ce', 'brier_score', 'top_label'])
     """
-    _validate.check_choice("measure", measure, ("auto", *_STATISTICS))
+    validate.check_choice("measure", measure, ("auto", *_STATISTICS))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     rows = ClassRows.of(
         y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight

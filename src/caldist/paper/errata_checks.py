@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 import caldist
-from caldist._properties.witnesses import Domain, gaussian_wave, interval_jump, quadratic_gap
 from caldist.paper import families, lemmas
 from caldist.paper.common import SEED
+from caldist.paper.witnesses import Domain, gaussian_wave, interval_jump, quadratic_gap
 
 __all__ = [
     "Values",

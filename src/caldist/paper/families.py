@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._properties.witnesses import Domain
+from caldist.paper.witnesses import Domain
 
 __all__ = ["random_domain", "ratio_two", "sample", "temper", "temperature_family"]
 

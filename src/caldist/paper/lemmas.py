@@ -10,7 +10,9 @@ from typing import Literal
 import numpy as np
 
 import caldist
-from caldist._properties.witnesses import (
+from caldist.paper import families, style
+from caldist.paper.common import SEED, Cell, Drawing, Section, Table, bar, format_number
+from caldist.paper.witnesses import (
     Domain,
     gaussian_wave,
     interval_jump,
@@ -18,8 +20,6 @@ from caldist._properties.witnesses import (
     tight_gap,
     two_points,
 )
-from caldist.paper import families, style
-from caldist.paper.common import SEED, Cell, Drawing, Section, Table, bar, format_number
 
 __all__ = ["FULL", "QUICK", "Plan", "compute", "draw", "worst_ratios"]
 

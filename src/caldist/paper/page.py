@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from caldist._version import __version__
+from caldist._util.version import __version__
 from caldist.paper.common import Card, Cell, Section, Table, format_number
 
 __all__ = ["Picture", "Shown", "render_page"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from caldist._util.types import Vector
 from caldist.plots import _style
-from caldist.plots._scale import Scale
+from caldist.plots.scale import Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.brief import Brief
 from caldist._util.types import Integers, Vector
+from caldist.clinical.calibration_curve import curve_of
+from caldist.data import validate
 from caldist.data.rows import Rows
-from caldist.inference.calibration_curve import curve_of
-from caldist.measures._bins import Strategy
+from caldist.errors import answering
+from caldist.measures.bins import Strategy
 from caldist.plots import _style
-from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
-from caldist.plots._scale import SCALES, Scale, ScaleName, scale_of, scale_on, together
+from caldist.plots.display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots.scale import SCALES, Scale, ScaleName, scale_of, scale_on, together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,10 +131,10 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
             The axis of predictions and frequencies.
         ax : matplotlib axes, optional
         """
-        _validate.check_choice("scale", scale, SCALES)
-        n_bins = _validate.check_count("n_bins", n_bins, maximum=_MOST)
-        _validate.check_choice("strategy", strategy, ("uniform", "quantile"))
-        level = _validate.check_fraction("confidence_level", confidence_level)
+        validate.check_choice("scale", scale, SCALES)
+        n_bins = validate.check_count("n_bins", n_bins, maximum=_MOST)
+        validate.check_choice("strategy", strategy, ("uniform", "quantile"))
+        level = validate.check_fraction("confidence_level", confidence_level)
         found = cls._of(
             lambda key, rows: binned_curve(key, rows, n_bins, strategy, level, scale),
             y_true, y_prob, name,

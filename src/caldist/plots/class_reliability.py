@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
-from caldist._validate import Rng
+from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows
 from caldist.data.rows import Rows
+from caldist.data.validate import Rng
+from caldist.errors import answering
 from caldist.multiclass.classwise import classwise_table
-from caldist.plots._display import MatrixDisplay, one_name
 from caldist.plots.classwise import class_shares
+from caldist.plots.display import MatrixDisplay, one_name
 from caldist.plots.reliability import ReliabilityCurve, ReliabilityDrawing, reliability_curve
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ class TopLabelDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve]):
             Where another model is drawn already, beside it.
         """
         if confidence_level is not None:
-            confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-        generator, name = _validate.generator(rng), one_name(name)
+            confidence_level = validate.check_fraction("confidence_level", confidence_level)
+        generator, name = validate.generator(rng), one_name(name)
         rows = ClassRows.of(
             y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
         )
@@ -170,10 +170,10 @@ class ClassReliabilityDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve
             How many classes are shown.
         """
         if confidence_level is not None:
-            confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-        most = _validate.check_count("most", most)
+            confidence_level = validate.check_fraction("confidence_level", confidence_level)
+        most = validate.check_count("most", most)
         prefix = "" if name is None else f"{one_name(name)}, "
-        seed = int(_validate.generator(rng).integers(2**63))
+        seed = int(validate.generator(rng).integers(2**63))
         rows = ClassRows.of(
             y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
         )

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.brief import Brief
 from caldist._util.numbers import number
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.class_rows import Classes
 from caldist.data.joint import Joint
+from caldist.errors import answering
 from caldist.multiclass.classwise import ClassTable, classwise_table
 from caldist.plots import _style
-from caldist.plots._display import Columns, MatrixDisplay, one_name
+from caldist.plots.display import Columns, MatrixDisplay, one_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,7 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         confidence_level: float | None = 0.95,
-        rng: _validate.Rng = 0,
+        rng: validate.Rng = 0,
         ax: Axes | None = None,
         most: int = MOST,
     ) -> Self:
@@ -152,7 +152,7 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
         """
         from matplotlib.ticker import MaxNLocator  # only drawing needs it
 
-        most = _validate.check_count("most", most)
+        most = validate.check_count("most", most)
         [model] = self._one()
         worst = model.worst_first()[:most]
         left = len(model.classes) - worst.size

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.brief import Brief
 from caldist._util.types import Vector
+from caldist.clinical.net_benefit import benefit_of, check_thresholds
+from caldist.data import validate
 from caldist.data.rows import Rows, models_of
-from caldist.inference.net_benefit import benefit_of, check_thresholds
+from caldist.errors import answering
 from caldist.plots import _style
-from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
-from caldist.plots._scale import SCALES, Scale, ScaleName, scale_of, together
+from caldist.plots.display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots.scale import SCALES, Scale, ScaleName, scale_of, together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,8 +125,8 @@ class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
             The axis of thresholds; "logit" for rare events.
         ax : matplotlib axes, optional
         """
-        _validate.check_choice("scale", scale, SCALES)
-        level = _validate.check_fraction("confidence_level", confidence_level)
+        validate.check_choice("scale", scale, SCALES)
+        level = validate.check_fraction("confidence_level", confidence_level)
         given = None if thresholds is None else np.unique(check_thresholds(thresholds))
         models = models_of(
             y_true, y_prob, name=name, default="predictions",

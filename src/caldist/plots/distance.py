@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.brief import Brief
 from caldist._util.numbers import down, up
-from caldist._validate import Rng
+from caldist.data import validate
 from caldist.data.rows import Rows
-from caldist.inference._limits import warn_if_few
-from caldist.inference._resampling import Resampler
+from caldist.data.validate import Rng
+from caldist.errors import answering
 from caldist.inference.bracket import population_bracket
+from caldist.inference.limits import warn_if_few
+from caldist.inference.resampling import Resampler
 from caldist.measures.certification import sample_bracket
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.plots import _style
-from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots.display import Columns, Labels, PredictionDisplay, Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +116,7 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
         """
         level = confidence_level
         if level is not None:
-            level = _validate.check_fraction("confidence_level", level)
+            level = validate.check_fraction("confidence_level", level)
         elif clusters is not None:
             message = "clusters only matters for the population: give confidence_level too."
             raise ValueError(message)

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.brief import Brief
 from caldist._util.numbers import least, most
 from caldist._util.types import Vector
-from caldist._validate import Rng
+from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of
-from caldist.plots import _data, _histograms, _style
-from caldist.plots._data import Cells
-from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
-from caldist.plots._scale import SCALES, ScaleName, axis_of, scale_of, scale_on, together
+from caldist.data.validate import Rng
+from caldist.errors import answering
+from caldist.plots import _histograms, _style, inputs
+from caldist.plots.display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots.inputs import Cells
 from caldist.plots.reliability import smooth_curve
-from caldist.repairing.calibration_map import CalibrationMap, mapped
-from caldist.repairing.repair import Method, Repair, repair
+from caldist.plots.scale import SCALES, ScaleName, axis_of, scale_of, scale_on, together
+from caldist.recalibration.calibration_map import CalibrationMap, mapped
+from caldist.recalibration.recalibration import Method, Repair, repair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,7 +156,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             The axis of predictions before and after; "logit" for rare events.
         ax : matplotlib axes, optional
         """
-        _validate.check_choice("scale", scale, SCALES)
+        validate.check_choice("scale", scale, SCALES)
 
         def shown(key: str, rows: Rows) -> MapCurve:
             with warnings.catch_warnings():
@@ -210,7 +210,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             The axis of predictions before and after; only with rows.
         ax : matplotlib axes, optional
         """
-        _validate.check_choice("scale", scale, SCALES)
+        validate.check_choice("scale", scale, SCALES)
         if not isinstance(found, Repair):
             message = f"found is of type {type(found).__name__}; it must be a Repair."
             raise TypeError(message)
@@ -239,7 +239,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         y_true, y_prob, sample_weight, pos_label, name, scale, ax
             As for :meth:`from_repair`.
         """
-        _validate.check_choice("scale", scale, SCALES)
+        validate.check_choice("scale", scale, SCALES)
         if not isinstance(table, CalibrationMap):
             message = f"table is of type {type(table).__name__}; it must be a CalibrationMap."
             raise TypeError(message)
@@ -325,7 +325,7 @@ def _one(
             message = f"{argument} is given without y_true: pass both, or none."
             raise ValueError(message)
     if name is not None and not isinstance(name, str):
-        message = f"name is {_validate.show(name)}; it must be a text."
+        message = f"name is {validate.show(name)}; it must be a text."
         raise TypeError(message)
     return "map" if name is None else name, None
 
@@ -372,7 +372,7 @@ def map_curve(
         largest=axis.upper,
         mass_before=_histograms.histogram(axis.place(v), mass),
         mass_after=_histograms.histogram(axis.place(value), mass),
-        deciles=v[_data.quantile_places(mass)],
+        deciles=v[inputs.quantile_places(mass)],
         before_prediction=before[0],
         before_frequency=before[1],
         after_prediction=after[0],

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.brief import Brief
 from caldist._util.types import Vector
+from caldist.data import validate
+from caldist.errors import answering
 from caldist.monitoring import Monitor, Step
 from caldist.monitoring.steps import begun
 from caldist.plots import _style
-from caldist.plots._data import thin
-from caldist.plots._display import Columns, Display
+from caldist.plots.display import Columns, Display
+from caldist.plots.inputs import thin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -324,7 +324,7 @@ def monitor_curves(
     for at, group in enumerate(groups):
         if group not in monitor.by:
             known = ", ".join(map(repr, monitor.by)) or "none"
-            message = f"groups[{at}] is {_validate.show(group)}; the monitor has {known}."
+            message = f"groups[{at}] is {validate.show(group)}; the monitor has {known}."
             raise ValueError(message)
     curves = [_curve(monitor, list(monitor.steps), name, None)]
     for group in groups:

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.brief import Brief
 from caldist._util.types import Vector
-from caldist._validate import Rng
+from caldist.clinical.rates import rates_of
+from caldist.data import validate
 from caldist.data.rows import Rows
-from caldist.inference._null import drawing_error
-from caldist.inference._rates import rates_of
-from caldist.measures import _reflected_gaussian
+from caldist.data.validate import Rng
+from caldist.errors import answering
+from caldist.inference.null_distribution import drawing_error
+from caldist.measures import reflected_gaussian
 from caldist.measures.corp import isotonic_fit
-from caldist.plots import _data, _histograms, _style
-from caldist.plots._data import GRID, NEGLIGIBLE, Cells
-from caldist.plots._display import Columns, Display, Labels, PredictionDisplay, Scores
-from caldist.plots._scale import (
+from caldist.plots import _histograms, _style, inputs
+from caldist.plots.display import Columns, Display, Labels, PredictionDisplay, Scores
+from caldist.plots.inputs import GRID, NEGLIGIBLE, Cells
+from caldist.plots.scale import (
     SCALES,
     Scale,
     ScaleName,
@@ -112,8 +112,8 @@ class ReliabilityDrawing(Display[ReliabilityCurve]):
             Whether to draw the predictions beneath.
         """
         if curve is not None:
-            _validate.check_choice("curve", curve, ("smooth", "isotonic", "both"))
-        density = _validate.check_flag("density", density)
+            validate.check_choice("curve", curve, ("smooth", "isotonic", "both"))
+        density = validate.check_flag("density", density)
         ax, before, alone = self._begin(ax, 4.6, _histograms.figure_height(len(self.models)))
         if curve is None:
             curve = "both" if alone else "smooth"
@@ -300,10 +300,10 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
         ax, curve, density
             As for :meth:`plot`.
         """
-        _validate.check_choice("scale", scale, SCALES)
+        validate.check_choice("scale", scale, SCALES)
         if confidence_level is not None:
-            confidence_level = _validate.check_fraction("confidence_level", confidence_level)
-        generator = _validate.generator(rng)
+            confidence_level = validate.check_fraction("confidence_level", confidence_level)
+        generator = validate.generator(rng)
         found = cls._of(
             lambda key, rows: reliability_curve(key, rows, confidence_level, generator, scale),
             y_true, y_prob, name,
@@ -316,7 +316,7 @@ def _corners(x: Vector, y: Vector) -> tuple[Vector, Vector]:
     """Return the ends of the level stretches of an increasing function, thinned."""
     ends = (np.diff(y, prepend=-1) != 0) | (np.diff(y, append=2) != 0)
     x, y = x[ends], y[ends]
-    keep = _data.thin(x, y)
+    keep = inputs.thin(x, y)
     return x[keep], y[keep]
 
 
@@ -346,7 +346,7 @@ def reliability_curve(
     scale: ScaleName = "linear",
 ) -> ReliabilityCurve:
     """Return the reliability of one model."""
-    given, (rows, axis) = rows, _data.on_axis(rows, scale)
+    given, (rows, axis) = rows, inputs.on_axis(rows, scale)
     joint = rows.joint
     v, (mass0, mass1) = joint.prediction, joint.normalized()
     cells = Cells.of(rows, scale=axis)
@@ -373,7 +373,7 @@ def reliability_curve(
         frequency=frequency,
         mass0=_histograms.histogram(axis.place(v), mass0),
         mass1=_histograms.histogram(axis.place(v), mass1),
-        deciles=v[_data.quantile_places(mass0 + mass1)],
+        deciles=v[inputs.quantile_places(mass0 + mass1)],
         band_lower=lower,
         band_upper=upper,
         isotonic_prediction=v,
@@ -396,7 +396,7 @@ def smooth_curve(
     """
     place = scale.place(v)
     density, ones, first = (
-        _reflected_gaussian.density(place, mass, width, GRID)
+        reflected_gaussian.density(place, mass, width, GRID)
         for mass in (mass0 + mass1, mass1, (mass0 + mass1) * v)
     )
     after = np.searchsorted(place, GRID)
@@ -418,7 +418,7 @@ def _band(
     So the share of the B curves between their (k + 1)-th ones is what the band of the k-th holds.
     None where the level is too close to 1, or beyond, for as many draws as are made.
     """
-    weight = _reflected_gaussian.Kernel(cells.at, at, width)(width)
+    weight = reflected_gaussian.Kernel(cells.at, at, width)(width)
     weight /= cells.mass @ weight
     drawn = np.empty((0, at.size))
 

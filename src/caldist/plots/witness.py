@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.brief import Brief
 from caldist._util.types import Vector
-from caldist._validate import Rng
+from caldist.data import validate
 from caldist.data.rows import Rows
+from caldist.data.validate import Rng
+from caldist.errors import answering
 from caldist.inference.regions import Region, miscalibrated_regions
-from caldist.measures import _reflected_gaussian
+from caldist.measures import reflected_gaussian
 from caldist.measures.smooth_ce import certify_smooth, smooth_ce
-from caldist.plots import _data, _style
-from caldist.plots._data import GRID, Cells
-from caldist.plots._display import Columns, Labels, PredictionDisplay, Scores
-from caldist.plots._scale import SCALES, Scale, ScaleName, axis_of, scale_of, scale_on, together
+from caldist.plots import _style, inputs
+from caldist.plots.display import Columns, Labels, PredictionDisplay, Scores
+from caldist.plots.inputs import GRID, Cells
+from caldist.plots.scale import SCALES, Scale, ScaleName, axis_of, scale_of, scale_on, together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,9 +151,9 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
             The axis of predictions, on which residuals are smoothed; "logit" for rare events.
         ax : matplotlib axes, optional
         """
-        _validate.check_choice("scale", scale, SCALES)
-        level = _validate.check_fraction("confidence_level", confidence_level)
-        generator = _validate.generator(rng)
+        validate.check_choice("scale", scale, SCALES)
+        level = validate.check_fraction("confidence_level", confidence_level)
+        generator = validate.generator(rng)
 
         def shown(key: str, rows: Any) -> WitnessCurve:
             regions = miscalibrated_regions(
@@ -196,7 +196,7 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
                 label=f"{_style.mark(model.name)}: smCE {_amount(model)}",
                 **look,
             )  # fmt: skip
-            keep = _data.thin(model.prediction, model.height)
+            keep = inputs.thin(model.prediction, model.height)
             x, y = model.prediction[keep], _MIDDLE + _HALF * model.height[keep]
             ax.plot(
                 x, y, transform=ax.get_xaxis_transform(), color=look["color"],
@@ -234,7 +234,7 @@ def witness_curve(
         name=name,
         prediction=proof.knot,
         height=proof.height,
-        residual=_reflected_gaussian.density(place, joint.residual(), width, GRID),
+        residual=reflected_gaussian.density(place, joint.residual(), width, GRID),
         value=value,
         regions=tuple(regions),
         confidence_level=confidence_level,
@@ -281,7 +281,7 @@ def _prepare(ax: Axes, axis: Scale) -> None:
 
 def _fill(ax: Axes, model: WitnessCurve) -> dict[str, Any]:
     """Fill the residuals, in colour within the regions; return what the legend says."""
-    keep = _data.thin(GRID, model.residual)
+    keep = inputs.thin(GRID, model.residual)
     grid, residual = _across(model)[keep], model.residual[keep]
     ax.fill_between(grid, 0, residual, color="0.82", linewidth=0, zorder=1)
     others: dict[str, Any] = {}

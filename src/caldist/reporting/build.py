@@ -13,35 +13,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.memory import give_back
 from caldist._util.numbers import least_of, most
 from caldist._util.progress import phases
-from caldist._version import __version__
+from caldist._util.version import __version__
+from caldist.clinical.rates import means, rates_of
+from caldist.data import validate
 from caldist.data.class_rows import Classes
 from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of
-from caldist.inference._differences import PARTS
-from caldist.inference._limits import few_in_words
-from caldist.inference._rates import means, rates_of
-from caldist.inference._resampling import Resampler
+from caldist.errors import answering
 from caldist.inference.bracket import population_bracket
 from caldist.inference.comparison import is_split, paired_comparisons
+from caldist.inference.differences import PARTS
 from caldist.inference.intervals import interval_of
+from caldist.inference.limits import few_in_words
 from caldist.inference.regions import miscalibrated_regions
+from caldist.inference.resampling import Resampler
 from caldist.inference.testing import calibration_test, few_clusters_in_words
-from caldist.measures._measure import Measure
+from caldist.measures.base import Measure
 from caldist.measures.certification import sample_bracket
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.monitoring import Monitor
-from caldist.repairing.repair import Repair
+from caldist.recalibration.recalibration import Repair
 from caldist.reporting.classes import class_report, speaks_of_classes
+from caldist.reporting.clinical import medical_report
 from caldist.reporting.figures import figures
-from caldist.reporting.medical import medical_report
 from caldist.reporting.model import (
     DataReport,
     GroupReport,
@@ -51,7 +51,7 @@ from caldist.reporting.model import (
     Report,
 )
 from caldist.reporting.monitoring import monitor_report
-from caldist.reporting.repairs import repair_of, repair_report
+from caldist.reporting.recalibrations import repair_of, repair_report
 from caldist.reporting.source import check_source, with_source
 from caldist.reporting.subgroups import (
     By,
@@ -82,7 +82,7 @@ def report(
     clusters: ArrayLike | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
-    rng: _validate.Rng = 0,
+    rng: validate.Rng = 0,
     monitor: Monitor | None = None,
     source: Mapping[str, object] | None = None,
     progress: bool = False,
@@ -164,11 +164,11 @@ def report(
     >>> found.class_models[0].population_lower > 0.04
     True
     """
-    level = _validate.check_fraction("confidence_level", confidence_level)
+    level = validate.check_fraction("confidence_level", confidence_level)
     if group_order is not None:
-        _validate.check_choice("group_order", group_order, ("evidence", "label"))
+        validate.check_choice("group_order", group_order, ("evidence", "label"))
     origin = check_source(source)
-    generator = _validate.generator(rng)
+    generator = validate.generator(rng)
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     drawn = int(generator.integers(2**63)) if seed is None else seed
     resampler = Resampler.of(drawn, n_resamples=n_resamples, progress=progress)
@@ -192,7 +192,7 @@ def report(
         )
         data = with_source(spoken.data, origin)
         return replace(spoken, data=data, seed=seed, versions=_versions())
-    if _validate.check_flag("normalize", normalize):
+    if validate.check_flag("normalize", normalize):
         message = "normalize=True divides rows of several classes by their sums: leave it out."
         raise TypeError(message)
     watched = None if monitor is None else monitor_report(monitor)

@@ -15,14 +15,14 @@ from caldist._util.numbers import down, percent, up
 from caldist._util.optional import require
 from caldist._util.progress import phases
 from caldist.data.rows import Rows
-from caldist.plots._display import Display
-from caldist.plots._scale import ScaleName
 from caldist.plots.decision import DecisionCurveDisplay, decision_curve, even_thresholds
+from caldist.plots.display import Display
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
 from caldist.plots.map import MapDisplay, repair_curve
 from caldist.plots.reliability import ReliabilityDisplay, reliability_curve
+from caldist.plots.scale import ScaleName
 from caldist.plots.witness import WitnessDisplay, witness_curve
-from caldist.repairing.repair import Repair
+from caldist.recalibration.recalibration import Repair
 from caldist.reporting.model import ModelReport
 
 _OVERLAID = 4  # models that one pair of axes can show without confusion

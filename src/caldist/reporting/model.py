@@ -14,7 +14,7 @@ from caldist._util.atomic_files import write_atomically
 from caldist._util.brief import LongText
 from caldist._util.escaping import for_line
 from caldist._util.results import Result
-from caldist.inference._rates import Rates
+from caldist.clinical.rates import Rates
 from caldist.inference.regions import Region
 
 if TYPE_CHECKING:

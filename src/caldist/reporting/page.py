@@ -21,9 +21,9 @@ from caldist._util.numbers import (
     up,
 )
 from caldist._util.optional import require
-from caldist._version import __version__
-from caldist.inference._rates import Rates, factors
-from caldist.inference.calibration_summary import NAMES
+from caldist._util.version import __version__
+from caldist.clinical.calibration_summary import NAMES
+from caldist.clinical.rates import Rates, factors
 from caldist.reporting.class_verdict import BLIND
 from caldist.reporting.figures import Figure
 from caldist.reporting.model import ClassModelReport, MonitorReport, Report

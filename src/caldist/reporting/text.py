@@ -19,7 +19,7 @@ from caldist._util.numbers import (
     up,
 )
 from caldist._util.text_tables import aligned
-from caldist.inference._rates import factors
+from caldist.clinical.rates import factors
 from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.reporting.class_verdict import CONFIDENCE, DIGITS

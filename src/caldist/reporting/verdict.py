@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from caldist._util.escaping import for_line
 from caldist._util.numbers import chance as in_words
 from caldist._util.numbers import down, percent, short, up
-from caldist.inference._rates import Rates
+from caldist.clinical.rates import Rates
 from caldist.inference.regions import Region
 from caldist.reporting.model import GroupReport
 

@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from caldist import _validate
 from caldist._util.types import Vector
 from caldist._util.warning import warn
+from caldist.data import validate
 from caldist.data.class_rows import ROW_SUM_TOLERANCE
-from caldist.repairing.calibration_map import CalibrationMap
+from caldist.recalibration.calibration_map import CalibrationMap
 
 Bounds = Literal["warn", "raise", "clip"]
 
 
 def in_bounds(matrix: NDArray[Any], out_of_bounds: str) -> Vector:
     """Return predictions in [0, 1] as float64, or raise for the first that is not one."""
-    _validate.check_choice("out_of_bounds", out_of_bounds, ("warn", "raise", "clip"))
+    validate.check_choice("out_of_bounds", out_of_bounds, ("warn", "raise", "clip"))
     if not np.isfinite(matrix).all():
         bad = ~np.isfinite(matrix)
         # NaN, not nan: scikit-learn's users, and its checks, look for this spelling.
@@ -75,11 +75,11 @@ def weights(sample_weight: ArrayLike | None, size: int) -> Vector | None:
     """Return weights that leave some row, if any are given."""
     if sample_weight is None:
         return None
-    weight = _validate.masses(sample_weight, "sample_weight", size, "X")
+    weight = validate.masses(sample_weight, "sample_weight", size, "X")
     if not weight.any():
         message = "sample_weight is zero everywhere, from sample_weight[0] on: no row would count."
         raise ValueError(message)
-    _validate.check_ratios("sample_weight", weight)
+    validate.check_ratios("sample_weight", weight)
     return weight
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist.measures._measure import Measure
+from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find
 
 
@@ -37,7 +37,7 @@ class CalibrationScorer:
         sample_weight: ArrayLike | None = None,
     ) -> float:
         """Return minus the measure of the classifier's predictions."""
-        from caldist.plots._data import estimator_predictions
+        from caldist.plots.inputs import estimator_predictions
 
         label, prediction = estimator_predictions(estimator, X, y)
         options = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}

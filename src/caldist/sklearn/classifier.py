@@ -18,13 +18,13 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from caldist import _validate
-from caldist._near_misses import answering
 from caldist._util.results import plain
 from caldist._util.types import Vector
+from caldist.data import validate
+from caldist.errors import answering
 from caldist.multiclass.reductions import one_vs_rest, top_label
-from caldist.repairing.calibration_map import CalibrationMap
-from caldist.repairing.repair import Guarantee, Method, Repair, certify_map, repair
+from caldist.recalibration.calibration_map import CalibrationMap
+from caldist.recalibration.recalibration import Guarantee, Method, Repair, certify_map, repair
 from caldist.sklearn import _checks
 
 Multiclass = Literal["top_label", "one_vs_rest"]
@@ -204,7 +204,7 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         -------
         self : RepairedClassifier
         """
-        _validate.check_choice("multiclass", self.multiclass, ("top_label", "one_vs_rest"))
+        validate.check_choice("multiclass", self.multiclass, ("top_label", "one_vs_rest"))
         if y is None:
             message = "RepairedClassifier requires y to be passed, but the target y is None."
             raise ValueError(message)
@@ -369,10 +369,10 @@ def _numbers(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     at = np.searchsorted(classes, y).clip(max=classes.size - 1)
     unknown = classes[at] != y
     if unknown.any():
-        row = _validate.first(unknown)
+        row = validate.first(unknown)
         message = (
-            f"y[{row}] is {_validate.show(y[row])}, which is not one of the classifier's classes "
-            f"{_validate.show(classes.tolist())}."
+            f"y[{row}] is {validate.show(y[row])}, which is not one of the classifier's classes "
+            f"{validate.show(classes.tolist())}."
         )
         raise ValueError(message)
     return at

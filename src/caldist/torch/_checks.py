@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from caldist import _validate
+from caldist.data import validate
 from caldist.data.class_rows import ROW_SUM_TOLERANCE, fail_if_swapped, probability_matrix
 
 _INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
@@ -36,7 +36,7 @@ def _constant(value: object, name: str, like: Tensor, other: str) -> Tensor:
     if tensor.dim() != 1:
         message = f"{name} has shape {tuple(tensor.shape)}; it must be one-dimensional."
         raise ValueError(message)
-    _validate.check_size(name, tensor.shape[0], other, like.shape[0])
+    validate.check_size(name, tensor.shape[0], other, like.shape[0])
     if tensor.device != like.device:
         message = f"{name} is on {tensor.device} and {other} on {like.device}: move one of them."
         raise ValueError(message)
@@ -141,8 +141,8 @@ def good_rows(prob: Tensor, label: Tensor) -> bool:
 def good_weights(weight: Tensor) -> bool:
     """Return whether the weights are such as arrays may have."""
     largest = weight.amax().double()  # in single precision both limits would be out of range
-    small = (weight > 0) & (weight < _validate.LEAST_RATIO * largest)
-    usual = (largest >= _validate.LEAST_LARGEST) & (largest <= _validate.MOST_LARGEST)
+    small = (weight > 0) & (weight < validate.LEAST_RATIO * largest)
+    usual = (largest >= validate.LEAST_LARGEST) & (largest <= validate.MOST_LARGEST)
     return bool((weight.amin() >= 0) & usual & ~small.any())
 
 
@@ -150,12 +150,12 @@ def fail_binary(prob: Tensor, label: Tensor, weight: Tensor | None) -> NoReturn:
     """Raise the error that names what is wrong with the values."""
     problems = (np.atleast_2d(_array(part)) for part in (prob, label))
     for prediction, outcome in zip(*problems, strict=True):
-        _validate.binary_inputs(
+        validate.binary_inputs(
             outcome, prediction, remedy="The order is (y_prob, y_true).", takes_pos_label=False
         )
     if weight is not None:
-        _validate.weights(_array(weight), weight.shape[0])
-        _validate.check_largest("sample_weight", _array(weight))
+        validate.weights(_array(weight), weight.shape[0])
+        validate.check_largest("sample_weight", _array(weight))
     message = "the values are not acceptable."  # only if they changed since they were checked
     raise ValueError(message)
 
@@ -178,13 +178,13 @@ def check_class_values(prob: Tensor, target: Tensor, *, from_logits: bool) -> No
         undefined = np.isnan(matrix).any(axis=1)
         if undefined.any():
             message = (
-                f"preds[{_validate.first(undefined)}] has no softmax: logits must not be NaN, and "
+                f"preds[{validate.first(undefined)}] has no softmax: logits must not be NaN, and "
                 "not +inf."
             )
             raise ValueError(message)
     divided = "divide them by their sums, preds / preds.sum(dim=1, keepdim=True)"
     probability_matrix(matrix, "preds", remedy=divided)  # for its messages
-    _validate.fail(
+    validate.fail(
         "target",
         _array(target),
         ~_array(known),

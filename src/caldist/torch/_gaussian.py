@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caldist import _kernels
+from caldist.kernels import loader
 
 WIDTH = 0.5
 TERMS = 20
@@ -74,7 +74,7 @@ def _coefficients(cells: Tensor, moments: Tensor, h: float) -> Tensor:
     most = min(REACH, math.floor(1 / (WIDTH * h)))  # no two cells of [0, 1] are farther apart
     for distance in range(-most, most + 1):
         hermite = np.empty(2 * TERMS)
-        _kernels.gaussian.hermite(distance * WIDTH, hermite)
+        loader.gaussian.hermite(distance * WIDTH, hermite)
         shift = constant(hermite[place])
         wanted = cells - distance
         at = torch.searchsorted(cells, wanted).clamp_(max=cells.numel() - 1)

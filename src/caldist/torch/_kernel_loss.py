@@ -7,8 +7,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from caldist import _validate
-from caldist._near_misses import answering
+from caldist.data import validate
+from caldist.errors import answering
 from caldist.torch import _checks
 from caldist.torch._operators import kernel_squared
 
@@ -109,15 +109,15 @@ def kernel_losses(
     unbiased: bool,
 ) -> Tensor:
     """Return kCE² of each row of a matrix of problems that share their weights, or of vectors."""
-    _validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
-    bandwidth = _validate.check_positive("bandwidth", bandwidth)
+    validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
+    bandwidth = validate.check_positive("bandwidth", bandwidth)
     if kernel == "gaussian" and bandwidth < NARROWEST_GAUSSIAN:
         message = (
             f"bandwidth is {bandwidth!r}; for kernel='gaussian' it must be at least "
             f"{NARROWEST_GAUSSIAN}, as rounding would hide the gradient below."
         )
         raise ValueError(message)
-    unbiased = _validate.check_flag("unbiased", unbiased)
+    unbiased = validate.check_flag("unbiased", unbiased)
     if unbiased:
         if weight is not None:
             message = (
@@ -134,7 +134,7 @@ def kernel_losses(
 
 def in_power(value: Tensor, *, squared: bool) -> Tensor:
     """Return a square as it is, or its root."""
-    if _validate.check_flag("squared", squared):
+    if validate.check_flag("squared", squared):
         return value
     if not value.requires_grad:
         return value.clamp(min=0).sqrt_()

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caldist import _kernels
+from caldist.kernels import loader
 from caldist.torch._gaussian import gaussian_sums
 
 _COMPILED_ON = ("cpu",)  # tests empty it, and sum in PyTorch on the CPU
@@ -43,7 +43,7 @@ def kernel_sums(kernel: str, v: Tensor, c: Tensor, h: float, highest: int) -> li
 
 
 def _compiled_sums(kernel: str, v: Tensor, c: Tensor, h: float, highest: int) -> list[Tensor]:
-    write = _kernels.laplace.sums if kernel == "laplace" else _kernels.gaussian.sums
+    write = loader.laplace.sums if kernel == "laplace" else loader.gaussian.sums
     rows = [np.atleast_2d(part.contiguous().numpy()) for part in (v, c)]
     sums = np.empty((highest + 1, *v.shape))
     by_problem = sums.reshape(highest + 1, *rows[0].shape)

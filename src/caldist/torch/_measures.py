@@ -8,8 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from caldist import _validate
-from caldist._near_misses import answering
+from caldist.data import validate
+from caldist.errors import answering
 from caldist.measures.binned_ece import MOST_BINS
 from caldist.torch import _checks
 from caldist.torch._operators import sorted_labels
@@ -100,8 +100,8 @@ def binned_ece(
     0.0
     """
     with torch.no_grad():
-        n_bins = _validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
-        _validate.check_choice("norm", norm, (1, 2, "max"))
+        n_bins = validate.check_count("n_bins", n_bins, maximum=MOST_BINS)
+        validate.check_choice("norm", norm, (1, 2, "max"))
         prob, label, weight = _rows(y_prob, y_true, sample_weight)
         # On the CPU, as a GPU multiplies by 1/n_bins instead of dividing, which moves edges.
         inner = (torch.arange(1, n_bins, dtype=torch.float64) / n_bins).to(prob.device)
@@ -159,7 +159,7 @@ def ece(
     0.125
     """
     with torch.no_grad():
-        _validate.check_choice("norm", norm, (1, 2, math.inf))
+        validate.check_choice("norm", norm, (1, 2, math.inf))
         prob, label, weight = _rows(y_prob, y_true, sample_weight)
         key, order = sorted_labels(prob[None], label[None])
         v, y = (key[0] >> 1).view(prob.dtype).double(), key[0] & 1

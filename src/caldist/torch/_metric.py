@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from caldist import _validate
-from caldist._near_misses import refuse_option
 from caldist.data import grid as _grid
+from caldist.data import validate
 from caldist.data.class_rows import EXACT_SUM, ClassJoints
 from caldist.data.joint import Joint
-from caldist.measures._measure import Measure
+from caldist.errors import refuse_option
+from caldist.measures.base import Measure
 from caldist.measures.evaluation import evaluate
 from caldist.measures.registry import find_all, shown_in
 from caldist.multiclass.classwise import enclosed
@@ -86,9 +86,9 @@ class CalibrationDistance(Metric):
         with _answering(CalibrationDistance.__init__, options):
             super().__init__(**options)
         self.measures = tuple(find_all(measures, shown_in("evaluate")))
-        self.bits = _validate.check_count("bits", bits, maximum=24)
+        self.bits = validate.check_count("bits", bits, maximum=24)
         if reduction is not None:
-            _validate.check_choice("reduction", reduction, ("top_label",))
+            validate.check_choice("reduction", reduction, ("top_label",))
         if (from_logits is None) != (reduction is None):
             message = (
                 f"reduction is {reduction!r} and from_logits is {from_logits!r}: say both for "
@@ -197,9 +197,9 @@ class MulticlassCalibrationDistance(Metric):
     ) -> None:
         with _answering(MulticlassCalibrationDistance.__init__, options):
             super().__init__(**options)
-        self.n_classes = _validate.check_count("n_classes", n_classes, minimum=2)
-        self.from_logits = _validate.check_flag("from_logits", from_logits)
-        self.bits = _validate.check_count("bits", bits, maximum=24)
+        self.n_classes = validate.check_count("n_classes", n_classes, minimum=2)
+        self.from_logits = validate.check_flag("from_logits", from_logits)
+        self.bits = validate.check_count("bits", bits, maximum=24)
         empty = _empty(self.bits).repeat(self.n_classes, 1, 1)
         self.add_state("cells", default=empty, dist_reduce_fx="sum")
 
@@ -341,7 +341,7 @@ def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
         probability = _checks.working_precision(probability)
     # One question to the device; what is wrong is found on the CPU.
     if not _checks.good_rows(probability, label):
-        _validate.named_inputs(
+        validate.named_inputs(
             label.double().cpu().numpy(),
             {"preds": probability.double().cpu().numpy()},
             true_name="target",

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from caldist import _validate
-from caldist._near_misses import answering
+from caldist.data import validate
+from caldist.errors import answering
 from caldist.torch import _checks
 from caldist.torch._kernel_loss import KernelName, in_power, kernel_losses
 from caldist.torch._operators import UNSAFE
@@ -137,8 +137,8 @@ def _problems(
     preds: object, target: object, sample_weight: object, reduction: object, from_logits: object
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return the binary problems as rows of matrices of predictions and labels, and the weights."""
-    _validate.check_choice("reduction", reduction, ("top_label", "classwise"))
-    from_logits = _validate.check_flag("from_logits", from_logits)
+    validate.check_choice("reduction", reduction, ("top_label", "classwise"))
+    from_logits = validate.check_flag("from_logits", from_logits)
     matrix, chosen, weight = _checks.classes(preds, target, sample_weight)
     prob = matrix.softmax(dim=1) if from_logits else matrix
     number = class_numbers(prob.detach(), chosen, from_logits)

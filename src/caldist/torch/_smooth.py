@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caldist._kernels import smooth
-from caldist._near_misses import answering
 from caldist._util.types import Vector
+from caldist.errors import answering
+from caldist.kernels.loader import smooth
 from caldist.torch import _checks
 from caldist.torch._operators import UNSAFE, sort_rows
 

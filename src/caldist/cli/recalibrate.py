@@ -1,0 +1,194 @@
+"""``caldist repair`` and ``caldist apply``: a map that calibrates predictions, and its use."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from math import isinf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from caldist._util.numbers import up
+from caldist.cli import _options
+from caldist.cli._data import Data
+from caldist.cli._output import noting
+from caldist.cli._progress import working
+from caldist.cli._streams import say
+
+if TYPE_CHECKING:
+    from caldist.recalibration import Repair
+
+_METHODS = ("auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "slope")
+_FAILED, _UNDECIDED = 1, 3
+
+
+@click.command()
+@_options.data("positive", "clusters")
+@_options.confidence
+@_options.resampling
+@click.option("--method", type=click.Choice(_METHODS), default="auto", show_default=True)
+@click.option(
+    "--guarantee",
+    type=click.Choice(["resampling", "finite_sample"]),
+    default="resampling",
+    show_default=True,
+    help="How bounds are proved; finite_sample holds for every number of rows, and is wider.",
+)
+@click.option(
+    "--fail-above",
+    type=float,
+    metavar="LIMIT",
+    help="End with exit code 1 unless the smooth calibration error after is shown to be at most "
+    "this; 3 if no statement can be made.",
+)
+@_options.out(required=True, help="The map to write, .json.")
+@click.pass_context
+def repair(
+    context: click.Context,
+    *,
+    data: Data,
+    confidence_level: float,
+    resamples: int,
+    seed: int,
+    method: str,
+    guarantee: str,
+    fail_above: float | None,
+    out: str,
+) -> None:
+    """Fit a monotone map that calibrates predictions, and say what is proved of it.
+
+    The rows must be ones that the model has not been trained on. All of them fit the map and judge
+    it, which is valid for monotone maps. FILE may be a summary (.npz). `caldist apply` uses maps.
+    """
+    from caldist.data import validate
+
+    _options.check_out(out, [".json"])
+    if fail_above is not None:
+        fail_above = validate.check_limit("--fail-above", fail_above)
+    models = data.models()
+    if len(models.rows) != 1:
+        message = f"one model is repaired at a time, not {len(models.rows)}: name one."
+        raise ValueError(message)
+    from caldist.recalibration import repair as fit  # not needed to refuse
+
+    notes = list(models.notes)
+    with noting(notes), working("repairing"):
+        found = fit(
+            cast("Any", next(iter(models.rows.values()))),  # checked already
+            method=cast("Any", method),
+            confidence_level=confidence_level,
+            guarantee=cast("Any", guarantee),
+            n_resamples=resamples,
+            rng=seed,
+            progress=sys.stderr.isatty(),
+        )
+    assert found.map is not None  # noqa: S101 -- only maps made elsewhere may be none
+    found.map.save(out)
+    say("\n".join([str(found), *notes]) + f"\n\nwritten to {out}")
+    context.exit(_judged(found, fail_above))
+
+
+def _judged(found: Repair, limit: float | None) -> int:
+    if limit is None:
+        return 0
+    if not found.after:
+        say(f"undecided: no statement is made: {found.reason}", err=True)
+        return _UNDECIDED
+    upper = found.after["smooth_ce"].upper
+    if upper > limit:
+        say(
+            "failed: the smooth calibration error after is only shown to be at most "
+            f"{up(upper, 6)}, not {limit:g}",
+            err=True,
+        )
+        return _FAILED
+    return 0
+
+
+@click.command()
+@click.argument("map_file", metavar="MAP")
+@click.argument("files", nargs=-1, metavar="[FILE...]")
+@click.option("--score", metavar="COL", help="The column of predicted probabilities.")
+@click.option("--column", metavar="NAME", help="What to call the new column.")
+@_options.out(help="The file to write: .csv, .tsv, .parquet or .jsonl.")
+@click.option("--sql", metavar="COL", help="Print the map as an SQL expression of this column.")
+@click.option(
+    "--dialect",
+    default="ansi",
+    show_default=True,
+    metavar="NAME",
+    help="How --sql quotes names: ansi (DuckDB, SQLite, PostgreSQL, …), bigquery, mysql, spark or "
+    "sqlserver.",
+)
+def apply(
+    *,
+    map_file: str,
+    files: tuple[str, ...],
+    score: str | None,
+    column: str | None,
+    out: str | None,
+    sql: str | None,
+    dialect: str,
+) -> None:
+    """Map the predictions in files of any size, or print the map as SQL.
+
+    MAP is what `caldist repair` wrote. FILE is CSV, Parquet or JSON lines, or - for standard input.
+    All columns are copied, as they are where the kind of file stays the same, and the repaired
+    probabilities are added. DuckDB does the work, piece by piece. A score that is missing or no
+    probability is an error.
+    """
+    from caldist.recalibration import CalibrationMap
+
+    table = CalibrationMap.load(map_file)
+    if sql is not None:
+        given = {"FILE": files, "--score": score, "--column": column, "--out": out}
+        for name, value in given.items():
+            if value:
+                message = f"{name} was given with --sql, which reads no file: leave it out."
+                raise ValueError(message)
+        say(table.to_sql(sql, dialect=dialect))
+        return
+    if not files or score is None or column is None or out is None:
+        message = "name a FILE, --score, --column and --out, or print an expression with --sql COL."
+        raise ValueError(message)
+    from caldist.cli._source import on_disk
+    from caldist.engines.rewrite import FORMATS, NoProbabilityError, write_with_column
+    from caldist.recalibration.sql import lookup
+
+    _options.check_out(out, tuple(FORMATS))
+    with working("applying"), on_disk(files) as paths:
+        try:
+            write_with_column(
+                paths,
+                source=score,
+                column=column,
+                mapping=partial(lookup, table.x, table.y),
+                out=Path(out),
+            )
+        except NoProbabilityError as error:
+            raise ValueError(_placed(paths, score) or str(error)) from error
+    say(f"{out}: {column} from {score} by {table!r}")
+
+
+def _placed(paths: list[str], score: str) -> str:
+    """Say where the first score that is no probability is, what stands there, and what to do."""
+    from caldist.cli._source import may_be_read_again, open_source
+    from caldist.data import validate
+
+    if not may_be_read_again(paths):
+        return ""
+    source = open_source(paths)
+    found = source.read([score]).numbers[score]
+    bad = (~((found >= 0) & (found <= 1))).nonzero()[0]
+    if bad.size == 0:
+        return ""
+    cell = source.cell(int(bad[0]), score)
+    why = "correct it."  # no number, or an infinite one
+    if not isinf(found[bad[0]]):
+        why = validate.why_no_probability(found[bad], "apply the sigmoid first")
+    return (
+        f"{cell.where}: column {score!r} is {cell.text.strip() or 'missing'}, which is no "
+        f"probability: {why}"
+    )

@@ -1,0 +1,23 @@
+"""Calibration as medicine reports it: slope and intercept, net benefit, calibration curves."""
+
+from caldist.clinical.calibration_curve import CalibrationCurve, calibration_curve
+from caldist.clinical.calibration_summary import (
+    CalibrationSummary,
+    CoxTest,
+    Estimate,
+    calibration_summary,
+)
+from caldist.clinical.net_benefit import NetBenefit, net_benefit
+from caldist.clinical.rates import Rates
+
+__all__ = [
+    "CalibrationCurve",
+    "CalibrationSummary",
+    "CoxTest",
+    "Estimate",
+    "NetBenefit",
+    "Rates",
+    "calibration_curve",
+    "calibration_summary",
+    "net_benefit",
+]

@@ -1,0 +1,107 @@
+"""A repair in plain words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from caldist._util.numbers import down, most, number, signed, signed_ends, up
+from caldist.measures.registry import find
+
+if TYPE_CHECKING:
+    from caldist.recalibration.recalibration import Repair
+
+_CALLED = {
+    "shift": "a shift of the logits",
+    "temperature": "a temperature",
+    "sigmoid": "a sigmoid",
+    "beta": "a beta map",
+    "isotonic": "isotonic regression",
+}
+
+
+def sentences(found: Repair) -> str:
+    """Return what a repair is, what is proved of it, and what is left."""
+    parts = [_what(found)]
+    parts.append(_proved(found) if found.after else f"No statement is made: {found.reason}")
+    parts += _losses(found)
+    if found.after and found.after["smooth_ce"].lower > 0:
+        parts.append(
+            f"At least {down(found.after['smooth_ce'].lower, 4)} is left: another method may "
+            "follow these labels, or no monotone map can."
+        )
+    if found.map is not None:
+        parts.append(_rest(found))
+    return "\n".join(parts)
+
+
+def _what(found: Repair) -> str:
+    if found.map is None:
+        return "No map."
+    table = f"as a table of {found.map.x.size} points"
+    if found.method == "identity":
+        why = ": no repair that these rows support makes them better" if found.candidates else ""
+        return f"The predictions stay as they are{why}."
+    if found.method == "given":
+        return f"A map made elsewhere, {table}."
+    if found.method == "slope":
+        return f"Repaired by a map with slopes within a factor {found.slack:g} of a base, {table}."
+    return f"Repaired by {_CALLED[found.method]}, {table}."
+
+
+def _proved(found: Repair) -> str:
+    assert found.confidence_level is not None  # noqa: S101 -- a statement has one
+    before, after = found.before["smooth_ce"], found.after["smooth_ce"]
+    rows = "" if found.n_rows is None else f" {found.n_rows:,}"
+    whole = ", for every population" if found.guarantee == "finite_sample" else ""
+    rounded = (
+        f" This allows for the rounding of their predictions, by {most(found.rounding, 2)} on "
+        "average at most."
+        if found.rounding > 0
+        else ""
+    )
+    return (
+        f"With {100 * found.confidence_level:g}% confidence{whole} the smooth calibration error "
+        f"was at least {down(before.lower, 4)} before and is at most {up(after.upper, 4)} after, "
+        f"for rows drawn like these{rows}, which the model must not have seen.{rounded}"
+    )
+
+
+def _losses(found: Repair) -> list[str]:
+    lines = []
+    how = "if the map was made from other rows" if found.method == "given" else "cross-validated"
+    for name, change in found.loss.items():
+        called = find(name).facts.called
+        called = called[0].upper() + called[1:]
+        assert found.confidence_level is not None  # noqa: S101 -- a statement has one
+        level = f"{100 * found.confidence_level:g}% interval"
+        if math.isinf(change.change):
+            lines.append(f"{called} {number(change.before)} -> {number(change.after)} ({how}).")
+            continue
+        lines.append(
+            f"{called} {number(change.before)} -> {number(change.after)} (change "
+            f"{signed(change.change)}, {level} {signed_ends(change.lower, change.upper)}, {how})."
+        )
+    changes = found.loss.values() if found.method != "identity" else ()
+    if changes and all(change.lower <= 0 <= change.upper for change in changes):
+        lines.append("These rows do not show that the repair makes predictions better or worse.")
+    if any(change.lower > 0 for change in changes):
+        lines.append("The repair makes predictions worse: leave them as they are.")
+    return lines
+
+
+def _rest(found: Repair) -> str:
+    ranking = "There is no ranking: one label is missing."
+    if found.auc_before is not None and found.auc_after is not None:
+        ranking = f"The ranking is unchanged (AUC {found.auc_before:.3f})."
+        if found.auc_before != found.auc_after:
+            ranking = (
+                f"The map makes ties in the ranking (AUC {found.auc_before:.3f} -> "
+                f"{found.auc_after:.3f})."
+            )
+    left = 0.0 if found.resolution is None else found.resolution.miscalibration
+    return (
+        f"{ranking} The rest of the Brier score is not miscalibration: no monotone map takes off "
+        f"more than {up(left, 4)} on these rows. Other features or another model may; "
+        "recalibration cannot."
+    )

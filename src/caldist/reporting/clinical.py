@@ -1,0 +1,25 @@
+"""The words of medicine, as a part of a report."""
+
+from __future__ import annotations
+
+from caldist.clinical.calibration_summary import summary_of
+from caldist.data.rows import Rows
+from caldist.inference.resampling import Resampler
+from caldist.reporting.model import EstimateReport, MedicalReport
+
+
+def medical_report(rows: Rows, level: float, resampler: Resampler) -> MedicalReport:
+    """Return what :func:`caldist.calibration_summary` says of rows, or why it says nothing."""
+    try:
+        found = summary_of(rows, "loess", level, resampler)
+    except ValueError as error:  # one label, a constant prediction, certain ones that failed
+        return MedicalReport((), "", None, str(error))
+    return MedicalReport(
+        estimates=tuple(
+            EstimateReport(name, part.value, part.lower, part.upper, part.note)
+            for name, part in found.estimates.items()
+        ),
+        test=str(found.test),
+        test_pvalue=found.test.pvalue,
+        reason="",
+    )
