@@ -4,16 +4,14 @@ An engine that is not installed skips its tests, or fails them where CALDIST_REQ
 that all must be there.
 """
 
-import importlib
 import itertools
-import os
 from pathlib import Path
 
 import pytest
 
-from engines.databases import postgres_programs, postgres_server
+from engine_databases import postgres_programs, postgres_server
+from engine_needs import REQUIRED, need
 
-REQUIRED = os.environ.get("CALDIST_REQUIRE_ENGINES") == "1"
 ENGINES = (
     "pandas",
     "pandas-nullable",
@@ -37,17 +35,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings(THIRD_PARTY))
-
-
-def need(*modules):
-    """Import the modules of an engine, or skip; the first is returned."""
-    try:
-        first, *_ = (importlib.import_module(module) for module in modules)
-    except ImportError as error:
-        if REQUIRED:
-            pytest.fail(f"CALDIST_REQUIRE_ENGINES is set, but: {error}")
-        pytest.skip(str(error))
-    return first
 
 
 NUMBERS = itertools.count()  # of the tables in PostgreSQL

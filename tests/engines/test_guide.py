@@ -9,8 +9,8 @@ import pytest
 
 import caldist
 from caldist.engines import summarize
-from engines.conftest import need
-from engines.rows import INF, INVALID_COUNTS, INVALID_ROWS, NAN, hard_rows
+from engine_needs import need
+from engine_rows import INF, INVALID_COUNTS, INVALID_ROWS, NAN, hard_rows
 
 pa = pytest.importorskip("pyarrow")
 duckdb = pytest.importorskip("duckdb")

@@ -9,7 +9,7 @@ import pytest
 from caldist import Joint
 from caldist.data.accumulator import Accumulator
 from caldist.engines import summarize
-from engines.rows import INVALID_COUNTS, INVALID_ROWS, NAN, hard_rows
+from engine_rows import INVALID_COUNTS, INVALID_ROWS, NAN, hard_rows
 
 pa = pytest.importorskip("pyarrow")
 

@@ -8,7 +8,7 @@ from caldist.data.accumulator import Accumulator
 from caldist.data.grid import from_rows
 from caldist.data.rows import Rows
 from caldist.engines import summarize
-from engines.rows import INF, NAN, hard_rows
+from engine_rows import INF, NAN, hard_rows
 
 pytest.importorskip("pyarrow")
 
