@@ -22,7 +22,7 @@ from typing import Any
 PHONE = 390  # pixels
 SEARCHES = {  # what people look for, and the title of one of the pages that they are shown
     "weights": "A five-minute tutorial",
-    "repair": "Repair a model’s probabilities",
+    "recalibration": "Recalibration a model’s probabilities",
     "scikit-learn": "With scikit-learn",
     "smooth_ce": "smooth_ce",
 }
@@ -131,7 +131,7 @@ def faults(site: Path) -> list[str]:
     if "Figure: frequency of label 1 over" not in texts["tutorial.html"]:
         wrong.append("tutorial.html has no figure")
     seen = [page for page in texts if not page.startswith("reference/")]
-    seen += ["reference/index.html", "reference/repair.html", "reference/report.html"]
+    seen += ["reference/index.html", "reference/recalibration.html", "reference/report.html"]
     found = probe(site, seen)
     wrong += [
         f"{page} is wider than a phone of {PHONE} pixels: {part}"

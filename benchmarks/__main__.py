@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from benchmarks import cores, diagrams, growth, many, peers, repair
+from benchmarks import cores, diagrams, growth, many, peers, recalibration
 from benchmarks.digits import digits_table
 from benchmarks.families import FAMILIES
 from benchmarks.intervals import LARGE as MANY_ROWS
@@ -71,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--multiclass", action="store_true", help="only several classes")
     parser.add_argument(
-        "--repair", action="store_true", help="only repairs: maps, statements, summaries, files"
+        "--recalibration",
+        action="store_true",
+        help="only recalibrations: maps, statements, summaries, files",
     )
     parser.add_argument(
         "--many", action="store_true", help="only many groups, and reports on many rows"
@@ -114,8 +116,12 @@ def _tables(options: argparse.Namespace) -> list[Table]:
     if options.multiclass:
         quick = options.quick
         return [multiclass_table(effort, quick=quick), digits_table(quick=quick)]
-    if options.repair:
-        return [repair.repair_table(repair.QUICK if options.quick else repair.LARGE, effort)]
+    if options.recalibration:
+        return [
+            recalibration.recalibration_table(
+                recalibration.QUICK if options.quick else recalibration.LARGE, effort
+            )
+        ]
     if options.many:
         return [many.many_table(many.QUICK if options.quick else many.LARGE)]
     measures = [MEASURES[name] for name in options.measures or MEASURES]

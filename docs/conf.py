@@ -42,7 +42,7 @@ executed_pages = [  # those that show what their examples print and draw
     "guides/scikit-learn",
     "guides/language-models",
     "guides/medical-risk",
-    "guides/repair",
+    "guides/recalibration",
     "guides/monitoring",
     "guides/ci-gate",
 ]
@@ -63,7 +63,7 @@ html_css_files = ["caldist.css"]
 html_extra_path = [
     "copied",
     "../src/caldist/reporting/report.schema.json",
-    "../src/caldist/repairing/map.schema.json",
+    "../src/caldist/recalibrating/map.schema.json",
 ]
 copybutton_prompt_text = ">>> |\\.\\.\\. "
 copybutton_prompt_is_regexp = True

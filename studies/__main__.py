@@ -1,4 +1,4 @@
-"""Measure coverage, power, and what repairs, monitors and penalties do: ``python -m studies NAME``.
+"""Measure coverage, power, recalibrations, monitors and penalties: ``python -m studies NAME``.
 
 Run it from the root of the repository. Finished cells are kept in CSV files, so that a run that was
 stopped goes on where it was. Those of ``docs/studies`` are part of the repository; the site draws
@@ -23,8 +23,8 @@ from studies import (
     multiclass,
     pages,
     power,
-    repair,
-    repair_page,
+    recalibration,
+    recalibration_page,
     training,
     training_page,
 )
@@ -62,7 +62,7 @@ _QUICK_COVERAGE = coverage.Plan(
     data_sets=2, n_resamples=59, bootstrap_sets=1, distance_sets=1, bootstrap_resamples=5
 )
 _QUICK_MULTICLASS = multiclass.Plan(data_sets=2, many_classes=1)
-_QUICK_REPAIR = repair.Plan(
+_QUICK_RECALIBRATION = recalibration.Plan(
     data_sets=(2, 2, 2), bound_sets=2, quality_sets=1, real_splits=1, few_sets=1
 )
 _QUICK_POWER = power.Plan(data_sets=(3, 2, 2), power_sets=2, n_resamples=19)
@@ -85,10 +85,12 @@ STUDIES = {
         lambda _: power.cells(), power.power_cell, power.FULL, _QUICK_POWER,
         pages.power_page, figures.power_figure,
     ),
-    "repair": Study(
-        lambda _: repair.cells(), repair.repair_cell, repair.FULL, _QUICK_REPAIR,
-        repair_page.repair_page, repair_page.repair_figure,
-        lambda sets: replace(repair.FULL, data_sets=(sets,) * len(repair.ROWS)),
+    "recalibration": Study(
+        lambda _: recalibration.cells(), recalibration.recalibration_cell, recalibration.FULL,
+        _QUICK_RECALIBRATION, recalibration_page.recalibration_page,
+        recalibration_page.recalibration_figure, lambda sets: replace(recalibration.FULL,
+        data_sets=(sets,)
+        * len(recalibration.ROWS)),
     ),
     "monitor": Study(
         monitor.cells, monitor.monitor_cell, monitor.FULL, monitor.QUICK,
@@ -113,7 +115,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sets",
         type=int,
-        help="data sets in each cell of repair; of the monitor, streams of each calibrated law, "
+        help="data sets in each cell of recalibration; of the monitor, streams of each calibrated "
+        "law, "
         "and a tenth as many of the others",
     )
     parser.add_argument(

@@ -1,8 +1,9 @@
-"""Penalties in training against repair afterwards, on networks that overfit more or less.
+"""Penalties in training against recalibration afterwards, on networks that overfit more or less.
 
 A cell is a task and a setting. In each, networks are trained in all ways and with all seeds; kept
 are the last weights and those of the epoch with the least log loss on rows held out. The same rows
-choose the strength of a family of ways, and fit the repair: what is compared has seen the same.
+choose the strength of a family of ways, and fit the recalibration: what is compared has seen the
+same.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ FAMILIES = (
 )  # fmt: skip
 REFERENCES = {
     "plain": ("none", "as is"),
-    "repaired": ("none", "repaired"),
+    "recalibrated": ("none", "recalibrated"),
     "decay": ("weight decay", "as is"),
 }
-"""What others are compared with, seed by seed: trained by log loss alone, that repaired, decay."""
+"""What others are compared with, seed by seed: log loss alone, that recalibrated, decay."""
 
 CERTAIN = 1e-7  # for the log loss predictions are kept that far from 0 and 1
 NOISE = 0.2  # the share of labels that are flipped
@@ -376,14 +377,14 @@ def auc(joint: Joint) -> float:
     return float(below @ mass1 / (mass0.sum() * mass1.sum()))
 
 
-def repaired(y: Vector, p: Vector, other: Vector) -> Vector:
+def recalibrated(y: Vector, p: Vector, other: Vector) -> Vector:
     """Return other predictions, mapped as these labels teach; as they are where one is missing."""
     p, y = p[~np.isnan(y)], y[~np.isnan(y)]
     if min(y.sum(), (1 - y).sum()) == 0:
         return other
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that ranks are no better than chance
-        found = caldist.repair(y.astype(np.int64), p, confidence_level=None, rng=0)
+        found = caldist.recalibrate(y.astype(np.int64), p, confidence_level=None, rng=0)
     assert found.map is not None
     return np.asarray(found.map(other))
 
@@ -394,7 +395,7 @@ Outcomes = dict[str, dict[Outcome, list[Judgement]]]
 
 
 def training_cell(task: str, setting: str, *, plan: Plan, device: str = "cpu") -> list[Row]:
-    """Train and judge all networks of a cell; return a row for each way, stop and repair."""
+    """Train and judge all networks of a cell; return a row for each way, stop and recalibration."""
     import torch
 
     from studies import networks
@@ -437,13 +438,13 @@ def _outcomes(task: Task, setting: Setting, plan: Plan, device: str) -> Outcomes
             for family, places in best.items():
                 value = _picked(p, places)
                 found[family, stop, "as is"] = _judged(value, test)
-                taught = _repaired(sample.held[1], _picked(held, places), value)
-                found[family, stop, "repaired"] = _judged(taught, test)
+                taught = _recalibrated(sample.held[1], _picked(held, places), value)
+                found[family, stop, "recalibrated"] = _judged(taught, test)
                 if shift:
                     x, labels = sample.new[shift]
                     fresh = _picked(trained[stop].predict(x), places)
-                    taught = _repaired(labels, fresh, value)
-                    found[family, stop, "repaired on new rows"] = _judged(taught, test)
+                    taught = _recalibrated(labels, fresh, value)
+                    found[family, stop, "recalibrated on new rows"] = _judged(taught, test)
     if setting.refit:
         # As is usual: the strengths that were best without the rows held out, now with them.
         pairs = zip(sample.train, sample.held, strict=True)
@@ -482,10 +483,10 @@ def _judged(values: Iterable[Vector], test: Test) -> list[Judgement]:
     return [judge(value, *test.of_seed(seed)) for seed, value in enumerate(values)]
 
 
-def _repaired(
+def _recalibrated(
     labels: Iterable[Vector], p: Iterable[Vector], others: Iterable[Vector]
 ) -> list[Vector]:
-    return [repaired(*of_seed) for of_seed in zip(labels, p, others, strict=True)]
+    return [recalibrated(*of_seed) for of_seed in zip(labels, p, others, strict=True)]
 
 
 def _summary(found: Mapping[Outcome, list[Judgement]], outcome: Outcome) -> Row:

@@ -25,23 +25,24 @@ _NAMES = {"log_loss": "log loss", "brier": "Brier", "smooth_ce": "smCE", "auc": 
 _NONE, _KERNEL, _SMOOTH, _SMOOTHING, _DECAY, _BOTH, _HELD_OUT = training.FAMILIES
 _ALL = (*training.SETTINGS, *training.SHIFTS)
 _PAGE = """\
-# A penalty in training, or a repair afterwards?
+# A penalty in training, or a recalibration afterwards?
 
 A network that is trained too long says 99% where 80% is true. A penalty on miscalibration in the
-training loss can prevent that, and a [repair](../guides/repair.md) on rows held out can mend it.
-Here are both, beside what else is usual: early stopping, weight decay, label smoothing.
+training loss can prevent that, and a [recalibration](../guides/recalibration.md) on rows held out
+can mend it. Here are both, beside what else is usual: early stopping, weight decay, label
+smoothing.
 
 **In short.** Stop early, or let the weights decay, or both. Add `smooth_ce_loss` if training goes
-on to the last epoch and rows are few or labels are wrong. Repair a network that cannot be trained
-again, one that was trained too long, one whose training labels are worse than those held out, and
-any after the population has moved.
+on to the last epoch and rows are few or labels are wrong. Recalibration a network that cannot be
+trained again, one that was trained too long, one whose training labels are worse than those held
+out, and any after the population has moved.
 
 {findings}
 
 ![Mean excess log loss of the three laws, by setting and way of training](training.svg)
 
 The figure shows the log loss above that of the true probabilities, geometric mean over the three
-laws: at the last epoch and stopped early, as it is and repaired.
+laws: at the last epoch and stopped early, as it is and recalibrated.
 
 ## What was done
 
@@ -52,8 +53,8 @@ the intervals are about splits and weights. Larger networks may behave different
 questions from here, and the answers from your own rows.
 
 - **The rows held out do the same work for all.** They say when to stop early, choose the strength
-  of a family by its log loss, and fit the repair (`caldist.repair` with its defaults). So a penalty
-  of chosen strength and a network repaired afterwards have seen the same rows.
+  of a family by its log loss, and fit the recalibration (`caldist.recalibrate` with its defaults).
+  So a penalty of chosen strength and a network recalibrated afterwards have seen the same rows.
 - *kernel penalty* adds λ `kernel_ce_loss` of the batch, λ = 3, 10 or 30; *smooth penalty* adds λ
   `smooth_ce_loss`, λ = 0.3, 1 or 3; *label smoothing* is 0.05 or 0.2; *weight decay* is decoupled,
   at a rate of 1, 3 or 10; *decay and penalty* has such a decay and the smooth penalty with λ = 0.3
@@ -85,18 +86,18 @@ epoch:
 Stopped early, both:
 
 {early_plain}
-## Against a repair afterwards
+## Against a recalibration afterwards
 
-The same networks, not repaired, against those trained by the log loss alone and repaired. To the
-last epoch:
+The same networks, not recalibrated, against those trained by the log loss alone and recalibrated.
+To the last epoch:
 
-{last_repaired}
+{last_recalibrated}
 Stopped early, both:
 
-{early_repaired}
-## A penalty and a repair
+{early_recalibrated}
+## A penalty and a recalibration
 
-Both repaired. To the last epoch:
+Both recalibrated. To the last epoch:
 
 {last_both}
 Stopped early:
@@ -104,7 +105,7 @@ Stopped early:
 {early_both}
 ## Against weight decay
 
-Not repaired. To the last epoch:
+Not recalibrated. To the last epoch:
 
 {last_decay}
 Stopped early:
@@ -112,22 +113,22 @@ Stopped early:
 {early_decay}
 ## All rows for training
 
-A repair needs rows held out, which then train nothing. Here all rows train, to the last epoch, with
-the strengths that were chosen before; against networks of fewer rows, trained by the log loss alone
-and repaired:
+A recalibration needs rows held out, which then train nothing. Here all rows train, to the last
+epoch, with the strengths that were chosen before; against networks of fewer rows, trained by the
+log loss alone and recalibrated:
 
 {all_rows}
 ## After a shift
 
 The networks of the standard setting meet other rows: features moved and stretched, or with noise
 added to those of data sets ("covariate shift"); three of four rows of label 1 gone ("prior shift").
-The log loss, the mean over tasks. "on new rows" are repairs fitted to as many labelled rows from
-after the shift as were held out before it.
+The log loss, the mean over tasks. "on new rows" are recalibrations fitted to as many labelled rows
+from after the shift as were held out before it.
 
 {shifts}
 ## Strengths
 
-The log loss by strength, the mean over tasks, not repaired:
+The log loss by strength, the mean over tasks, not recalibrated:
 
 {strengths}
 ## Four quantities
@@ -235,7 +236,7 @@ class Finding(NamedTuple):
 def _findings(results: Results) -> Iterator[Finding]:
     """Give all findings, those about training first."""
     yield from _about_penalties(results)
-    yield from _about_repairs(results)
+    yield from _about_recalibrations(results)
 
 
 def _about_penalties(results: Results) -> Iterator[Finding]:
@@ -246,22 +247,26 @@ def _about_penalties(results: Results) -> Iterator[Finding]:
 
     last = results.sure("standard", (_SMOOTH, "last", "as is"), "plain")
     kernel = results.sure("standard", (_KERNEL, "last", "as is"), "plain")
-    noisy = results.sure("label noise", (_SMOOTH, "last", "as is"), "repaired")
+    noisy = results.sure("label noise", (_SMOOTH, "last", "as is"), "recalibrated")
     ranks = results.sure("label noise", (_SMOOTH, "last", "as is"), "plain", "auc")
     yield Finding(
         "A penalty helps a network that is trained past its best epoch.",
         last.worse == 0 and noisy.better > noisy.worse and ranks.mean > ranks.half,
         f"In the standard setting `smooth_ce_loss` changes the log loss by {last} "
-        f"(`kernel_ce_loss` {kernel}). With a fifth of the labels wrong it is better than a repair "
-        f"({noisy}): it saves some of the ranking, which no repair can mend (AUC {ranks}).",
+        f"(`kernel_ce_loss` {kernel}). With a fifth of the labels wrong it is better than a "
+        f"recalibration ({noisy}): it saves some of the ranking, which no recalibration can "
+        f"fix (AUC {ranks}).",
     )
-    fits = {name: results.sure(name, (_SMOOTH, "last", "as is"), "repaired") for name in _FITTED}
+    fits = {
+        name: results.sure(name, (_SMOOTH, "last", "as is"), "recalibrated") for name in _FITTED
+    }
     listed = " and ".join(f"{found} ({name})" for name, found in fits.items())
     yield Finding(
         "It says little once the training rows are known by heart.",
         all(found.mean > 0 and found.better < found.worse for found in fits.values()),
         "Where all rows are predicted as 0 or 1, and rightly, the batch is calibrated. After long "
-        f"training, and with few rows, the smooth penalty stands against a repair at {listed}.",
+        f"training, and with few rows, the smooth penalty stands against a recalibration at "
+        f"{listed}.",
     )
     early = [results.sure(name, (_SMOOTH, "early", "as is"), "plain").mean for name in settings]
     yield Finding(
@@ -278,8 +283,9 @@ def _about_penalties(results: Results) -> Iterator[Finding]:
         "Weight decay does what a penalty does, and mostly more.",
         sum(found.better < found.worse for found in decay) >= len(decay) - 1,
         f"It has the lower log loss in {sum(found.mean > 0 for found in decay)} of {len(decay)} "
-        f"settings, and a repair has little to add: {loss('standard', _DECAY):.4f} as it is, "
-        f"{loss('standard', _DECAY, after='repaired'):.4f} repaired, in the standard setting.",
+        f"settings, and a recalibration has little to add: {loss('standard', _DECAY):.4f} as it "
+        f"is, {loss('standard', _DECAY, after='recalibrated'):.4f} recalibrated, in the "
+        "standard setting.",
     )
     both = {name: results.sure(name, (_BOTH, "last", "as is"), "decay") for name in settings}
     elsewhere = max(abs(found.mean) for name, found in both.items() if name not in _ADDED)
@@ -287,7 +293,7 @@ def _about_penalties(results: Results) -> Iterator[Finding]:
         abs(results.sure(name, (_BOTH, "early", "as is"), "decay").mean) for name in settings
     ]
     best = min(
-        loss("few rows", way, stop, "repaired")
+        loss("few rows", way, stop, "recalibrated")
         for way in training.FAMILIES
         for stop in ("last", "early")
     )
@@ -300,8 +306,8 @@ def _about_penalties(results: Results) -> Iterator[Finding]:
         + "; ".join(f"{name} {both[name]}" for name in _ADDED)
         + f". Elsewhere it changes at most {elsewhere:.4f}, and stopped early {max(stopped):.4f}. "
         "With few rows, decay and penalty, trained on all of them, reach "
-        f"{loss('few rows', _BOTH, 'all rows'):.4f}; the best with rows held out for a repair is "
-        f"{best:.4f}.",
+        f"{loss('few rows', _BOTH, 'all rows'):.4f}; the best with rows held out for a "
+        f"recalibration is {best:.4f}.",
     )
     pairs = [(loss(name, _SMOOTH), loss(name, _KERNEL)) for name in settings]
     ahead = sum(smooth < kernel for smooth, kernel in pairs)
@@ -319,40 +325,41 @@ def _about_penalties(results: Results) -> Iterator[Finding]:
     )
 
 
-def _about_repairs(results: Results) -> Iterator[Finding]:
-    repaired = (_NONE, "early", "repaired")
-    clean = results.sure("noisy training", repaired, "plain")
+def _about_recalibrations(results: Results) -> Iterator[Finding]:
+    recalibrated = (_NONE, "early", "recalibrated")
+    clean = results.sure("noisy training", recalibrated, "plain")
     penalised = min(
         results.mean("noisy training", (way, "early", "as is")) for way in (_KERNEL, _SMOOTH)
     )
-    reached = results.mean("noisy training", repaired)
+    reached = results.mean("noisy training", recalibrated)
     yield Finding(
-        "Rows with better labels than those for training are best spent on a repair.",
+        "Rows with better labels than those for training are best spent on a recalibration.",
         clean.mean < -clean.half and reached < penalised,
-        "Where only the training labels are wrong, a repair changes the log loss of networks "
-        f"stopped early by {clean}: to {reached:.4f}, and the better penalty to {penalised:.4f}.",
+        "Where only the training labels are wrong, a recalibration changes the log loss of "
+        f"networks stopped early by {clean}: to {reached:.4f}, and the better penalty to "
+        f"{penalised:.4f}.",
     )
     new, other = (
         {shift: results.sure(shift, outcome, "plain") for shift in training.SHIFTS}
-        for outcome in ((_NONE, "early", "repaired on new rows"), (_SMOOTH, "early", "as is"))
+        for outcome in ((_NONE, "early", "recalibrated on new rows"), (_SMOOTH, "early", "as is"))
     )
     yield Finding(
         "After a shift nothing replaces new labels.",
         all(new[shift].mean + new[shift].half < other[shift].mean for shift in new),
         "; ".join(
-            f"{shift}: networks stopped early, repaired on new rows, {new[shift]}; with a smooth "
-            f"penalty instead {other[shift]}"
+            f"{shift}: networks stopped early, recalibrated on new rows, {new[shift]}; with a "
+            f"smooth penalty instead {other[shift]}"
             for shift in new
         )
         + ".",
     )
     near, loss = (
-        results.sure("standard", repaired, "plain", quantity)
+        results.sure("standard", recalibrated, "plain", quantity)
         for quantity in ("smooth_ce", "log_loss")
     )
-    many = results.sure("many rows", repaired, "plain", "smooth_ce")
+    many = results.sure("many rows", recalibrated, "plain", "smooth_ce")
     yield Finding(
-        "A repair has its price, too.",
+        "A recalibration has its price, too.",
         near.mean > 0 > many.mean,
         f"Of networks stopped early, which are nearly calibrated, it raises smCE ({near}): "
         f"500 rows or fewer tell no better. The log loss changes by {loss}. With 5,000 rows held "
@@ -383,8 +390,8 @@ def training_page(rows: Sequence[Row], plan: training.Plan, command: str) -> str
         for stop in ("last", "early")
         for name, after, to in (
             ("plain", "as is", "plain"),
-            ("repaired", "as is", "repaired"),
-            ("both", "repaired", "repaired"),
+            ("recalibrated", "as is", "recalibrated"),
+            ("both", "recalibrated", "recalibrated"),
             ("decay", "as is", "decay"),
         )
     }
@@ -398,7 +405,7 @@ def training_page(rows: Sequence[Row], plan: training.Plan, command: str) -> str
     ]
     body = _SECTIONS.format(
         **compared,
-        all_rows=_changes(results, "all rows", "as is", "repaired"),
+        all_rows=_changes(results, "all rows", "as is", "recalibrated"),
         shifts=_shifts(results),
         strengths=_strengths(results),
         quantities=_quantities(results),
@@ -423,8 +430,8 @@ def _changes(results: Results, stop: str, after: str, to: str) -> str:
 
 
 def _shifts(results: Results) -> str:
-    afters = ("as is", "repaired", "repaired on new rows")
-    header = ["shift", "way", "stop", "as it is", "repaired", "on new rows"]
+    afters = ("as is", "recalibrated", "recalibrated on new rows")
+    header = ["shift", "way", "stop", "as it is", "recalibrated", "on new rows"]
     lines = [
         [shift, way, stop, *(f"{results.mean(shift, (way, stop, after)):.4f}" for after in afters)]
         for shift in training.SHIFTS
@@ -446,7 +453,7 @@ def _strengths(results: Results) -> str:
 
 
 def _stopped() -> list[tuple[str, str]]:
-    stops = [(stop, after) for stop in ("last", "early") for after in ("as is", "repaired")]
+    stops = [(stop, after) for stop in ("last", "early") for after in ("as is", "recalibrated")]
     return [*stops, ("all rows", "as is")]
 
 
@@ -490,9 +497,9 @@ def _tasks(results: Results) -> str:
 
 _MARKS: dict[tuple[str, str], dict[str, Any]] = {
     ("last", "as is"): {"marker": "o", "mfc": "#b5490b", "mec": "#b5490b"},
-    ("last", "repaired"): {"marker": "o", "mfc": "white", "mec": "#b5490b"},
+    ("last", "recalibrated"): {"marker": "o", "mfc": "white", "mec": "#b5490b"},
     ("early", "as is"): {"marker": "^", "mfc": "black", "mec": "black"},
-    ("early", "repaired"): {"marker": "^", "mfc": "white", "mec": "black"},
+    ("early", "recalibrated"): {"marker": "^", "mfc": "white", "mec": "black"},
 }
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 

@@ -121,12 +121,13 @@ TASKS = (
         ),
     ),
     Task(
-        "repairing",
-        "Repair",
-        "A monotone map for new rows, with what is proved of it. [The guide](../guides/repair.md).",
+        "recalibrating",
+        "Recalibration",
+        "A monotone map for new rows, with what is proved of it. "
+        "[The guide](../guides/recalibration.md).",
         (
-            "repair Repair recalibration.RepairBounds recalibration.LossChange "
-            "recalibration.CandidateLoss",
+            "recalibrate Recalibration recalibration.RecalibrationBounds "
+            "recalibration.LossChange recalibration.CandidateLoss",
             "certify_map",
             "CalibrationMap",
         ),
@@ -195,7 +196,7 @@ TASKS = (
         "All of it in one page for people, and as JSON. They need the extra `report`.",
         (
             "report Report reporting.DataReport reporting.ModelReport reporting.MeasureReport "
-            "reporting.PairReport reporting.GroupReport reporting.RepairReport "
+            "reporting.PairReport reporting.GroupReport reporting.RecalibrationReport "
             "reporting.BoundsReport reporting.LossReport reporting.ClassModelReport "
             "reporting.ClassReport reporting.ClassTestReport reporting.MedicalReport "
             "reporting.EstimateReport reporting.SourceReport reporting.Figure",
@@ -208,8 +209,8 @@ TASKS = (
         "scikit-learn",
         "Estimators and scorers. [The guide](../guides/scikit-learn.md).",
         (
-            "sklearn.RepairedClassifier",
-            "sklearn.SlopeCalibrator",
+            "sklearn.RecalibratedClassifier",
+            "sklearn.MonotoneCalibrator",
             "sklearn.SCORERS",
             "sklearn.CalibrationScorer",
         ),

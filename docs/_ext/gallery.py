@@ -197,8 +197,8 @@ def nearest_coupling(label: Labels, predictions: Models) -> None:
     ax.legend(frameon=False)
 
 
-def repair_map(label: Labels, predictions: Models) -> Any:
-    """Repair: the map. What a repair makes of each prediction, and what is proved of it.
+def recalibration_map(label: Labels, predictions: Models) -> Any:
+    """Recalibration: what the map makes of each prediction, and what is proved of it.
 
     The frequency of label 1 over the prediction should be near the map before, and near the
     diagonal after. The legend has limits of the smooth calibration error in the population.
@@ -212,8 +212,8 @@ def repair_map(label: Labels, predictions: Models) -> Any:
     )
 
 
-def repair_maps(label: Labels, predictions: Models) -> Any:
-    """Repair: several models. Their maps, and where their predictions go."""
+def recalibration_maps(label: Labels, predictions: Models) -> Any:
+    """Recalibration: several models. Their maps, and where their predictions go."""
     names = ["logistic regression", "random forest", "naive Bayes"]
     return MapDisplay.from_predictions(label, {name: predictions[name] for name in names})
 
@@ -344,8 +344,8 @@ def panels(label: Labels, predictions: Models) -> Any:
 
 FIGURES: tuple[Callable[[Labels, Models], Any], ...] = (
     reliability, reliability_models, reliability_rare, binned, witness, witness_calibrated,
-    witness_models, distance, repair_map, repair_maps, decision, monitor, classwise, class_curves,
-    panels, nearest_map, nearest_coupling, cumulative, triangle,
+    witness_models, distance, recalibration_map, recalibration_maps, decision, monitor, classwise,
+    class_curves, panels, nearest_map, nearest_coupling, cumulative, triangle,
 )  # fmt: skip
 
 

@@ -99,8 +99,8 @@ from .paper.properties import PropertyError as PropertyError
 from .paper.properties import PropertyTable as PropertyTable
 from .paper.properties import properties as properties
 from .recalibration import CalibrationMap as CalibrationMap
-from .recalibration import Repair as Repair
+from .recalibration import Recalibration as Recalibration
 from .recalibration import certify_map as certify_map
-from .recalibration import repair as repair
+from .recalibration import recalibrate as recalibrate
 from .reporting import Report as Report
 from .reporting import report as report

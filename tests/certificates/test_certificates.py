@@ -370,9 +370,9 @@ def test_the_map_of_the_upper_distance_is_calibrated():
     proof = caldist.certify(y, p, measure="upper_distance", tol=TOL)
     assert isinstance(proof, UpperCertificate)
     assert not proof.exact
-    repaired = proof.recalibrated[proof.group[np.searchsorted(proof.joint.prediction, p)]]
-    assert caldist.ece(y, repaired) == pytest.approx(0, abs=1e-12)
-    assert np.abs(p - repaired).mean() == pytest.approx(proof.value)
+    recalibrated = proof.recalibrated[proof.group[np.searchsorted(proof.joint.prediction, p)]]
+    assert caldist.ece(y, recalibrated) == pytest.approx(0, abs=1e-12)
+    assert np.abs(p - recalibrated).mean() == pytest.approx(proof.value)
 
 
 def test_certificates_cannot_be_changed():

@@ -58,7 +58,7 @@ def test_a_missing_value_makes_no_column_the_obvious_one(reader, tmp_path, rows)
         ("report", *COLUMNS, "-o", "out.html"),
         ("test", *COLUMNS),
         ("compare", *COLUMNS, "--score", "day"),
-        ("repair", *COLUMNS, "-o", "out.json"),
+        ("recalibrate", *COLUMNS, "-o", "out.json"),
         ("summarize", *COLUMNS, "-o", "out.npz"),
         ("monitor", *COLUMNS, "--date", "day", "--state", "out.npz"),
         ("apply", "map.json", "--score", "p", "--column", "q", "-o", "out.csv"),

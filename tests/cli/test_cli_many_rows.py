@@ -272,11 +272,11 @@ def test_the_test_of_a_summary_allows_for_rounding(file, rows):
     assert "rounding was added to pvalue" in run("test", file, *COLUMNS).stdout
 
 
-def test_a_repair_of_a_summary(file, rows):
+def test_a_recalibration_of_a_summary(file, rows):
     out = file.parent / "map.json"
-    done = run("repair", file, *COLUMNS, "-o", out)
+    done = run("recalibrate", file, *COLUMNS, "-o", out)
     assert (done.exit_code, SAID in done.stderr) == (0, True), done.output
-    expected = caldist.repair(joint_of(rows), n_resamples=99, rng=0)
+    expected = caldist.recalibrate(joint_of(rows), n_resamples=99, rng=0)
     assert caldist.CalibrationMap.load(out) == expected.map
 
 

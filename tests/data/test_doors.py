@@ -24,7 +24,7 @@ STATEMENTS = {
     ),
     "miscalibrated_regions": caldist.miscalibrated_regions,
     "bracket": caldist.distance_bracket,
-    "repair": caldist.repair,
+    "recalibrate": caldist.recalibrate,
     "certify_map": lambda *data, **options: caldist.certify_map(
         *data, **options, map=([0, 0.4, 1], [0, 0.5, 1])
     ),
@@ -129,7 +129,7 @@ def test_the_upper_end_of_a_bracket_of_cells_holds_for_the_rows():
     assert bracket.upper == pytest.approx(0.125 + joint.radius)
 
 
-def test_brackets_groups_and_repairs_say_that_predictions_were_rounded():
+def test_brackets_groups_and_recalibrations_say_that_predictions_were_rounded():
     y, p = sample(1500)
     exact = Joint.from_arrays(y, p)
     for joint in (exact, exact.coarsen(6)):
@@ -139,9 +139,9 @@ def test_brackets_groups_and_repairs_say_that_predictions_were_rounded():
             assert ("rounding" in str(bracket)) == (joint.radius > 0)
         groups = caldist.evaluate_groups({"a": joint}, **QUICK)
         assert ("rounding" in str(groups)) == (joint.radius > 0)
-        repaired = caldist.repair(joint, method="sigmoid", **QUICK)
-        assert repaired.rounding == joint.radius
-        assert ("rounding" in str(repaired)) == (joint.radius > 0)
+        recalibrated = caldist.recalibrate(joint, family="sigmoid", **QUICK)
+        assert recalibrated.rounding == joint.radius
+        assert ("rounding" in str(recalibrated)) == (joint.radius > 0)
 
 
 def test_a_region_reads_as_a_sentence():

@@ -142,10 +142,10 @@ def test_monitors_take_it():
 
 
 def test_a_drawn_map_takes_it():
-    found = caldist.repair(Y, P, **QUICK)
+    found = caldist.recalibrate(Y, P, **QUICK)
     try:
         for draw, what in (
-            (plots.MapDisplay.from_repair, found),
+            (plots.MapDisplay.from_recalibration, found),
             (plots.MapDisplay.from_map, found.map),
         ):
             drawn = draw(what, WORDS, P, pos_label="ill").to_dict()

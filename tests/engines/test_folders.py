@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from caldist import Joint, repair
+from caldist import Joint, recalibrate
 from caldist.engines import open_files, summarize
 from command_lines import run
 
@@ -109,7 +109,7 @@ def test_every_command_refuses_them_also_file_by_file(tmp_path):
     files = sorted((tmp_path / "table").glob("*.parquet"))
     rng = np.random.default_rng(0)
     score = rng.random(500)
-    repair(rng.random(500) < score, score, method="shift", n_resamples=99).map.save(
+    recalibrate(rng.random(500) < score, score, family="shift", n_resamples=99).map.save(
         tmp_path / "map.json"
     )
     state, out = tmp_path / "state.npz", tmp_path / "out.parquet"

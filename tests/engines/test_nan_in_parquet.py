@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from caldist import Joint, repair
+from caldist import Joint, recalibrate
 from caldist.cli import _by_summary
 from caldist.engines import summarize, summarize_one_vs_rest, summarize_top_label
 from caldist.engines._columns import Columns
@@ -226,7 +226,7 @@ def test_apply_writes_no_nan(written, kind, method):
     out, table = path.with_name(f"out.{kind}"), path.with_name("map.json")
     rng = np.random.default_rng(0)
     score = rng.random(2000)
-    fitted = repair(rng.random(2000) < score**1.5, score, method=method, n_resamples=99)
+    fitted = recalibrate(rng.random(2000) < score**1.5, score, family=method, n_resamples=99)
     fitted.map.save(table)
     done = run("apply", table, path, "--score", "score", "--column", "new", "-o", out)
     assert done.exit_code == 2

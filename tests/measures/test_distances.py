@@ -307,16 +307,17 @@ def test_bad_domains(arguments, options, part):
         assert part in str(caught.value)
 
 
-# -- the repair and the bracket ------------------------------------------------------------------
+# -- the recalibration and the bracket
+# ------------------------------------------------------------------
 
 
 @given(samples())
 def test_nearest_calibrated_predictions_are_calibrated_and_as_far_as_said(sample):
     y, p, weight = sample
-    repaired = caldist.nearest_calibrated(y, p, sample_weight=weight)
-    assert repaired.shape == p.shape
-    assert caldist.ece(y, repaired, sample_weight=weight) == pytest.approx(0, abs=1e-9)
-    moved = float(np.average(np.abs(repaired - p), weights=weight))
+    recalibrated = caldist.nearest_calibrated(y, p, sample_weight=weight)
+    assert recalibrated.shape == p.shape
+    assert caldist.ece(y, recalibrated, sample_weight=weight) == pytest.approx(0, abs=1e-9)
+    moved = float(np.average(np.abs(recalibrated - p), weights=weight))
     assert moved == pytest.approx(caldist.upper_distance(y, p, sample_weight=weight), abs=1e-12)
 
 
@@ -475,8 +476,9 @@ def test_large_upper_distance_is_between_its_bounds():
 
 def tight_gaps(slope, filler):
     """Four tight-gap instances side by side: 16 distinct predictions, more than contiguous groups
-    can repair, since an extreme one belongs to the far one of the two in the middle. As many others
-    as wanted, which are calibrated, stand beside them. Return the joint and the cost of that map.
+    can repair, since an extreme one belongs to the far one of the two in the middle. As many
+    others as wanted, which are calibrated, stand beside them. Return the joint and the cost of that
+    map.
     """
     alpha, centre = 0.02, np.array([0.2, 0.4, 0.6, 0.8])
     v = (centre[:, None] + np.array([1.5, 1, -1, -1.5]) * alpha).ravel()

@@ -590,16 +590,16 @@ def test_the_command_line_finds_it(toy, tmp_path):
     assert "mean_bias" in done.stdout
 
 
-def test_what_reports_and_repairs_show_stands_in_the_facts():
-    """The tables of a report and the sentences of a repair ask the measures."""
+def test_what_reports_and_recalibrations_show_stands_in_the_facts():
+    """The tables of a report and the sentences of a recalibration ask the measures."""
     assert [one.name for one in shown_in("report table")] == ["smooth_ce", "brier_score"]
-    assert [one.facts.called for one in shown_in("repair")] == ["Brier score", "log loss"]
+    assert [one.facts.called for one in shown_in("recalibration")] == ["Brier score", "log loss"]
     rng = np.random.default_rng(0)
     p = rng.random(300)
     y = rng.random(300) < p**2
-    repaired = caldist.repair(y, p, n_resamples=99, rng=0)
-    assert list(repaired.loss) == [one.name for one in shown_in("repair")]
-    assert "\nBrier score " in str(repaired)
-    assert "\nLog loss " in str(repaired)
+    recalibrated = caldist.recalibrate(y, p, n_resamples=99, rng=0)
+    assert list(recalibrated.loss) == [one.name for one in shown_in("recalibration")]
+    assert "\nBrier score " in str(recalibrated)
+    assert "\nLog loss " in str(recalibrated)
     head = str(caldist.report(y, p, n_resamples=99)).splitlines()[0]
     assert head.split()[-3:] == ["smCE", "Brier", "p-value"]

@@ -95,13 +95,13 @@ def test_what_the_best_map_leaves_is_known(kind, max_slope):
     best = caldist.post_processing_gap.using(max_slope=max_slope)
     proof = caldist.certify(y, p, measure=best)
     assert isinstance(proof, GapCertificate)
-    repaired = proof.fitted[np.searchsorted(proof.joint.prediction, p)]
+    recalibrated = proof.fitted[np.searchsorted(proof.joint.prediction, p)]
     mass0, mass1 = proof.joint.normalized()
     sums = np.cumsum(mass1 - (mass0 + mass1) * proof.fitted)
     assert sums[-1] == pytest.approx(0, abs=1e-12)
     left = np.abs(sums[:-1]) @ np.diff(proof.fitted)
-    assert caldist.smooth_ce(y, repaired) == pytest.approx(left, abs=1e-10)
-    change = caldist.brier_score(y, p) - caldist.brier_score(y, repaired)
+    assert caldist.smooth_ce(y, recalibrated) == pytest.approx(left, abs=1e-10)
+    change = caldist.brier_score(y, p) - caldist.brier_score(y, recalibrated)
     assert proof.value == pytest.approx(change, abs=1e-12)
 
 

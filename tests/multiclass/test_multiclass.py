@@ -327,7 +327,7 @@ def test_binary_functions_refuse_matrices_and_name_those_of_several_classes(name
 
 def test_no_binary_function_was_left_out():
     assert set(all_measures()) < set(BINARY)
-    assert {"compare_all", "repair", "true_distance", "miscalibrated_regions"} < set(BINARY)
+    assert {"compare_all", "recalibrate", "true_distance", "miscalibrated_regions"} < set(BINARY)
 
 
 def test_a_matrix_is_not_copied_without_need():

@@ -43,10 +43,12 @@ def test_measure_shows_control_characters(tmp_path, rows, style):
     assert shown in result.stdout
 
 
-@pytest.mark.parametrize("command", ["measure", "test", "report", "repair", "monitor", "summarize"])
+@pytest.mark.parametrize(
+    "command", ["measure", "test", "report", "recalibrate", "monitor", "summarize"]
+)
 def test_a_refused_name_is_shown_in_the_message(tmp_path, rows, command):
     path = write_json_lines(tmp_path / "rows.jsonl", {HOSTILE: rows["p"], **rows})
-    out = {"report": ".html", "repair": ".json", "summarize": ".npz"}.get(command)
+    out = {"report": ".html", "recalibrate": ".json", "summarize": ".npz"}.get(command)
     more = ["-o", tmp_path / f"out{out}"] if out else []
     more += ["--state", tmp_path / "state.npz", "--date", "site"] if command == "monitor" else []
     result = run(command, path, "--label", "won", "--score", f"no{HOSTILE}", *more)
@@ -69,11 +71,13 @@ def test_a_file_whose_name_is_no_text(tmp_path):
     assert r"\udcff.csv" in result.stderr
 
 
-def test_repair_and_apply_show_control_characters(tmp_path, rows):
+def test_recalibration_and_apply_show_control_characters(tmp_path, rows):
     pytest.importorskip("duckdb")
     table = write_csv(tmp_path / "rows.csv", {"won": rows["won"], "p": rows["p"]})
     named = tmp_path / "\x1b[2Jmap.json"
-    found = run("repair", table, "--label", "won", "--score", "p", "--resamples", 99, "-o", named)
+    found = run(
+        "recalibrate", table, "--label", "won", "--score", "p", "--resamples", 99, "-o", named
+    )
     assert found.exit_code == 0, found.output
     assert is_clean(found.output)
     options = ("--score", "p", "--column", "\x1b[2Jq", "-o", tmp_path / "out.csv")

@@ -54,7 +54,7 @@ def answer(function, *data, **options):
         (caldist.report, {"groups": WORDS}, "by= is for sub-groups, clusters= for rows"),
         (caldist.calibration_test, {"groups": WORDS}, "caldist.evaluate_groups takes sub-groups"),
         (caldist.calibration_test, {"seed": 0}, "it is called rng."),
-        (caldist.repair, {"random_state": 0}, "it is called rng."),
+        (caldist.recalibrate, {"random_state": 0}, "it is called rng."),
         (caldist.calibration_summary, {"n_bootstrap": 99}, "it is called n_resamples."),
         (caldist.confidence_interval, {"metric": "ece"}, "it is called measure."),
         (caldist.evaluate, {"metrics": ["ece"]}, "it is called measures."),
@@ -125,16 +125,20 @@ def test_displays_answer_with_the_call_that_works():
 @pytest.mark.parametrize(
     ("make", "given", "expected"),
     [
-        (sklearn.SlopeCalibrator, {"rng": 0}, "SlopeCalibrator() has no argument 'rng': it is"),
-        (sklearn.SlopeCalibrator, {"seed": 0}, "it is called random_state."),
-        (sklearn.SlopeCalibrator, {"bounds": 0}, "it is called out_of_bounds."),
-        (sklearn.RepairedClassifier, {"base_estimator": 0}, "it is called estimator."),
         (
-            sklearn.SlopeCalibrator().fit,
-            {"weights": P},
-            "SlopeCalibrator.fit() has no argument 'weights': it is called sample_weight.",
+            sklearn.MonotoneCalibrator,
+            {"rng": 0},
+            "MonotoneCalibrator() has no argument 'rng': it is",
         ),
-        (sklearn.SlopeCalibrator().fit, {"groups": P}, "clusters= is for rows that depend on"),
+        (sklearn.MonotoneCalibrator, {"seed": 0}, "it is called random_state."),
+        (sklearn.MonotoneCalibrator, {"bounds": 0}, "it is called out_of_bounds."),
+        (sklearn.RecalibratedClassifier, {"base_estimator": 0}, "it is called estimator."),
+        (
+            sklearn.MonotoneCalibrator().fit,
+            {"weights": P},
+            "MonotoneCalibrator.fit() has no argument 'weights': it is called sample_weight.",
+        ),
+        (sklearn.MonotoneCalibrator().fit, {"groups": P}, "clusters= is for rows that depend on"),
     ],
 )
 def test_estimators_answer(make, given, expected):
@@ -335,7 +339,7 @@ def test_a_level_in_percent():
 
 def test_warnings_of_decorated_functions_point_here():
     few = np.arange(60) < 3
-    for function in (caldist.confidence_interval, caldist.calibration_summary, caldist.repair):
+    for function in (caldist.confidence_interval, caldist.calibration_summary, caldist.recalibrate):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             function(few, P, n_resamples=99, rng=0)

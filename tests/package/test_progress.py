@@ -35,6 +35,6 @@ def test_a_report_tells_all_of_its_phases(monkeypatch, capsys, models):
     given = {str(k): p**k for k in range(1, models + 1)}
     caldist.report(y, given, n_resamples=99, progress=True)
     shown = capsys.readouterr().err
-    for phase in ("distance", "repair", "intervals", "test", "regions", "slope and curve"):
+    for phase in ("distance", "recalibration", "intervals", "test", "regions", "slope and curve"):
         assert phase in shown
     assert f"{6 * models}/{6 * models}" in shown

@@ -70,7 +70,7 @@ def samples():
     step = monitor.update(y, p, by=by, label=NAMES[0])
     source = {"file": NAMES[0]}
     report = caldist.report(y, {NAMES[0]: p, NAMES[1]: p**2}, by=by, source=source, **QUICK)
-    repaired = caldist.repair(y, p, **QUICK)
+    recalibrated = caldist.recalibrate(y, p, **QUICK)
     properties = caldist.properties()
     lower = caldist.certify(y, p, measure="lower_distance")
     made = [
@@ -99,8 +99,8 @@ def samples():
         step,
         monitor.steps,
         reporting.monitor_report(monitor, name=NAMES[1]),
-        repaired,
-        repaired.map,
+        recalibrated,
+        recalibrated.map,
         report,
         caldist.report(label, {NAMES[0]: matrix, NAMES[1]: matrix[::-1]}, **several, **QUICK),
         lower,
@@ -180,11 +180,11 @@ def test_limits_are_rounded_outwards_in_every_format(samples):
         near = [abs(float(number) / LOWER - 1) < 0.01 for number in NUMBER.findall(str(changed))]
         seen += [type(one).__name__] if any(near) else []
     assert {"Interval", "PopulationBracket", "DistanceBracket", "Comparison", "Gate"} <= set(seen)
-    assert {"Evaluation", "RepairBounds", "LossChange", "Step", "MeasureReport"} <= set(seen)
+    assert {"Evaluation", "RecalibrationBounds", "LossChange", "Step", "MeasureReport"} <= set(seen)
 
 
-def test_a_repair_says_limits_that_hold(samples):
-    found = samples[caldist.Repair]
+def test_a_recalibration_says_limits_that_hold(samples):
+    found = samples[caldist.Recalibration]
     before, after = (
         {name: replace(one, lower=0.030767, upper=0.010439) for name, one in part.items()}
         for part in (found.before, found.after)
@@ -230,7 +230,7 @@ def test_a_prompt_shows_no_more_than_a_few_lines(samples, report_of_many):
         report_of_many.to_html(),
         report_of_many.to_json(),
         report_of_many.to_latex(),
-        caldist.repair(rng.random(3_000) < p, p, method="isotonic", **QUICK).map.to_sql("p"),
+        caldist.recalibrate(rng.random(3_000) < p, p, family="isotonic", **QUICK).map.to_sql("p"),
         *report_of_many.figures,
         *(curve for figure in report_of_many.figures for curve in figure.models),
         *(figure.display(figure.models * 50) for figure in report_of_many.figures),

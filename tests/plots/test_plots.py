@@ -904,13 +904,13 @@ def scene(name):
     if name == "map":
         u = (np.arange(4000) + 0.5) / 4000
         y, p = np.random.default_rng(0).random(4000) < u, u**2 / (u**2 + (1 - u) ** 2)
-        bounds = caldist.recalibration.RepairBounds
+        bounds = caldist.recalibration.RecalibrationBounds
         stated = replace(
             caldist.certify_map(y, p, CalibrationMap(p[::40], u[::40]), confidence_level=None),
             before={"smooth_ce": bounds(0.06, 0.05, 0.07)},
             after={"smooth_ce": bounds(0.0, 0.0, 0.02)},
         )
-        return MapDisplay.from_repair(stated, y, p, name="model")
+        return MapDisplay.from_recalibration(stated, y, p, name="model")
     if name == "map_models":
         halved, other = CalibrationMap([0, 1], [0.1, 0.5]), CalibrationMap([0.2, 0.8], [0, 1])
         return MapDisplay(
@@ -1015,8 +1015,8 @@ def test_the_comparison_sees_a_changed_curve():
 
 def test_a_map_with_its_rows():
     y, p = rows(400)
-    found = caldist.repair(y, p, n_resamples=99, rng=0)
-    drawn = draw(MapDisplay.from_repair(found, y, p, name="m"))
+    found = caldist.recalibrate(y, p, n_resamples=99, rng=0)
+    drawn = draw(MapDisplay.from_recalibration(found, y, p, name="m"))
     [model] = drawn.models
     assert model.x is found.map.x
     assert model.mass_before.sum() == pytest.approx(1)
@@ -1038,14 +1038,14 @@ def test_a_map_with_its_rows():
     same = MapDisplay.from_predictions(y, p, confidence_level=0.95, n_resamples=99).models[0]
     assert (same.lower_before, same.upper_after) == (low, high)
     summary = caldist.Joint.from_arrays(y, p)
-    again = MapDisplay.from_repair(found, summary).models[0]
+    again = MapDisplay.from_recalibration(found, summary).models[0]
     np.testing.assert_allclose(again.mass_after, model.mass_after)
 
 
 def test_a_map_of_rare_events_fills_the_axes():
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 200, 3000)
-    drawn = draw(MapDisplay.from_predictions(rng.random(3000) < 0.4 * p, p, method="shift"))
+    drawn = draw(MapDisplay.from_predictions(rng.random(3000) < 0.4 * p, p, family="shift"))
     [model] = drawn.models
     assert model.largest == 0.05
     assert drawn.ax_.get_xlim() == (0, 0.05)
@@ -1070,8 +1070,16 @@ def test_a_map_alone():
     wrong = caldist.certify_map(y, p, lambda v: 1 - v, confidence_level=None)
     for error, words, call in (
         (TypeError, "table is of type dict", lambda: MapDisplay.from_map({})),
-        (TypeError, "found is of type CalibrationMap", lambda: MapDisplay.from_repair(table)),
-        (ValueError, "found has no map: .*not monotone", lambda: MapDisplay.from_repair(wrong)),
+        (
+            TypeError,
+            "found is of type CalibrationMap",
+            lambda: MapDisplay.from_recalibration(table),
+        ),
+        (
+            ValueError,
+            "found has no map: .*not monotone",
+            lambda: MapDisplay.from_recalibration(wrong),
+        ),
         (ValueError, "y_prob is given without y_true", lambda: MapDisplay.from_map(table, None, p)),
         (TypeError, "name is 3", lambda: MapDisplay.from_map(table, name=3)),
         (

@@ -333,7 +333,7 @@ def test_files_follow_the_published_schema(tmp_path):
     jsonschema.Draft202012Validator.check_schema(schema)
     rng = np.random.default_rng(0)
     p = rng.random(400)
-    found = caldist.repair(rng.random(400) < p**2, p, method="isotonic", n_resamples=99, rng=0)
+    found = caldist.recalibrate(rng.random(400) < p**2, p, family="isotonic", n_resamples=99, rng=0)
     for table in (wiggly(), found.map):
         table.save(tmp_path / "map.json")
         content = json.loads((tmp_path / "map.json").read_text())

@@ -16,7 +16,7 @@ from caldist.data.categories import bin_numbers
 from caldist.data.rows import Rows
 from caldist.inference.regions import Region
 from caldist.plots import DecisionCurveDisplay
-from caldist.plots.map import _stated, repair_curve
+from caldist.plots.map import _stated, recalibration_curve
 from caldist.reporting import Report
 from caldist.reporting.model import GroupReport
 from caldist.reporting.subgroups import columns_of, groups_of_models
@@ -415,6 +415,8 @@ def test_what_medicine_cannot_say_has_a_reason():
 
 def test_limits_in_figures_are_rounded_outwards():
     rng = np.random.default_rng(3)
-    curve = repair_curve("a", caldist.repair(rng.random(200) < 0.4, rng.random(200), rng=0), None)
+    curve = recalibration_curve(
+        "a", caldist.recalibrate(rng.random(200) < 0.4, rng.random(200), rng=0), None
+    )
     words = _stated(replace(curve, lower_before=0.0129, upper_after=0.0121))
     assert words == ": smCE ≥ 0.012, then ≤ 0.013"

@@ -187,9 +187,9 @@ def test_the_monitor_is_timed_along_a_stream(benchmarks, capsys):
 
 
 @pytest.mark.slow
-def test_repairs_are_timed(benchmarks, capsys):
+def test_recalibrations_are_timed(benchmarks, capsys):
     pytest.importorskip("duckdb")
-    assert benchmarks("__main__").main(["--quick", "--repair"]) == 0
+    assert benchmarks("__main__").main(["--quick", "--recalibration"]) == 0
     text = capsys.readouterr().out
     for what in (
         "the kernel at its worst, 2,000 terms", "a map by auto, 2,000 rows, s by the clock",

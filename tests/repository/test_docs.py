@@ -124,7 +124,7 @@ def test_the_page_of_properties_shows_every_cell(extension):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["coverage", "power", "repair", "monitor", "multiclass", "training"]
+    "name", ["coverage", "power", "recalibration", "monitor", "multiclass", "training"]
 )
 def test_the_page_of_a_study_is_made_of_its_table(extension, name, tmp_path):
     pytest.importorskip("matplotlib")
@@ -290,7 +290,7 @@ def test_every_link_to_a_file_leads_somewhere():
 
 
 def test_the_lines_between_the_words_of_the_readme_run():
-    """Several classes, repair, monitoring and the figure: one line each, on the demo."""
+    """Several classes, recalibration, monitoring and the figure: one line each, on the demo."""
     plt = pytest.importorskip("matplotlib.pyplot")
     demo = caldist.datasets.load_demo()
     y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
@@ -303,7 +303,7 @@ def test_the_lines_between_the_words_of_the_readme_run():
     found = {line.partition("(")[0]: eval(line, names) for line in lines}
     plt.close("all")
     assert found["caldist.multiclass.classwise_table"].value > 0.04
-    assert found["caldist.repair"][0] != y_prob[0]
+    assert found["caldist.recalibrate"][0] != y_prob[0]
     assert found["caldist.Monitor"].label == 1
     assert "caldist.plots.ReliabilityDisplay.from_predictions" in found
 

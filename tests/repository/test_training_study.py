@@ -224,10 +224,10 @@ def test_strengths_are_chosen_by_held_out_log_loss(training, networks):
     assert training._choose(ways, "a", p, y) == [0, 0]
 
 
-def test_a_repair_without_both_labels_changes_nothing(training):
+def test_a_recalibration_without_both_labels_changes_nothing(training):
     p = np.array([0.2, 0.7])
-    assert training.repaired(np.array([1.0, np.nan]), p, p) is p
-    assert training.repaired(np.array([1.0, 0.0] * 40), np.tile(p, 40), p)[0] > 0.4
+    assert training.recalibrated(np.array([1.0, np.nan]), p, p) is p
+    assert training.recalibrated(np.array([1.0, 0.0] * 40), np.tile(p, 40), p)[0] > 0.4
 
 
 def test_differences_are_paired(training):
@@ -235,7 +235,7 @@ def test_differences_are_paired(training):
     seeds = rng.normal(size=(7, 4))
     found = {
         ("none", "last", "as is"): [tuple(row) for row in seeds],
-        ("none", "last", "repaired"): [tuple(row) for row in seeds - 0.25],
+        ("none", "last", "recalibrated"): [tuple(row) for row in seeds - 0.25],
         ("weight decay", "last", "as is"): [tuple(row) for row in 2 * seeds],
     }
     for stop in ("last", "all rows"):
@@ -245,7 +245,7 @@ def test_differences_are_paired(training):
         assert float(row["brier_error"]) == pytest.approx(stats.sem(seeds[:, 1]), rel=0.05)
         assert float(row["auc_to_plain"]) == pytest.approx(0.5)
         assert float(row["auc_to_plain_error"]) < 1e-12
-        assert float(row["log_loss_to_repaired"]) == pytest.approx(0.75)
+        assert float(row["log_loss_to_recalibrated"]) == pytest.approx(0.75)
         assert float(row["log_loss_to_decay_error"]) == pytest.approx(
             stats.sem(seeds[:, 0]), rel=0.05
         )
@@ -285,7 +285,7 @@ def test_a_cell_has_all_outcomes_and_depends_on_its_seed_alone(training):
     found = {(row["way"], row["stop"], row["after"]) for row in rows}
     for family in training.FAMILIES:
         for stop in ("last", "early"):
-            for after in ("as is", "repaired"):
+            for after in ("as is", "recalibrated"):
                 assert (family, stop, after) in found
     assert ("weight decay", "all rows", "as is") in found
     assert ("held-out penalty", "all rows", "as is") not in found
@@ -324,7 +324,9 @@ def test_a_sentence_that_does_not_hold_says_so(studies, training):
     rows = runs.read_rows(ROOT / "docs" / "studies" / "training.csv")
     turned = []
     for row in rows:
-        ends = [name for name in row if name.endswith(("_to_plain", "_to_repaired", "_to_decay"))]
+        ends = [
+            name for name in row if name.endswith(("_to_plain", "_to_recalibrated", "_to_decay"))
+        ]
         turned.append(row | {name: str(-float(row[name])) for name in ends})
     text = page.training_page(turned, training.FULL, "the command")
     assert text.count(page.NOT_FOUND) >= 6

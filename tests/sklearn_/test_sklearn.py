@@ -1,4 +1,4 @@
-"""SlopeCalibrator among scikit-learn's estimators: frames, pipelines, number types, errors."""
+"""MonotoneCalibrator among scikit-learn's estimators: frames, pipelines, number types, errors."""
 
 import pickle
 
@@ -19,9 +19,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import caldist
-from caldist.sklearn import SlopeCalibrator
+from caldist.sklearn import MonotoneCalibrator
 
-ISOTONIC = SlopeCalibrator(method="isotonic")
+ISOTONIC = MonotoneCalibrator(family="isotonic")
 CLIPPING = clone(ISOTONIC).set_params(out_of_bounds="clip")
 Y, P = [0, 1, 0, 1, 1, 0], [0.1, 0.2, 0.2, 0.7, 0.9, 0.9]
 
@@ -31,8 +31,8 @@ def column(values):
 
 
 def isotonic(y, p, **options):
-    """Return the predictions as the isotonic repair maps them."""
-    return caldist.repair(y, p, method="isotonic", confidence_level=None, **options).map(p)
+    """Return the predictions as the isotonic recalibration maps them."""
+    return caldist.recalibrate(y, p, family="isotonic", confidence_level=None, **options).map(p)
 
 
 def test_the_checks_are_not_skipped():
@@ -54,10 +54,10 @@ def test_the_second_class_is_label_one(labels):
 def test_every_number_type_is_read_as_float64(dtype, bounds):
     p = column(P).astype(dtype)
     calibrator = clone(ISOTONIC).set_params(out_of_bounds=bounds).fit(p, Y)
-    repaired = calibrator.transform(p)
-    assert repaired.dtype == np.float64
+    recalibrated = calibrator.transform(p)
+    assert recalibrated.dtype == np.float64
     expected = isotonic(Y, p[:, 0].astype(float))
-    np.testing.assert_array_equal(repaired[:, 0], expected)
+    np.testing.assert_array_equal(recalibrated[:, 0], expected)
 
 
 def test_clipping_is_what_clipping_first_gives():
@@ -79,7 +79,7 @@ def test_clipping_is_what_clipping_first_gives():
 def test_parameters_clones_and_pickles():
     calibrator = clone(CLIPPING).fit(column(P), Y)
     assert calibrator.get_params()["out_of_bounds"] == "clip"
-    assert SlopeCalibrator().get_params()["out_of_bounds"] == "warn"
+    assert MonotoneCalibrator().get_params()["out_of_bounds"] == "warn"
     copy = clone(calibrator)
     assert copy.out_of_bounds == "clip"
     assert not hasattr(copy, "maps_")
@@ -89,7 +89,7 @@ def test_parameters_clones_and_pickles():
     again = pickle.loads(pickle.dumps(calibrator))
     np.testing.assert_array_equal(again.transform(column(P)), calibrator.transform(column(P)))
     with pytest.raises(TypeError):
-        SlopeCalibrator("isotonic")
+        MonotoneCalibrator("isotonic")
 
 
 def test_in_a_pipeline():
@@ -97,7 +97,7 @@ def test_in_a_pipeline():
     logits, y = rng.normal(size=(60, 1)), rng.integers(0, 2, 60)
     weight = rng.integers(0, 3, 60)
     pipeline = make_pipeline(FunctionTransformer(expit), clone(ISOTONIC))
-    pipeline.fit(logits, y, slopecalibrator__sample_weight=weight)
+    pipeline.fit(logits, y, monotonecalibrator__sample_weight=weight)
     expected = isotonic(y, expit(logits[:, 0]), sample_weight=weight)
     np.testing.assert_array_equal(pipeline.transform(logits)[:, 0], expected)
 
@@ -135,15 +135,15 @@ def test_rows_of_a_frame_are_matched_by_position():
     order = [5, 3, 1, 0, 2, 4]
     frame = pd.DataFrame({"p": P}, index=order)
     found = clone(ISOTONIC).fit(frame, pd.Series(Y)).set_output(transform="pandas")
-    repaired = found.transform(frame)
-    assert repaired.index.tolist() == order
-    np.testing.assert_array_equal(repaired["p"], isotonic(Y, P))
+    recalibrated = found.transform(frame)
+    assert recalibrated.index.tolist() == order
+    np.testing.assert_array_equal(recalibrated["p"], isotonic(Y, P))
 
 
 def test_polars_frames():
     frame = pl.DataFrame({"p": P})
-    repaired = clone(ISOTONIC).fit(frame, pl.Series(Y)).transform(frame)
-    np.testing.assert_array_equal(repaired[:, 0], isotonic(Y, P))
+    recalibrated = clone(ISOTONIC).fit(frame, pl.Series(Y)).transform(frame)
+    np.testing.assert_array_equal(recalibrated[:, 0], isotonic(Y, P))
 
 
 # -- bad input -----------------------------------------------------------------------------------

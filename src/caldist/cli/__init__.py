@@ -23,7 +23,7 @@ from caldist.cli.demo import demo, paper
 from caldist.cli.inference import compare, test
 from caldist.cli.measure import measure
 from caldist.cli.monitor import monitor
-from caldist.cli.recalibrate import apply, repair
+from caldist.cli.recalibrate import apply, recalibrate
 from caldist.cli.report import report
 from caldist.cli.summaries import merge, summarize
 from caldist.cli.verify import verify
@@ -158,6 +158,7 @@ def main(*, debug: bool) -> None:
 
 
 for command in (
-    measure, report, test, compare, repair, apply, monitor, summarize, merge, verify, demo, paper,
+    measure, report, test, compare, recalibrate, apply, monitor, summarize, merge, verify, demo,
+    paper,
 ):  # fmt: skip
     main.add_command(command)

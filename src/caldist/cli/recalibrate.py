@@ -1,4 +1,4 @@
-"""``caldist repair`` and ``caldist apply``: a map that calibrates predictions, and its use."""
+"""``caldist recalibrate`` and ``caldist apply``: a map that calibrates predictions, and its use."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from caldist.cli._progress import working
 from caldist.cli._streams import say
 
 if TYPE_CHECKING:
-    from caldist.recalibration import Repair
+    from caldist.recalibration import Recalibration
 
-_METHODS = ("auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "slope")
+_FAMILIES = ("auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "monotone")
 _FAILED, _UNDECIDED = 1, 3
 
 
@@ -28,9 +28,9 @@ _FAILED, _UNDECIDED = 1, 3
 @_options.data("positive", "clusters")
 @_options.confidence
 @_options.resampling
-@click.option("--method", type=click.Choice(_METHODS), default="auto", show_default=True)
+@click.option("--family", type=click.Choice(_FAMILIES), default="auto", show_default=True)
 @click.option(
-    "--guarantee",
+    "--method",
     type=click.Choice(["resampling", "finite_sample"]),
     default="resampling",
     show_default=True,
@@ -45,15 +45,15 @@ _FAILED, _UNDECIDED = 1, 3
 )
 @_options.out(required=True, help="The map to write, .json.")
 @click.pass_context
-def repair(
+def recalibrate(
     context: click.Context,
     *,
     data: Data,
     confidence_level: float,
     resamples: int,
     seed: int,
+    family: str,
     method: str,
-    guarantee: str,
     fail_above: float | None,
     out: str,
 ) -> None:
@@ -69,17 +69,17 @@ def repair(
         fail_above = validate.check_limit("--fail-above", fail_above)
     models = data.models()
     if len(models.rows) != 1:
-        message = f"one model is repaired at a time, not {len(models.rows)}: name one."
+        message = f"one model is recalibrated at a time, not {len(models.rows)}: name one."
         raise ValueError(message)
-    from caldist.recalibration import repair as fit  # not needed to refuse
+    from caldist.recalibration import recalibrate as fit  # not needed to refuse
 
     notes = list(models.notes)
-    with noting(notes), working("repairing"):
+    with noting(notes), working("recalibrating"):
         found = fit(
             cast("Any", next(iter(models.rows.values()))),  # checked already
-            method=cast("Any", method),
+            family=cast("Any", family),
             confidence_level=confidence_level,
-            guarantee=cast("Any", guarantee),
+            method=cast("Any", method),
             n_resamples=resamples,
             rng=seed,
             progress=sys.stderr.isatty(),
@@ -90,7 +90,7 @@ def repair(
     context.exit(_judged(found, fail_above))
 
 
-def _judged(found: Repair, limit: float | None) -> int:
+def _judged(found: Recalibration, limit: float | None) -> int:
     if limit is None:
         return 0
     if not found.after:
@@ -134,10 +134,10 @@ def apply(
 ) -> None:
     """Map the predictions in files of any size, or print the map as SQL.
 
-    MAP is what `caldist repair` wrote. FILE is CSV, Parquet or JSON lines, or - for standard input.
-    All columns are copied, as they are where the kind of file stays the same, and the repaired
-    probabilities are added. DuckDB does the work, piece by piece. A score that is missing or no
-    probability is an error.
+    MAP is what `caldist recalibrate` wrote. FILE is CSV, Parquet or JSON lines, or - for standard
+    input. All columns are copied, as they are where the kind of file stays the same, and the
+    recalibrated probabilities are added. DuckDB does the work, piece by piece. A score that is
+    missing or no probability is an error.
     """
     from caldist.recalibration import CalibrationMap
 

@@ -102,8 +102,8 @@ class Facts:
         Its place in lists: distances and what bounds them first.
     shown_in
         Where it is shown without being asked for: "evaluate", "measure" (the command line),
-        "report", "report table" (beside the distance, for all models), "groups", "test", "repair"
-        (losses that a repair changes).
+        "report", "report table" (beside the distance, for all models), "groups", "test",
+        "recalibration" (losses that a recalibration changes).
     called
         Its name within a sentence, where it is spoken of by one.
     encloses

@@ -60,7 +60,7 @@ def _properties() -> Entries:
     symbol="Brier",
     summary="mean squared error: calibration and sharpness together",
     position=160,
-    shown_in=("evaluate", "measure", "report", "report table", "groups", "repair"),
+    shown_in=("evaluate", "measure", "report", "report table", "groups", "recalibration"),
     called="Brier score",
     rounding=_rounding_bounds,
     loss=_loss,

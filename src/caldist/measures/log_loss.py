@@ -56,7 +56,7 @@ def log_loss_properties() -> Entries:
     symbol="log-loss",
     summary="mean logarithmic loss: calibration and sharpness together",
     position=220,
-    shown_in=("repair",),
+    shown_in=("recalibration",),
     called="log loss",
     ceiling=math.inf,
     properties=log_loss_properties,

@@ -177,7 +177,7 @@ def nearest_calibrated(
     Row for row in the order of the input, or one for each of ``joint.prediction``. On these rows
     they are perfectly calibrated, and their mean distance from ``y_prob`` is
     :func:`upper_distance`. They are fitted to these labels: to recalibrate new predictions use
-    :func:`caldist.repair`.
+    :func:`caldist.recalibrate`.
 
     Parameters
     ----------

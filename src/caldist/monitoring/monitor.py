@@ -254,7 +254,7 @@ class Monitor:
         }
 
     def reset(self, label: object) -> Self:
-        """Forget all batches, after a repair: from ``label`` on the model is watched anew.
+        """Forget all batches, after a recalibration: from ``label`` on the model is watched anew.
 
         Settings stay, and with them a new guarantee begins. Batches before ``label`` are refused
         from now on.

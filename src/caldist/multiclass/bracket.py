@@ -19,7 +19,7 @@ from caldist.measures import certification
 from caldist.measures.lower_distance import certify_lower
 from caldist.multiclass import cells
 from caldist.multiclass.classwise import certificates, default_tolerance, distance_ends
-from caldist.multiclass.coupling import Shares, couple, repaired
+from caldist.multiclass.coupling import Shares, couple, recalibrated
 from caldist.multiclass.intervals import distance_limits
 from caldist.multiclass.smooth import smooth_bounds
 
@@ -268,4 +268,4 @@ def _two_classes(rows: ClassRows, tol: float | None) -> Shares:
     share /= np.bincount(row, share, rows.n_rows)[row]
     used, where = np.unique(where, return_inverse=True)
     group = where.reshape(-1).astype(np.int64)
-    return repaired(rows, row.astype(np.int64), group, share, used.size, 2)
+    return recalibrated(rows, row.astype(np.int64), group, share, used.size, 2)

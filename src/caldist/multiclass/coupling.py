@@ -1,4 +1,4 @@
-r"""An upper bound of the lower distance of several classes: an explicit coupling, repaired.
+r"""An upper bound of the lower distance of several classes: an explicit coupling, recalibrated.
 
 *Any* shares π_im ≥ 0 of row i to group m, Σ_m π_im = 1, become calibrated when every group's
 prediction is the mean label that it receives. Their cost Σ π_im TV(v_i, ȳ_m) is then an upper bound
@@ -146,10 +146,10 @@ def _collect(rows: ClassRows, arc: Integers, share: Vector, groups: int, k: int)
     used, number = np.unique(group[at], return_inverse=True)
     values = share[at]
     values = values / np.bincount(row, values, rows.n_rows)[row]
-    return repaired(rows, row, number.reshape(-1).astype(np.int64), values, used.size, k)
+    return recalibrated(rows, row, number.reshape(-1).astype(np.int64), values, used.size, k)
 
 
-def repaired(
+def recalibrated(
     rows: ClassRows, row: Integers, group: Integers, share: Vector, groups: int, k: int
 ) -> Shares:
     """Give every group the mean label that it receives, and add up the cost."""

@@ -1,4 +1,4 @@
-"""A repair as a picture: the map, the rows, and the reliability before and after."""
+"""A recalibration as a picture: the map, the rows, and the reliability before and after."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from caldist.plots.inputs import Cells
 from caldist.plots.reliability import smooth_curve
 from caldist.plots.scale import SCALES, ScaleName, axis_of, scale_of, scale_on, together
 from caldist.recalibration.calibration_map import CalibrationMap, mapped
-from caldist.recalibration.recalibration import Method, Repair, repair
+from caldist.recalibration.recalibration import Family, Recalibration, recalibrate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ class MapCurve(Brief):
 
 
 class MapDisplay(PredictionDisplay[MapCurve]):
-    r"""A monotone map that repairs predictions, and what it does to the rows.
+    r"""A monotone map that recalibrations predictions, and what it does to the rows.
 
     Across, the prediction; upwards, where the map takes it. On the diagonal nothing changes.
     Markers are at the deciles 5%, 15%, …, 95% of the predictions.
@@ -85,14 +85,15 @@ class MapDisplay(PredictionDisplay[MapCurve]):
     **Reliability.** With one model on the axes, and its rows known, two curves show the smooth
     frequency of label 1, as in :class:`ReliabilityDisplay`: over the prediction (before) and over
     the mapped prediction (after). Before, the map should follow the curve; after, the diagonal
-    should. What is left of a distance after the repair is in part chance, and rows that fitted the
-    map flatter it: what is proved stands in the legend.
+    should. What is left of a distance after the recalibration is in part chance, and rows that
+    fitted the map flatter it: what is proved stands in the legend.
 
     **Beneath**, histograms of the predictions before (upwards) and after (downwards), in 40 bins.
     Where all predictions are small, as those of rare events are, the axes end where they do; with
     ``scale="logit"`` they are of log odds, as in :class:`ReliabilityDisplay`.
 
-    **Cost.** That of :func:`caldist.repair`, where a map has to be found, and a pass over the rows.
+    **Cost.** That of :func:`caldist.recalibrate`, where a map has to be found, and a pass over the
+    rows.
 
     Parameters
     ----------
@@ -104,8 +105,8 @@ class MapDisplay(PredictionDisplay[MapCurve]):
     >>> from caldist.plots import MapDisplay
     >>> demo = caldist.datasets.load_demo()
     >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
-    >>> found = caldist.repair(y_true, y_prob, n_resamples=99, rng=0)
-    >>> display = MapDisplay.from_repair(found, y_true, y_prob)
+    >>> found = caldist.recalibrate(y_true, y_prob, n_resamples=99, rng=0)
+    >>> display = MapDisplay.from_recalibration(found, y_true, y_prob)
     >>> display.ax_.get_ylabel()
     'mapped prediction, frequency of label 1'
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
@@ -118,7 +119,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         y_true: Labels,
         y_prob: Scores = None,
         *,
-        method: Method = "auto",
+        family: Family = "auto",
         sample_weight: ArrayLike | None = None,
         pos_label: object = None,
         clusters: ArrayLike | None = None,
@@ -137,8 +138,8 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             A joint stands for labels, predictions and weights at once.
         y_prob : array-like in [0, 1], or dict from names to such
             The predicted probability of label 1.
-        method
-            As for :func:`caldist.repair`.
+        family
+            As for :func:`caldist.recalibrate`.
         sample_weight : array-like, optional
         pos_label : optional
             The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
@@ -162,14 +163,14 @@ class MapDisplay(PredictionDisplay[MapCurve]):
             with warnings.catch_warnings():
                 # That a map is constant can be seen.
                 warnings.filterwarnings("ignore", "the map is constant|all rows have label")
-                found = repair(
+                found = recalibrate(
                     rows,  # type: ignore[arg-type]  # checked and sorted already
-                    method=method,
+                    family=family,
                     confidence_level=confidence_level,
                     n_resamples=n_resamples,
                     rng=rng,
                 )
-            return repair_curve(key, found, rows, scale)
+            return recalibration_curve(key, found, rows, scale)
 
         options = {
             "sample_weight": sample_weight,
@@ -180,9 +181,9 @@ class MapDisplay(PredictionDisplay[MapCurve]):
 
     @classmethod
     @answering
-    def from_repair(
+    def from_recalibration(
         cls,
-        found: Repair,
+        found: Recalibration,
         y_true: ArrayLike | Joint | None = None,
         y_prob: ArrayLike | None = None,
         *,
@@ -192,12 +193,12 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         scale: ScaleName = "linear",
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the map of a repair, with what is stated of it.
+        """Draw the map of a recalibration, with what is stated of it.
 
         Parameters
         ----------
-        found : Repair
-            What :func:`caldist.repair` or :func:`caldist.certify_map` returned.
+        found : Recalibration
+            What :func:`caldist.recalibrate` or :func:`caldist.certify_map` returned.
         y_true : array-like of 0 and 1, or Joint, optional
             The rows, for histograms and reliability; without them the map alone is drawn.
         y_prob : array-like in [0, 1], optional
@@ -211,11 +212,11 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         ax : matplotlib axes, optional
         """
         validate.check_choice("scale", scale, SCALES)
-        if not isinstance(found, Repair):
-            message = f"found is of type {type(found).__name__}; it must be a Repair."
+        if not isinstance(found, Recalibration):
+            message = f"found is of type {type(found).__name__}; it must be a Recalibration."
             raise TypeError(message)
         key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
-        return cls([repair_curve(key, found, rows, scale)]).plot(ax=ax)
+        return cls([recalibration_curve(key, found, rows, scale)]).plot(ax=ax)
 
     @classmethod
     @answering
@@ -237,7 +238,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         ----------
         table : CalibrationMap
         y_true, y_prob, sample_weight, pos_label, name, scale, ax
-            As for :meth:`from_repair`.
+            As for :meth:`from_recalibration`.
         """
         validate.check_choice("scale", scale, SCALES)
         if not isinstance(table, CalibrationMap):
@@ -381,10 +382,10 @@ def map_curve(
     )
 
 
-def repair_curve(
-    name: str, found: Repair, rows: Rows | None, scale: ScaleName = "linear"
+def recalibration_curve(
+    name: str, found: Recalibration, rows: Rows | None, scale: ScaleName = "linear"
 ) -> MapCurve:
-    """Return the map of a repair, with what is stated of it."""
+    """Return the map of a recalibration, with what is stated of it."""
     if found.map is None:
         message = f"found has no map: {found.reason}"
         raise ValueError(message)

@@ -1,16 +1,16 @@
-"""Repair: monotone maps that calibrate predictions, with proof of what they achieve."""
+"""Recalibration: monotone maps that calibrate predictions, with proof of what they achieve."""
 
 from caldist.recalibration._selection import CandidateLoss
 from caldist.recalibration.calibration_map import CalibrationMap
-from caldist.recalibration.recalibration import Repair, certify_map, repair
-from caldist.recalibration.statement import LossChange, RepairBounds
+from caldist.recalibration.recalibration import Recalibration, certify_map, recalibrate
+from caldist.recalibration.statement import LossChange, RecalibrationBounds
 
 __all__ = [
     "CalibrationMap",
     "CandidateLoss",
     "LossChange",
-    "Repair",
-    "RepairBounds",
+    "Recalibration",
+    "RecalibrationBounds",
     "certify_map",
-    "repair",
+    "recalibrate",
 ]

@@ -49,11 +49,11 @@ class Candidate:
     slack: float = 1.0
 
     @property
-    def method(self) -> str:
+    def family(self) -> str:
         """The name of its family."""
         if self.slack == math.inf:
             return "isotonic"
-        return "slope" if self.slack > 1 else "sigmoid" if self.base == "soft" else self.base
+        return "monotone" if self.slack > 1 else "sigmoid" if self.base == "soft" else self.base
 
     @property
     def name(self) -> str:

@@ -1,6 +1,6 @@
 r"""Which map: the simplest whose out-of-fold loss is within half a standard error of the least.
 
-Without a margin small samples are over-fitted, and calibrated models "repaired"; with a whole
+Without a margin small samples are over-fitted, and calibrated models "recalibrated"; with a whole
 standard error few rows keep the identity for too long.
 """
 

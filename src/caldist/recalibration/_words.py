@@ -1,4 +1,4 @@
-"""A repair in plain words."""
+"""A recalibration in plain words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from caldist._util.numbers import down, most, number, signed, signed_ends, up
 from caldist.measures.registry import find
 
 if TYPE_CHECKING:
-    from caldist.recalibration.recalibration import Repair
+    from caldist.recalibration.recalibration import Recalibration
 
 _CALLED = {
     "shift": "a shift of the logits",
@@ -20,14 +20,14 @@ _CALLED = {
 }
 
 
-def sentences(found: Repair) -> str:
-    """Return what a repair is, what is proved of it, and what is left."""
+def sentences(found: Recalibration) -> str:
+    """Return what a recalibration is, what is proved of it, and what is left."""
     parts = [_what(found)]
     parts.append(_proved(found) if found.after else f"No statement is made: {found.reason}")
     parts += _losses(found)
     if found.after and found.after["smooth_ce"].lower > 0:
         parts.append(
-            f"At least {down(found.after['smooth_ce'].lower, 4)} is left: another method may "
+            f"At least {down(found.after['smooth_ce'].lower, 4)} is left: another family may "
             "follow these labels, or no monotone map can."
         )
     if found.map is not None:
@@ -35,25 +35,31 @@ def sentences(found: Repair) -> str:
     return "\n".join(parts)
 
 
-def _what(found: Repair) -> str:
+def _what(found: Recalibration) -> str:
     if found.map is None:
         return "No map."
     table = f"as a table of {found.map.x.size} points"
-    if found.method == "identity":
-        why = ": no repair that these rows support makes them better" if found.candidates else ""
+    if found.family == "identity":
+        why = (
+            ": no recalibration that these rows support makes them better"
+            if found.candidates
+            else ""
+        )
         return f"The predictions stay as they are{why}."
-    if found.method == "given":
+    if found.family == "given":
         return f"A map made elsewhere, {table}."
-    if found.method == "slope":
-        return f"Repaired by a map with slopes within a factor {found.slack:g} of a base, {table}."
-    return f"Repaired by {_CALLED[found.method]}, {table}."
+    if found.family == "monotone":
+        return (
+            f"Recalibrated by a map with slopes within a factor {found.slack:g} of a base, {table}."
+        )
+    return f"Recalibrated by {_CALLED[found.family]}, {table}."
 
 
-def _proved(found: Repair) -> str:
+def _proved(found: Recalibration) -> str:
     assert found.confidence_level is not None  # noqa: S101 -- a statement has one
     before, after = found.before["smooth_ce"], found.after["smooth_ce"]
     rows = "" if found.n_rows is None else f" {found.n_rows:,}"
-    whole = ", for every population" if found.guarantee == "finite_sample" else ""
+    whole = ", for every population" if found.method == "finite_sample" else ""
     rounded = (
         f" This allows for the rounding of their predictions, by {most(found.rounding, 2)} on "
         "average at most."
@@ -67,9 +73,9 @@ def _proved(found: Repair) -> str:
     )
 
 
-def _losses(found: Repair) -> list[str]:
+def _losses(found: Recalibration) -> list[str]:
     lines = []
-    how = "if the map was made from other rows" if found.method == "given" else "cross-validated"
+    how = "if the map was made from other rows" if found.family == "given" else "cross-validated"
     for name, change in found.loss.items():
         called = find(name).facts.called
         called = called[0].upper() + called[1:]
@@ -82,15 +88,17 @@ def _losses(found: Repair) -> list[str]:
             f"{called} {number(change.before)} -> {number(change.after)} (change "
             f"{signed(change.change)}, {level} {signed_ends(change.lower, change.upper)}, {how})."
         )
-    changes = found.loss.values() if found.method != "identity" else ()
+    changes = found.loss.values() if found.family != "identity" else ()
     if changes and all(change.lower <= 0 <= change.upper for change in changes):
-        lines.append("These rows do not show that the repair makes predictions better or worse.")
+        lines.append(
+            "These rows do not show that the recalibration makes predictions better or worse."
+        )
     if any(change.lower > 0 for change in changes):
-        lines.append("The repair makes predictions worse: leave them as they are.")
+        lines.append("The recalibration makes predictions worse: leave them as they are.")
     return lines
 
 
-def _rest(found: Repair) -> str:
+def _rest(found: Recalibration) -> str:
     ranking = "There is no ranking: one label is missing."
     if found.auc_before is not None and found.auc_after is not None:
         ranking = f"The ranking is unchanged (AUC {found.auc_before:.3f})."

@@ -31,9 +31,9 @@ class CalibrationMap(Result):
     .. math:: \kappa(v) = y_i + \frac{y_{i+1} - y_i}{x_{i+1} - x_i}(v - x_i),
               \quad x_i \le v \le x_{i+1}
 
-    **What it means.** What :func:`caldist.repair` finds, and what its statement is about. The table
-    is all there is: NumPy, SQL, another language or a phone evaluate the same few numbers. It is
-    continuous, so a score that was rounded to 32 bits moves by at most its slope times
+    **What it means.** What :func:`caldist.recalibrate` finds, and what its statement is about. The
+    table is all there is: NumPy, SQL, another language or a phone evaluate the same few numbers. It
+    is continuous, so a score that was rounded to 32 bits moves by at most its slope times
     :math:`2^{-24}`, and where ``y`` increases strictly the ranking of rows stays as it was, as far
     as float64 tells values apart.
 
@@ -151,7 +151,7 @@ class CalibrationMap(Result):
     def inverse(self, value: ArrayLike) -> tuple[Any, Any]:
         """Return the least and the largest score that are mapped to a value.
 
-        They are the same, up to rounding, where the map increases strictly. A rule on repaired
+        They are the same, up to rounding, where the map increases strictly. A rule on recalibrated
         probabilities, at least ``value``, is the rule on scores, at least the first of the two.
 
         Parameters

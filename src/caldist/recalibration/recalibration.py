@@ -1,4 +1,4 @@
-"""``repair`` and ``certify_map``: a monotone map, and what is proved of it."""
+"""``recalibrate`` and ``certify_map``: a monotone map, and what is proved of it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ from caldist.recalibration import _table, statement
 from caldist.recalibration._fits import CELLS, Candidate, Counts, Fit, fit_all, sharp_margins
 from caldist.recalibration._selection import CANDIDATES, CandidateLoss, Selection
 from caldist.recalibration.calibration_map import CalibrationMap, mapped
-from caldist.recalibration.statement import LossChange, RepairBounds
+from caldist.recalibration.statement import LossChange, RecalibrationBounds
 
-Method = Literal["auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "slope"]
-Guarantee = Literal["resampling", "finite_sample"]
+Family = Literal[
+    "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "monotone"
+]
+Method = Literal["resampling", "finite_sample"]
 
-METHODS = ("auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "slope")
-_SLACK = 2.0  # of the method "slope"
+FAMILIES = ("auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "monotone")
+_SLACK = 2.0  # of the family "monotone"
 _FOLDS = 20  # the random stream of dealing
 _FALLS = 1e-12  # by which a map made elsewhere may decrease, as rounding does
 _NO_LOSS: Mapping[str, LossChange] = MappingProxyType({})
@@ -42,15 +44,15 @@ _NOT_ASKED = "none was asked for (confidence_level is None)."
 
 
 @dataclass(frozen=True, eq=False)
-class Repair(Result):
+class Recalibration(Result):
     """A monotone map of predictions, and what is known of it.
 
     Attributes
     ----------
     map
         The map, a table; None where one made elsewhere is not monotone.
-    method
-        What it is: "identity", "shift", "temperature", "sigmoid", "beta", "slope" or "isotonic";
+    family
+        What it is: "identity", "shift", "temperature", "sigmoid", "beta", "monotone" or "isotonic";
         "given" for one made elsewhere.
     slack
         By which factor slopes may differ from those of a sigmoid or beta map: 1 for these
@@ -60,7 +62,8 @@ class Repair(Result):
         population, without and with the map; the same where the map is the identity. Empty where no
         statement is made.
     loss
-        For "brier_score" and "log_loss" what the repair changes, on rows that had no part in it.
+        For "brier_score" and "log_loss" what the recalibration changes, on rows that had no part in
+        it.
     candidates
         The maps that were compared, simplest first, and how they did out of folds.
     resolution
@@ -69,7 +72,7 @@ class Repair(Result):
     auc_before, auc_after
         The probability that a row of label 1 ranks above one of label 0, ties half; None where a
         label is missing.
-    confidence_level, guarantee, n_resamples
+    confidence_level, method, n_resamples
         Of the statement; None, and 0 replicates where none are needed.
     n_rows, n_positives
         How many rows there are, and how many of label 1, as far as that is known.
@@ -80,17 +83,17 @@ class Repair(Result):
     """
 
     map: CalibrationMap | None
-    method: str
+    family: str
     slack: float | None
-    before: Mapping[str, RepairBounds]
-    after: Mapping[str, RepairBounds]
+    before: Mapping[str, RecalibrationBounds]
+    after: Mapping[str, RecalibrationBounds]
     loss: Mapping[str, LossChange]
     candidates: Mapping[str, CandidateLoss]
     resolution: Corp | None
     auc_before: float | None
     auc_after: float | None
     confidence_level: float | None
-    guarantee: str
+    method: str
     n_resamples: int
     n_rows: int | None
     n_positives: int | None
@@ -99,7 +102,7 @@ class Repair(Result):
 
     def __eq__(self, other: object) -> bool:
         """Whether all that is said is the same."""
-        if not isinstance(other, Repair):
+        if not isinstance(other, Recalibration):
             return NotImplemented
         return self.map == other.map and self.to_dict() == other.to_dict()
 
@@ -138,46 +141,46 @@ class Repair(Result):
         return sentences(self)
 
 
-def _unpickled(values: dict[str, Any]) -> Repair:
+def _unpickled(values: dict[str, Any]) -> Recalibration:
     read_only = {key: MappingProxyType(v) for key, v in values.items() if isinstance(v, dict)}
-    return Repair(**values | read_only)
+    return Recalibration(**values | read_only)
 
 
 @answering
-def repair(
+def recalibrate(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
     *,
-    method: Method = "auto",
+    family: Family = "auto",
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     confidence_level: float | None = 0.95,
-    guarantee: Guarantee = "resampling",
+    method: Method = "resampling",
     n_resamples: int = 999,
     rng: validate.Rng = None,
     progress: bool = False,
-) -> Repair:
+) -> Recalibration:
     r"""Fit a monotone map that calibrates predictions, and say what is proved of it.
 
-    **What it means.** ``map`` turns predictions into repaired ones. It increases strictly, so the
-    ranking of rows stays as it is, but for "isotonic", and where predictions rank no better than
-    chance: then the map is constant, with a warning. The statement is about the map as the table
-    that is exported, of at most 256 points and within 1% of κ(1 - κ) of the fit κ where these are
-    enough: with the confidence level, the smooth calibration error of the population was
+    **What it means.** ``map`` turns predictions into recalibrated ones. It increases strictly, so
+    the ranking of rows stays as it is, but for "isotonic", and where predictions rank no better
+    than chance: then the map is constant, with a warning. The statement is about the map as the
+    table that is exported, of at most 256 points and within 1% of κ(1 - κ) of the fit κ where these
+    are enough: with the confidence level, the smooth calibration error of the population was
     at least ``before["smooth_ce"].lower`` and is at most ``after["smooth_ce"].upper``, for rows
     drawn like these. All rows fit the map *and* judge it. That is valid because the bound holds for
-    all monotone maps at once, so neither the fit nor the choice of a method costs anything, and it
-    is about half as large as one from rows held out. "identity" is a result: no repair that these
-    rows support improves the predictions.
+    all monotone maps at once, so neither the fit nor the choice of a family costs anything, and it
+    is about half as large as one from rows held out. "identity" is a result: no recalibration that
+    these rows support improves the predictions.
 
     **Rows that trained the model void it.** Their labels are known to the model, so its predictions
     look better on them than on others. Pass rows that the model has not seen. Nor does it hold
     after the population has changed.
 
-    **Methods.** With A = log v and B = -log(1 - v), slightly softened at the ends, predictions
+    **Families.** With A = log v and B = -log(1 - v), slightly softened at the ends, predictions
     become σ of: A + B + c ("shift", as after under-sampling), a(A + B) ("temperature"),
-    a(A + B) + c ("sigmoid"), aA + bB + c ("beta"). "slope" lets the slope differ from that of a
+    a(A + B) + c ("sigmoid"), aA + bB + c ("beta"). "monotone" lets the slope differ from that of a
     sigmoid by a factor of at most 2, and maximises the likelihood over all such maps, exactly; with
     an infinite factor it is "isotonic". "auto" compares 17 of these, five factors among them, by
     cross-validated log loss and takes the simplest that is within half a standard error of the
@@ -186,8 +189,8 @@ def repair(
     **What it estimates.** ``before`` and ``after`` speak of the population. So does ``loss``: the
     whole procedure, selection included, is repeated on four fifths of the rows and judged on the
     fifth, five times. The distance to calibration itself can be proved only at the rate n^(-1/3).
-    After a repair of predictions that were nearly calibrated the smooth calibration error may be
-    larger than before, by the price of estimating a mean, while the log loss falls.
+    After a recalibration of predictions that were nearly calibrated the smooth calibration error
+    may be larger than before, by the price of estimating a mean, while the log loss falls.
 
     **Cost.** A sort and some hundred fits on at most 4,096 cells; with a statement three times
     that, two passes over the rows for each replicate and measure, and what
@@ -196,12 +199,13 @@ def repair(
     Parameters
     ----------
     y_true : array-like of 0 and 1, or Joint
-        A joint stands for labels, predictions and weights at once. One on a grid is repaired at the
-        means of its cells, and every bound of calibration after allows for where rows lie in them.
+        A joint stands for labels, predictions and weights at once. One on a grid is recalibrated at
+        the means of its cells, and every bound of calibration after allows for where rows lie in
+        them.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
-    method : str
-        "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "slope".
+    family : str
+        "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "monotone".
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
@@ -210,7 +214,7 @@ def repair(
         cluster.
     confidence_level : float or None
         None: the map alone, without a statement.
-    guarantee : "resampling" or "finite_sample"
+    method : "resampling" or "finite_sample"
         The latter uses an inequality that is proved for every number of independent rows of equal
         weight, and is two to three times as wide.
     n_resamples : int
@@ -222,7 +226,7 @@ def repair(
 
     Returns
     -------
-    Repair
+    Recalibration
 
     Warns
     -----
@@ -237,23 +241,24 @@ def repair(
     --------
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
-    >>> found = caldist.repair(demo.y_true, demo.y_prob["random_forest"], n_resamples=99, rng=0)
-    >>> found.method, found.before["smooth_ce"].lower > found.after["smooth_ce"].upper
+    >>> found = caldist.recalibrate(demo.y_true, demo.y_prob["random_forest"], n_resamples=99,
+    ...                             rng=0)
+    >>> found.family, found.before["smooth_ce"].lower > found.after["smooth_ce"].upper
     ('temperature', True)
     >>> found.map([0.2, 0.5, 0.8]).round(2)  # the forest was too modest
     array([0.01, 0.5 , 0.99])
     >>> print(found)
-    Repaired by a temperature, as a table of ... points. With 95% confidence the smooth ...
+    Recalibrated by a temperature, as a table of ... points. With 95% confidence the smooth ...
     """
-    validate.check_choice("method", method, METHODS)
-    candidates = _candidates(method)
-    asked = _Asked.of(confidence_level, guarantee, n_resamples, rng, progress=progress)
+    validate.check_choice("family", family, FAMILIES)
+    candidates = _candidates(family)
+    asked = _Asked.of(confidence_level, method, n_resamples, rng, progress=progress)
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
     units = ordered_units(rows)
     if confidence_level is not None:
-        statement.refuse_unproved(units, guarantee)
+        statement.refuse_unproved(units, method)
 
     selection = Selection(units, candidates, asked.resampler.stream(_FOLDS))
     chosen = selection.chosen()
@@ -269,7 +274,7 @@ def repair(
         asked,
         judge=lambda: _out_of_folds(selection),
         remainder=statement.penalty(units, fit(units.prediction), starts, parameters),
-        method=fit.candidate.method,
+        family=fit.candidate.family,
         slack=fit.candidate.slack,
         candidates=chosen.candidates,
     )
@@ -285,14 +290,14 @@ def certify_map(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     confidence_level: float | None = 0.95,
-    guarantee: Guarantee = "resampling",
+    method: Method = "resampling",
     n_resamples: int = 999,
     rng: validate.Rng = None,
     progress: bool = False,
-) -> Repair:
+) -> Recalibration:
     r"""Say what is proved of a monotone map that was made elsewhere.
 
-    **What it means.** The statement of :func:`caldist.repair`, for any monotone map: with the
+    **What it means.** The statement of :func:`caldist.recalibrate`, for any monotone map: with the
     confidence level, the smooth calibration error of the population was at least ``lower`` of
     ``before`` without it and is at most ``upper`` of ``after`` with it. The map may have been
     fitted to these very rows. A callable or a fitted estimator becomes a table of at most
@@ -304,7 +309,7 @@ def certify_map(
 
     **What it estimates.** The population.
 
-    **Cost.** That of :func:`caldist.repair` without the fits.
+    **Cost.** That of :func:`caldist.recalibrate` without the fits.
 
     Parameters
     ----------
@@ -323,8 +328,8 @@ def certify_map(
         The cluster of each row; see :func:`caldist.confidence_interval`.
     confidence_level : float or None
         None: no statement.
-    guarantee : "resampling" or "finite_sample"
-        See :func:`caldist.repair`.
+    method : "resampling" or "finite_sample"
+        See :func:`caldist.recalibrate`.
     n_resamples : int
         The number of replicates: at least 2/(1 - confidence_level) - 1.
     rng : int, numpy.random.Generator or None
@@ -334,7 +339,7 @@ def certify_map(
 
     Returns
     -------
-    Repair
+    Recalibration
 
     Examples
     --------
@@ -350,13 +355,13 @@ def certify_map(
     >>> wrong.map is None, wrong.reason
     (True, 'the map is not monotone: it falls from ... at ... to ... at ....')
     """
-    asked = _Asked.of(confidence_level, guarantee, n_resamples, rng, progress=progress)
+    asked = _Asked.of(confidence_level, method, n_resamples, rng, progress=progress)
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
     units = ordered_units(rows)
     if confidence_level is not None:
-        statement.refuse_unproved(units, guarantee)
+        statement.refuse_unproved(units, method)
     counts = Counts.of(units)
     merged = counts.merged(counts.cells(CELLS))
     table, reason = _given(map, merged)
@@ -373,7 +378,7 @@ def certify_map(
         asked,
         judge=lambda: (units, after[units.place]),
         remainder=remainder,
-        method="given",
+        family="given",
         slack=None,
         candidates={},
         reason=reason,
@@ -388,36 +393,36 @@ class _Asked:
     """Options of the statement, checked."""
 
     confidence_level: float | None
-    guarantee: str
+    method: str
     resampler: Resampler
 
     @classmethod
     def of(
         cls,
         confidence_level: float | None,
-        guarantee: str,
+        method: str,
         n_resamples: int,
         rng: validate.Rng,
         *,
         progress: bool,
     ) -> _Asked:
-        validate.check_choice("guarantee", guarantee, ("resampling", "finite_sample"))
+        validate.check_choice("method", method, ("resampling", "finite_sample"))
         resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
         if confidence_level is not None:
             confidence_level = validate.check_fraction("confidence_level", confidence_level)
-            if guarantee == "resampling":
+            if method == "resampling":
                 order_rank(resampler.n_resamples, 1 - (1 - confidence_level) / 2)
-        return cls(confidence_level, guarantee, resampler)
+        return cls(confidence_level, method, resampler)
 
 
-def _candidates(method: str) -> tuple[Candidate, ...]:
-    if method == "auto":
+def _candidates(family: str) -> tuple[Candidate, ...]:
+    if family == "auto":
         return CANDIDATES
-    if method == "slope":
+    if family == "monotone":
         return (Candidate("soft", _SLACK),)
-    if method == "isotonic":
+    if family == "isotonic":
         return (Candidate("soft", math.inf),)
-    return (Candidate("soft" if method == "sigmoid" else method),)
+    return (Candidate("soft" if family == "sigmoid" else family),)
 
 
 def _out_of_folds(selection: Selection) -> tuple[Units, Vector]:
@@ -518,18 +523,18 @@ def _stated(
     *,
     judge: Callable[[], tuple[Units, Vector]],
     remainder: float,
-    method: str,
+    family: str,
     slack: float | None,
     candidates: Mapping[str, CandidateLoss],
     reason: str = "",
-) -> Repair:
+) -> Recalibration:
     """Make the statement about a table, or say why there is none.
 
     ``judge`` returns rows, and what maps from other rows make of their predictions.
     """
     level = asked.confidence_level
-    reason = reason or (_NOT_ASKED if level is None else statement.why_none(units, asked.guarantee))
-    before: Mapping[str, RepairBounds] = MappingProxyType({})
+    reason = reason or (_NOT_ASKED if level is None else statement.why_none(units, asked.method))
+    before: Mapping[str, RecalibrationBounds] = MappingProxyType({})
     after, losses = before, _NO_LOSS
     resolution, auc_after = None, None
     if table is not None:
@@ -538,13 +543,13 @@ def _stated(
         resolution, auc_after = corp(joint), _auc(joint)
         if not reason and level is not None:
             risk = 1 - level
-            before = statement.bounds_before(rows, risk, asked.guarantee, asked.resampler)
+            before = statement.bounds_before(rows, risk, asked.method, asked.resampler)
             after = before  # of the identity, which no label has moved
             if not table.is_identity:
                 after = statement.bounds_after(
                     after_map,
                     risk,
-                    asked.guarantee,
+                    asked.method,
                     asked.resampler,
                     remainder=remainder,
                     rounding=statement.rounding_of(rows.joint, table),
@@ -552,21 +557,21 @@ def _stated(
             losses = statement.losses(*judge(), risk)
         said = None
         if not reason:
-            said = {"confidence_level": level, "guarantee": asked.guarantee}
+            said = {"confidence_level": level, "method": asked.method}
             said |= {"before": plain(before), "after": plain(after)}
         provenance = {
-            "method": method,
+            "family": family,
             "slack": None if slack == math.inf else slack,
             "n_rows": rows.n_rows,
             "n_positives": rows.n_positives,
             "caldist": __version__,
             "statement": said,
         }
-        if method != "given":
+        if family != "given":
             table = CalibrationMap(table.x, table.y, provenance=provenance)
-    return Repair(
+    return Recalibration(
         map=table,
-        method=method,
+        family=family,
         slack=slack,
         before=before,
         after=after,
@@ -576,8 +581,8 @@ def _stated(
         auc_before=_auc(statement.joint_of(units)),
         auc_after=auc_after,
         confidence_level=level,
-        guarantee=asked.guarantee,
-        n_resamples=asked.resampler.n_resamples if after and asked.guarantee[0] == "r" else 0,
+        method=asked.method,
+        n_resamples=asked.resampler.n_resamples if after and asked.method[0] == "r" else 0,
         n_rows=rows.n_rows,
         n_positives=rows.n_positives,
         rounding=rows.joint.radius,

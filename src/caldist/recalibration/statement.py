@@ -48,7 +48,7 @@ _WIDTHS = (4.0, 2.0, 1.0, 0.5)  # of bins for the distance, in units of n^(-1/3)
 
 
 @dataclass(frozen=True)
-class RepairBounds(Result):
+class RecalibrationBounds(Result):
     """A measure's value on the rows, and limits of the population's.
 
     Attributes
@@ -58,7 +58,7 @@ class RepairBounds(Result):
         predictions to the mean label of their bin.
     lower, upper
         The population's value lies above and below, each but for half of the risk; with
-        ``guarantee="finite_sample"`` all of them at once, but for the whole of it.
+        ``method="finite_sample"`` all of them at once, but for the whole of it.
     """
 
     value: float
@@ -71,7 +71,7 @@ class RepairBounds(Result):
 
 @dataclass(frozen=True)
 class LossChange(Result):
-    """A loss before and after a repair, on rows that had no part in it.
+    """A loss before and after a recalibration, on rows that had no part in it.
 
     It is about the procedure: what a map fitted to four fifths of as many rows changes on average.
     One map does somewhat better or worse.
@@ -81,7 +81,7 @@ class LossChange(Result):
     before, after
         The mean loss of the predictions as they are, and mapped.
     change
-        Their difference; negative where the repair helps.
+        Their difference; negative where the recalibration helps.
     lower, upper
         A normal confidence interval for the difference.
     """
@@ -99,24 +99,24 @@ class LossChange(Result):
         )
 
 
-def why_none(units: Units, guarantee: str) -> str:
+def why_none(units: Units, method: str) -> str:
     """Return why nothing can be said of the population; empty if something can."""
-    if guarantee == "finite_sample":
+    if method == "finite_sample":
         return ""
     if not (few := few_parts(units)):
         return ""
     return (
         f"only {few}, and with fewer than {FEW} no limit is dependable. "
-        "guarantee='finite_sample' holds for any number of independent rows."
+        "method='finite_sample' holds for any number of independent rows."
     )
 
 
-def refuse_unproved(units: Units, guarantee: str) -> None:
+def refuse_unproved(units: Units, method: str) -> None:
     """Raise where the inequality for every n is not proved."""
-    if guarantee == "finite_sample" and not units.are_alike:
+    if method == "finite_sample" and not units.are_alike:
         message = (
-            "guarantee is 'finite_sample', which is proved for independent rows of equal weight: "
-            "use guarantee='resampling' with sample_weight or clusters."
+            "method is 'finite_sample', which is proved for independent rows of equal weight: "
+            "use method='resampling' with sample_weight or clusters."
         )
         raise ValueError(message)
 
@@ -181,17 +181,17 @@ def _ratio(above: Vector, below: Vector) -> Vector:
 
 
 def bounds_before(
-    rows: Rows, risk: float, guarantee: str, resampler: Resampler
-) -> Mapping[str, RepairBounds]:
+    rows: Rows, risk: float, method: str, resampler: Resampler
+) -> Mapping[str, RecalibrationBounds]:
     """Return limits for the predictions as they are."""
-    method = "finite_sample" if guarantee == "finite_sample" else chosen_method(rows, "auto")
+    method = "finite_sample" if method == "finite_sample" else chosen_method(rows, "auto")
     limits = Limits.of(rows, risk, resampler, method)
     smooth = _cut(*smooth_ce.interval(limits, rows.joint))
     lowest = _cut(*lower_distance.interval(limits, rows.joint))
     widths = _widths(limits)
     errors = [norm(limits.units.residual) for norm in widths]
     value = _cost(rows.joint, widths, errors)
-    if guarantee == "finite_sample":
+    if method == "finite_sample":
         upper = _proved(limits, widths, errors) + rows.joint.radius
     else:
         upper = limits.distance(rows.joint)
@@ -207,24 +207,24 @@ def bounds_before(
 def bounds_after(
     after: Units,
     risk: float,
-    guarantee: str,
+    method: str,
     resampler: Resampler,
     *,
     remainder: float,
     rounding: float,
-) -> Mapping[str, RepairBounds]:
+) -> Mapping[str, RecalibrationBounds]:
     """Return limits for the mapped predictions, whatever the rows had to do with the map.
 
     ``remainder`` is b, ``rounding`` what rounded predictions may do.
     """
-    limits = Limits(after, risk, resampler, guarantee)
+    limits = Limits(after, risk, resampler, method)
     norm, joint = smooth_ce.norm(after.prediction), joint_of(after)
     values = norm(after.residual), lower_distance(joint)
     coarse, moved = _on_few(after, limits.root)
     bins = replace(limits, units=coarse)
     widths = _widths(bins)
     errors = [width(coarse.residual) for width in widths]
-    if guarantee == "finite_sample":
+    if method == "finite_sample":
         noise = lowest = math.sqrt(2 * limits.logarithm) * limits.root
         upper = _proved(bins, widths, errors)
     else:
@@ -244,13 +244,13 @@ def bounds_after(
     )
 
 
-def _around(value: float, width: float, tolerance: float) -> RepairBounds:
+def _around(value: float, width: float, tolerance: float) -> RecalibrationBounds:
     return _cut(value, value - width, value + tolerance + width)
 
 
-def _cut(value: float, lower: float, upper: float) -> RepairBounds:
+def _cut(value: float, lower: float, upper: float) -> RecalibrationBounds:
     lower = min(1.0, max(0.0, float(lower)))
-    return RepairBounds(float(value), lower, min(1.0, max(lower, float(upper))))
+    return RecalibrationBounds(float(value), lower, min(1.0, max(lower, float(upper))))
 
 
 def _quantiles(limits: Limits, norm: Norm) -> tuple[float, float]:

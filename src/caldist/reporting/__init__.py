@@ -18,7 +18,7 @@ from caldist.reporting.model import (
     MonitorReport,
     MonitorStepReport,
     PairReport,
-    RepairReport,
+    RecalibrationReport,
     Report,
     SourceReport,
 )
@@ -41,7 +41,7 @@ __all__ = [
     "MonitorReport",
     "MonitorStepReport",
     "PairReport",
-    "RepairReport",
+    "RecalibrationReport",
     "Report",
     "SourceReport",
     "monitor_report",

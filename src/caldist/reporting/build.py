@@ -38,7 +38,7 @@ from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.registry import shown_in
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.monitoring import Monitor
-from caldist.recalibration.recalibration import Repair
+from caldist.recalibration.recalibration import Recalibration
 from caldist.reporting.classes import class_report, speaks_of_classes
 from caldist.reporting.clinical import medical_report
 from caldist.reporting.figures import figures
@@ -51,7 +51,7 @@ from caldist.reporting.model import (
     Report,
 )
 from caldist.reporting.monitoring import monitor_report
-from caldist.reporting.recalibrations import repair_of, repair_report
+from caldist.reporting.recalibrations import recalibration_of, recalibration_report
 from caldist.reporting.source import check_source, with_source
 from caldist.reporting.subgroups import (
     By,
@@ -89,14 +89,14 @@ def report(
 ) -> Report:
     """Report on the calibration of one or more models: a verdict, figures, intervals, tests.
 
-    It also says what :func:`caldist.repair` would do to each model, with what is proved of that, if
-    the rows did not train it.
+    It also says what :func:`caldist.recalibrate` would do to each model, with what is proved of
+    that, if the rows did not train it.
 
     **Several classes.** With a matrix of predictions the report is about
     :func:`caldist.multiclass.classwise_distance`: the value beside what calibrated predictions
     would show, its limits for the population, the bracket of the distance, the test, and the
     classes, the worst first, with limits that hold for all of them together. Its models are in
-    ``class_models``. There are no sub-groups, clusters and repairs then.
+    ``class_models``. There are no sub-groups, clusters and recalibrations then.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def report(
             warnings.filterwarnings("ignore", re.escape(words), UserWarning)
         of_groups = options | {"confidence_level": level, "progress": resampler.progress}
         groups = tuple(groups_of_models(models, columns, group_order, of_groups))
-        repairs: dict[str, Repair] = {}
+        recalibrations: dict[str, Recalibration] = {}
         count = _PHASES * len(models)
         with phases("report", count, show=resampler.progress) as begin:
             found = tuple(
@@ -223,7 +223,7 @@ def report(
                     level,
                     resampler,
                     options,
-                    repairs,
+                    recalibrations,
                     [group for group in groups if group.model == name],
                     begin,
                 )
@@ -246,7 +246,7 @@ def report(
         seed=seed,
         versions=_versions(),
         monitor=watched,
-        figures=figures(models, found, repairs, level, drawn, progress=resampler.progress),
+        figures=figures(models, found, recalibrations, level, drawn, progress=resampler.progress),
     )
 
 
@@ -256,11 +256,11 @@ def _model(
     level: float,
     resampler: Resampler,
     options: dict[str, Any],
-    repairs: dict[str, Repair],
+    recalibrations: dict[str, Recalibration],
     groups: Sequence[GroupReport],
     begin: Callable[[str], None],
 ) -> ModelReport:
-    """Say what there is to say of one model, and put what would repair it among the repairs.
+    """Say what there is to say of one model, and add what would recalibrate it.
 
     Statements that have folds, cells and duals in common come one after the other. Then these are
     let go, before others need as much memory.
@@ -270,8 +270,8 @@ def _model(
     above = {one: one(joint) for one in shown_in("report") if one.facts.above_distance}
     sample = sample_bracket(joint, tol=TOLERANCE, known=above)
     _let_go(rows)
-    begin("repair")
-    repairs[name] = repair_of(rows, level, resampler, options["rng"])
+    begin("recalibration")
+    recalibrations[name] = recalibration_of(rows, level, resampler, options["rng"])
     begin("intervals")
     population = population_bracket(rows, level, replace(resampler, progress=False))
     measures = tuple(_measure(one, rows, level, resampler, above) for one in shown_in("report"))
@@ -307,7 +307,7 @@ def _model(
         mean_label=observed,
         regions=regions,
         measures=measures,
-        repair=repair_report(repairs[name]),
+        recalibration=recalibration_report(recalibrations[name]),
         rates=rates,
         medical=medical,
     )

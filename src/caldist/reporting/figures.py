@@ -18,11 +18,11 @@ from caldist.data.rows import Rows
 from caldist.plots.decision import DecisionCurveDisplay, decision_curve, even_thresholds
 from caldist.plots.display import Display
 from caldist.plots.distance import DistanceDisplay, DistanceInterval
-from caldist.plots.map import MapDisplay, repair_curve
+from caldist.plots.map import MapDisplay, recalibration_curve
 from caldist.plots.reliability import ReliabilityDisplay, reliability_curve
 from caldist.plots.scale import ScaleName
 from caldist.plots.witness import WitnessDisplay, witness_curve
-from caldist.recalibration.recalibration import Repair
+from caldist.recalibration.recalibration import Recalibration
 from caldist.reporting.model import ModelReport
 
 _OVERLAID = 4  # models that one pair of axes can show without confusion
@@ -45,8 +45,8 @@ class Figure(Brief):
         What that shows of each model.
     height
         In inches.
-    repair_of
-        The model whose repair it shows, if it does.
+    recalibration_of
+        The model whose recalibration it shows, if it does.
     medical
         Whether it belongs to the words of medicine.
     """
@@ -56,7 +56,7 @@ class Figure(Brief):
     display: type[Display[Any]]
     models: tuple[Any, ...]
     height: float
-    repair_of: str | None = None
+    recalibration_of: str | None = None
     medical: bool = False
 
     def svg(self) -> str:
@@ -77,7 +77,7 @@ class Figure(Brief):
 def figures(
     models: Mapping[str, Rows],
     found: Sequence[ModelReport],
-    repairs: Mapping[str, Repair],
+    recalibrations: Mapping[str, Recalibration],
     level: float,
     seed: int,
     *,
@@ -114,13 +114,13 @@ def figures(
             witness = witness_curve(name, rows, model.regions, level, scale)
             made.append(Figure(caption, caption, WitnessDisplay, (witness,), 3.1))
         for key, rows in models.items():
-            begin("repair")
+            begin("recalibration")
             caption = (
-                f"What a repair would do to {key}: the map, how often label 1 came true before and "
-                "after it, and where the predictions go."
+                f"What a recalibration would do to {key}: the map, how often label 1 came true "
+                "before and after it, and where the predictions go."
             )
-            curve = repair_curve(short[key], repairs[key], rows, scale)
-            made.append(Figure(caption, caption, MapDisplay, (curve,), 4.9, repair_of=key))
+            curve = recalibration_curve(short[key], recalibrations[key], rows, scale)
+            made.append(Figure(caption, caption, MapDisplay, (curve,), 4.9, recalibration_of=key))
     return tuple(made + _decisions(models, short, level, scale))
 
 

@@ -41,7 +41,7 @@ class MeasureReport(Result):
 
 @dataclass(frozen=True)
 class BoundsReport(Result):
-    """Limits for the population of a measure, without a repair and with it."""
+    """Limits for the population of a measure, without a recalibration and with it."""
 
     name: str
     symbol: str
@@ -53,7 +53,7 @@ class BoundsReport(Result):
 
 @dataclass(frozen=True)
 class LossReport(Result):
-    """A loss without a repair and with it, on rows that had no part in it.
+    """A loss without a recalibration and with it, on rows that had no part in it.
 
     None where it is infinite, as after a certain prediction that failed.
     """
@@ -67,15 +67,15 @@ class LossReport(Result):
 
 
 @dataclass(frozen=True)
-class RepairReport(Result):
-    """What :func:`caldist.repair` would do to a model.
+class RecalibrationReport(Result):
+    """What :func:`caldist.recalibrate` would do to a model.
 
     ``x`` and ``y`` are the table of its map; ``reason`` says why nothing is stated, if so, and then
     ``bounds`` and ``losses`` are empty. ``slack`` is None for isotonic regression.
     """
 
     words: str
-    method: str
+    family: str
     slack: float | None
     reason: str
     n_resamples: int
@@ -131,7 +131,7 @@ class ModelReport(Result):
     mean_label: float
     regions: tuple[Region, ...]
     measures: tuple[MeasureReport, ...]
-    repair: RepairReport
+    recalibration: RecalibrationReport
     rates: Rates
     medical: MedicalReport
 
@@ -429,7 +429,7 @@ def _report(content: dict[str, Any]) -> Report:
         parts: dict[str, Any] = {
             "regions": regions,
             "measures": measures,
-            "repair": _repair(model.pop("repair")),
+            "recalibration": _recalibration(model.pop("recalibration")),
             "rates": Rates(**model.pop("rates")),
             "medical": _medical(model.pop("medical")),
         }
@@ -471,14 +471,14 @@ def _monitor(content: dict[str, Any]) -> MonitorReport:
     return MonitorReport(**content, steps=steps, groups=groups)
 
 
-def _repair(content: dict[str, Any]) -> RepairReport:
+def _recalibration(content: dict[str, Any]) -> RecalibrationReport:
     parts = {
         "bounds": tuple(BoundsReport(**item) for item in content["bounds"]),
         "losses": tuple(LossReport(**item) for item in content["losses"]),
         "x": tuple(content["x"]),
         "y": tuple(content["y"]),
     }
-    return RepairReport(**content | parts)
+    return RecalibrationReport(**content | parts)
 
 
 def _written(text: str, path: str | os.PathLike[str] | None) -> str:

@@ -31,7 +31,7 @@ from caldist.reporting.text import (
     CLASS_LIMITS,
     CLASS_TWIN,
     MEDICINE,
-    REPAIRS,
+    RECALIBRATIONS,
     ROWS_OF_A_PAGE,
     change,
     class_probability,
@@ -41,7 +41,7 @@ from caldist.reporting.text import (
     groups_in_words,
     interval,
     least_group_pvalue,
-    repair_draws,
+    recalibration_draws,
     rows_in_words,
     shortened,
     source_in_words,
@@ -89,14 +89,15 @@ _TERMS = {
         "Net benefit counts true positives per row, less false positives at the price that the "
         "threshold sets. A model is of use where its curve is above those of treating all and none."
     ),
-    "repair": (
+    "recalibration": (
         "Limits with the stated confidence for the population, for the predictions as they are and "
         "as the map makes them. The map was fitted to the same rows: the bound holds for all "
         "monotone maps at once. Rows that trained the model would void it."
     ),
     "loss": (
-        "Each row is mapped by what the other rows made. A negative change means that the repair "
-        "helps; the interval is for the population's change, with the stated confidence."
+        "Each row is mapped by what the other rows made. A negative change means that the "
+        "recalibration helps; the interval is for the population's change, with the stated "
+        "confidence."
     ),
     "gap": "Mean label minus mean prediction of the rows in this range.",
 }
@@ -173,7 +174,7 @@ _LIMITS = (
         "The guarantee is for the tolerance, the rate and the sub-groups that were chosen before "
         "the first batch. Choosing again after a look is a new monitor."
     ),
-    "After an alarm the e-value only says more of the same. After a repair reset the monitor.",
+    "After an alarm the e-value only says more of the same. Reset it after a recalibration.",
 )
 
 
@@ -182,7 +183,7 @@ def page(report: Report) -> str:
     if report.class_models:
         return _class_page(report)
     drawn = _drawn(report.figures)
-    plain = [one for one in drawn if one["repair_of"] is None and not one["medical"]]
+    plain = [one for one in drawn if one["recalibration_of"] is None and not one["medical"]]
     pairs, pairs_omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
     groups, groups_omitted = shortened(report.groups, ROWS_OF_A_PAGE)
     scale = max((model.population_upper for model in report.models), default=1.0)
@@ -197,9 +198,9 @@ def page(report: Report) -> str:
             medicine=MEDICINE,
             estimate_names=NAMES,
             sections=_sections(report, figures=bool(plain)),
-            maps={figure["repair_of"]: figure for figure in drawn},
+            maps={figure["recalibration_of"]: figure for figure in drawn},
             undrawn=len(report.figures) - len(drawn),
-            repair_draws=repair_draws(report.models),
+            recalibration_draws=recalibration_draws(report.models),
             pairs=pairs,
             pairs_omitted=pairs_omitted,
             groups=groups,
@@ -228,7 +229,7 @@ def _sections(report: Report, *, figures: bool) -> list[tuple[str, str]]:
         (True, "verdict", "Verdict"),
         (figures, "figures", "Figures"),
         (report.monitor is not None, "over-time", "Over time"),
-        (True, "repair", REPAIRS),
+        (True, "recalibration", RECALIBRATIONS),
         (bool(report.pairs), "compared", "Models compared"),
         (bool(report.groups), "groups", "Sub-groups"),
         (True, "measures", "All measures"),
@@ -377,7 +378,7 @@ def _drawn(wanted: Sequence[Figure]) -> list[dict[str, Any]]:
                 "caption": figure.caption,
                 "alt": figure.alt,
                 "source": source,
-                "repair_of": figure.repair_of,
+                "recalibration_of": figure.recalibration_of,
                 "medical": figure.medical,
             }
         )

@@ -1,4 +1,4 @@
-"""What a repair would do, as a part of a report."""
+"""What a recalibration would do, as a part of a report."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import replace
 from caldist.data.rows import Rows
 from caldist.inference.resampling import Resampler
 from caldist.measures.registry import find
-from caldist.recalibration.recalibration import Repair, repair
-from caldist.reporting.model import BoundsReport, LossReport, RepairReport
+from caldist.recalibration.recalibration import Recalibration, recalibrate
+from caldist.reporting.model import BoundsReport, LossReport, RecalibrationReport
 
-_MANY = 100_000  # different predictions from which a summary is repaired
+_MANY = 100_000  # different predictions from which a summary is recalibrated
 _BITS = 16  # of its grid
 _DRAWS = 10  # replicates of a statement, in units of 1/(1 - level): more hardly change it
 
 
-def repair_of(rows: Rows, level: float, resampler: Resampler, seed: int) -> Repair:
-    """Repair one model's rows."""
+def recalibration_of(rows: Rows, level: float, resampler: Resampler, seed: int) -> Recalibration:
+    """Recalibration one model's rows."""
     draws = min(resampler.n_resamples, round(_DRAWS / (1 - level)) - 1)
     with warnings.catch_warnings():
         # The words say so.
         warnings.filterwarnings("ignore", "the map is constant|all rows have label", UserWarning)
-        return repair(
+        return recalibrate(
             _few_cells(rows),  # type: ignore[arg-type]  # checked and sorted already
             confidence_level=level,
             n_resamples=draws,
@@ -47,16 +47,16 @@ def _few_cells(rows: Rows) -> Rows:
     return found
 
 
-def repair_report(found: Repair) -> RepairReport:
-    """Return what a report says of a repair."""
+def recalibration_report(found: Recalibration) -> RecalibrationReport:
+    """Return what a report says of a recalibration."""
     table = found.map
     assert table is not None  # noqa: S101 -- only maps made elsewhere can be missing
     words = " ".join(str(found).split("\n"))
     if table.y[0] == table.y[-1]:
         words += " The map is constant: larger predictions do not have more labels 1 on these rows."
-    return RepairReport(
+    return RecalibrationReport(
         words=words,
-        method=found.method,
+        family=found.family,
         slack=None if found.slack is None else _finite(found.slack),
         reason=found.reason,
         n_resamples=found.n_resamples,

@@ -42,13 +42,13 @@ Tested = TypeVar("Tested", PairReport, GroupReport)
 
 ROWS_OF_A_PAGE = 500  # of a table in HTML
 _ROWS_PRINTED = 40
-REPAIRS = "What a repair would do"
+RECALIBRATIONS = "What a recalibration would do"
 MEDICINE = "In the words of medicine"
 CLASS_TWIN = "CWs, half the sum of smCE over classes"
 CLASS_LIMITS = "lower limits hold with {} confidence for all of them"
 _CLASSES_PRINTED = 10
 _INDEPENDENT = "taken as independent"
-_LEFT = {"class", "model", "repair", "minus model", "by", "group", "note"}  # columns of text
+_LEFT = {"class", "model", "recalibration", "minus model", "by", "group", "note"}  # columns of text
 
 
 def plain(report: Report) -> str:
@@ -59,11 +59,13 @@ def plain(report: Report) -> str:
     blocks = [*_doubts(report.data), *_source(report.data)]
     blocks.append("\n".join(_aligned(_summary(report))))
     blocks += [f"{for_line(model.name)}: {model.verdict}" for model in report.models]
-    blocks.append(f"{REPAIRS}, if these rows trained no model")
-    blocks.append("\n".join(_aligned(_repairs(report.models, level))))
-    reasons = dict.fromkeys(model.repair.reason for model in report.models if model.repair.reason)
+    blocks.append(f"{RECALIBRATIONS}, if these rows trained no model")
+    blocks.append("\n".join(_aligned(_recalibrations(report.models, level))))
+    reasons = dict.fromkeys(
+        model.recalibration.reason for model in report.models if model.recalibration.reason
+    )
     blocks += [f"No statement is made: {reason}" for reason in reasons]
-    blocks += filter(None, [repair_draws(report.models)])
+    blocks += filter(None, [recalibration_draws(report.models)])
     if report.monitor is not None:
         blocks.append(str(report.monitor))
     if report.pairs:
@@ -162,12 +164,14 @@ def _class_table(classes: Sequence[ClassReport]) -> Table:
     ]
 
 
-def repair_draws(models: Sequence[ModelReport]) -> str:
-    """Say how many replicates the limits of repairs come from; empty where there are none."""
-    counts = {model.repair.n_resamples for model in models} - {0}
+def recalibration_draws(models: Sequence[ModelReport]) -> str:
+    """Say how many replicates the limits of recalibrations come from; empty if none."""
+    counts = {model.recalibration.n_resamples for model in models} - {0}
     if not counts:
         return ""
-    return f"The limits of repairs come from {', '.join(map(str, sorted(counts)))} resamples."
+    return (
+        f"The limits of recalibrations come from {', '.join(map(str, sorted(counts)))} resamples."
+    )
 
 
 def shortened(rows: Sequence[Tested], limit: int) -> tuple[list[Tested], str]:
@@ -278,20 +282,20 @@ def estimate(found: EstimateReport) -> list[str]:
     return [short(found.value), ends(found.lower, found.upper, 3)]
 
 
-def _repairs(models: Sequence[ModelReport], level: str) -> Table:
-    """Return what repairs would do, a line for each model."""
-    shown = shown_in("repair")
-    rows = [["model", "repair", f"smCE before, {level}", "smCE after"]]
+def _recalibrations(models: Sequence[ModelReport], level: str) -> Table:
+    """Return what recalibrations would do, a line for each model."""
+    shown = shown_in("recalibration")
+    rows = [["model", "recalibration", f"smCE before, {level}", "smCE after"]]
     rows[0] += [measure.facts.called for measure in shown]
     for model in models:
-        found = model.repair
+        found = model.recalibration
         bounds = {item.name: item for item in found.bounds}
         losses = {item.name: item for item in found.losses}
         smooth = bounds.get(smooth_ce.name)
         rows.append(
             [
                 model.name,
-                found.method,
+                found.family,
                 "—" if smooth is None else f"at least {down(smooth.before_lower)}",
                 "—" if smooth is None else f"at most {up(smooth.after_upper)}",
                 *(change(losses.get(measure.name)) for measure in shown),
@@ -301,7 +305,7 @@ def _repairs(models: Sequence[ModelReport], level: str) -> Table:
 
 
 def change(loss: LossReport | None) -> str:
-    """Return by how much a repair changes a loss, or a dash where that is not known."""
+    """Return by how much a recalibration changes a loss, or a dash where that is not known."""
     return "—" if loss is None or loss.change is None else signed(loss.change)
 
 

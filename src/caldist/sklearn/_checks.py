@@ -89,7 +89,7 @@ def seed(random_state: Any) -> int:
 
 
 def known(table: CalibrationMap | None) -> CalibrationMap:
-    """Return the map of a repair, which is None for maps made elsewhere only."""
+    """Return the map of a recalibration, which is None for maps made elsewhere only."""
     assert table is not None  # noqa: S101
     return table
 

@@ -1,4 +1,4 @@
-"""A classifier whose probabilities are repaired."""
+"""A classifier whose probabilities are recalibrated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ from caldist.data import validate
 from caldist.errors import answering
 from caldist.multiclass.reductions import one_vs_rest, top_label
 from caldist.recalibration.calibration_map import CalibrationMap
-from caldist.recalibration.recalibration import Guarantee, Method, Repair, certify_map, repair
+from caldist.recalibration.recalibration import (
+    Family,
+    Method,
+    Recalibration,
+    certify_map,
+    recalibrate,
+)
 from caldist.sklearn import _checks
 
 Multiclass = Literal["top_label", "one_vs_rest"]
@@ -44,16 +50,17 @@ RENORMALISED = (
 )
 
 
-class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Repair the probabilities of a classifier by monotone maps.
+class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Recalibration the probabilities of a classifier by monotone maps.
 
     **What it means.** ``predict_proba`` is that of the classifier, mapped by what
-    :func:`caldist.repair` finds. With a fitted classifier in a ``FrozenEstimator``, and rows that
-    did not train it, ``statement_`` says what is proved: how far from calibrated the probabilities
-    of the population were at least, and are at most now. Otherwise the classifier is fitted too:
-    the map is fitted to predictions out of folds, as ``CalibratedClassifierCV(ensemble=False)``
-    does, and the classifier to all rows. The rows then judged other models than the one that
-    predicts, so nothing is proved, ``statement_`` is None and ``statement_reason_`` says why.
+    :func:`caldist.recalibrate` finds. With a fitted classifier in a ``FrozenEstimator``, and rows
+    that did not train it, ``statement_`` says what is proved: how far from calibrated the
+    probabilities of the population were at least, and are at most now. Otherwise the classifier is
+    fitted too: the map is fitted to predictions out of folds, as
+    ``CalibratedClassifierCV(ensemble=False)`` does, and the classifier to all rows. The rows then
+    judged other models than the one that predicts, so nothing is proved, ``statement_`` is None and
+    ``statement_reason_`` says why.
 
     **Two classes.** One map, of the probability of the second class.
 
@@ -65,23 +72,23 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     are divided by their sum. Each of ``statements_`` is about one class *before* that division, and
     holds with the confidence level by itself, not all of them together.
 
-    **Cost.** That of :func:`caldist.repair` for each map; without a ``FrozenEstimator`` that of
-    ``cv`` + 1 fits of the classifier, and no statement.
+    **Cost.** That of :func:`caldist.recalibrate` for each map; without a ``FrozenEstimator`` that
+    of ``cv`` + 1 fits of the classifier, and no statement.
 
     Parameters
     ----------
     estimator : classifier
         With ``predict_proba``. A ``FrozenEstimator`` is taken as it is.
-    method : str, default="auto"
-        "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "slope".
+    family : str, default="auto"
+        "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "monotone".
     cv : int, splitter or iterable, default=5
         The folds; not used with a ``FrozenEstimator``.
     multiclass : {"top_label", "one_vs_rest"}, default="top_label"
         For more than two classes.
     confidence_level : float or None, default=0.95
         That of the statement; None for none.
-    guarantee : {"resampling", "finite_sample"}, default="resampling"
-        See :func:`caldist.repair`.
+    method : {"resampling", "finite_sample"}, default="resampling"
+        See :func:`caldist.recalibrate`.
     n_resamples : int, default=999
         The number of replicates of a statement.
     n_jobs : int, optional
@@ -98,20 +105,20 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         The map, if there is one only: ``to_sql`` and ``save`` take it elsewhere.
     maps_ : list of CalibrationMap
         That map, or with "one_vs_rest" one for each of more than two classes.
-    repairs_ : list of Repair
+    recalibrations_ : list of Recalibration
         For each map how it was chosen, and what is known of it.
-    statement_ : Repair or None
+    statement_ : Recalibration or None
         What is proved of ``predict_proba``.
     statement_reason_ : str
         Why nothing is; empty if something is.
-    statements_ : list of Repair
+    statements_ : list of Recalibration
         What is proved of each map; empty if nothing is.
     n_features_in_, feature_names_in_
         Those of ``estimator_``, where it has them.
 
     See Also
     --------
-    SlopeCalibrator : the same for columns of probabilities.
+    MonotoneCalibrator : the same for columns of probabilities.
     sklearn.calibration.CalibratedClassifierCV : other maps, without a statement.
 
     Examples
@@ -119,13 +126,13 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.frozen import FrozenEstimator
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from caldist.sklearn import RepairedClassifier
+    >>> from caldist.sklearn import RecalibratedClassifier
     >>> X, y = make_classification(3000, n_informative=4, random_state=0)
     >>> model = GaussianNB().fit(X[:1000], y[:1000])
-    >>> repaired = RepairedClassifier(FrozenEstimator(model), n_resamples=99)
-    >>> repaired.fit(X[1000:], y[1000:]).statement_.after["smooth_ce"].upper < 0.05
+    >>> recalibrated = RecalibratedClassifier(FrozenEstimator(model), n_resamples=99)
+    >>> recalibrated.fit(X[1000:], y[1000:]).statement_.after["smooth_ce"].upper < 0.05
     True
-    >>> RepairedClassifier(GaussianNB()).fit(X, y).statement_reason_
+    >>> RecalibratedClassifier(GaussianNB()).fit(X, y).statement_reason_
     'the rows judged other models: ...'
     """
 
@@ -134,21 +141,21 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self,
         estimator: Any,
         *,
-        method: Method = "auto",
+        family: Family = "auto",
         cv: Any = 5,
         multiclass: Multiclass = "top_label",
         confidence_level: float | None = 0.95,
-        guarantee: Guarantee = "resampling",
+        method: Method = "resampling",
         n_resamples: int = 999,
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
-        self.method = method
+        self.family = family
         self.cv = cv
         self.multiclass = multiclass
         self.confidence_level = confidence_level
-        self.guarantee = guarantee
+        self.method = method
         self.n_resamples = n_resamples
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -183,7 +190,7 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         sample_weight: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
         **fit_params: Any,
-    ) -> RepairedClassifier:
+    ) -> RecalibratedClassifier:
         """Fit the maps, and the classifier unless it is frozen.
 
         Parameters
@@ -202,11 +209,11 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
         Returns
         -------
-        self : RepairedClassifier
+        self : RecalibratedClassifier
         """
         validate.check_choice("multiclass", self.multiclass, ("top_label", "one_vs_rest"))
         if y is None:
-            message = "RepairedClassifier requires y to be passed, but the target y is None."
+            message = "RecalibratedClassifier requires y to be passed, but the target y is None."
             raise ValueError(message)
         label = column_or_1d(y, warn=True)
         if label.size == 0:
@@ -234,15 +241,15 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             "sample_weight": weight,
             "clusters": clusters,
             "confidence_level": self.confidence_level if frozen else None,
-            "guarantee": self.guarantee,
+            "method": self.method,
             "n_resamples": self.n_resamples,
             "rng": _checks.seed(self.random_state),
         }
-        self.repairs_ = self._repairs(number, matrix, options)
-        self.maps_ = [_checks.known(found.map) for found in self.repairs_]
-        self.statements_ = [found for found in self.repairs_ if not found.reason]
+        self.recalibrations_ = self._recalibrations(number, matrix, options)
+        self.maps_ = [_checks.known(found.map) for found in self.recalibrations_]
+        self.statements_ = [found for found in self.recalibrations_ if not found.reason]
         self.statement_ = None
-        self.statement_reason_ = self.repairs_[0].reason if frozen else OTHER_MODELS
+        self.statement_reason_ = self.recalibrations_[0].reason if frozen else OTHER_MODELS
         if len(self.maps_) > 1 and self.statements_:
             self.statement_reason_ = RENORMALISED
         elif self.statements_:
@@ -286,17 +293,19 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         )
         return np.asarray(found, dtype=np.float64)
 
-    def _repairs(
+    def _recalibrations(
         self, number: NDArray[np.intp], matrix: Vector, options: dict[str, Any]
-    ) -> list[Repair]:
-        """Return the repair of each map."""
+    ) -> list[Recalibration]:
+        """Return the recalibration of each map."""
         if matrix.shape[1] == 2:
-            return [repair(number, matrix[:, 1], method=self.method, **options)]
+            return [recalibrate(number, matrix[:, 1], family=self.family, **options)]
         if self.multiclass == "one_vs_rest":
             pairs = one_vs_rest(number, matrix)
-            return [repair(one, column, method=self.method, **options) for one, column in pairs]
+            return [
+                recalibrate(one, column, family=self.family, **options) for one, column in pairs
+            ]
         right, confidence = top_label(number, matrix)
-        found = repair(right, confidence, method=self.method, **options)
+        found = recalibrate(right, confidence, family=self.family, **options)
         return [_kept_largest(found, right, confidence, matrix.shape[1], options)]
 
     @property
@@ -309,7 +318,7 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         return self.maps_[0]
 
     def predict_proba(self, X: Any) -> Vector:  # noqa: N803 - the name scikit-learn passes
-        """Return the repaired probabilities of all classes.
+        """Return the recalibrated probabilities of all classes.
 
         Parameters
         ----------
@@ -329,7 +338,7 @@ class RepairedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         return _divided_by_sums(matrix, self.maps_)
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803 - the name scikit-learn passes
-        """Return the class with the largest repaired probability.
+        """Return the class with the largest recalibrated probability.
 
         Parameters
         ----------
@@ -354,7 +363,7 @@ def _check_has_probabilities(estimator: Any) -> None:
     if not hasattr(estimator, "predict_proba"):
         message = (
             f"estimator is of type {type(estimator).__name__}, without predict_proba: a "
-            "classifier with probabilities is needed, as it is these that are repaired."
+            "classifier with probabilities is needed, as it is these that are recalibrated."
         )
         raise TypeError(message)
 
@@ -379,13 +388,13 @@ def _numbers(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _kept_largest(
-    found: Repair,
+    found: Recalibration,
     right: NDArray[np.int64],
     confidence: Vector,
     classes: int,
     options: dict[str, Any],
-) -> Repair:
-    """Return a repair of confidences whose map is above 1/K, so that they can stay the largest."""
+) -> Recalibration:
+    """Return a recalibration of confidences that stays above 1/K: they can stay the largest."""
     least = (1 + _ABOVE) / classes
     table = _checks.known(found.map)
     if table(1 / classes) >= least:  # a confidence is at least 1/K
@@ -400,13 +409,13 @@ def _kept_largest(
     stated = certify_map(right, confidence, raised, **options)
     said = None
     if not stated.reason:
-        said = {"confidence_level": stated.confidence_level, "guarantee": stated.guarantee}
+        said = {"confidence_level": stated.confidence_level, "method": stated.method}
         said |= {"before": plain(stated.before), "after": plain(stated.after)}
     provenance = dict(table.provenance) | {"statement": said}
     return replace(
         stated,
         map=CalibrationMap(x, y, provenance=provenance),
-        method=found.method,
+        family=found.family,
         slack=found.slack,
         candidates=found.candidates,
         loss=MappingProxyType({}),  # these rows made the map

@@ -12,38 +12,38 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from caldist._util.types import Vector
 from caldist.errors import answering
-from caldist.recalibration.recalibration import Method, repair
+from caldist.recalibration.recalibration import Family, recalibrate
 from caldist.sklearn import _checks
 
 
-class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MonotoneCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Recalibrate predicted probabilities by a monotone map whose slopes are bounded.
 
     .. math:: \kappa = \sigma \circ g, \qquad
               \frac{d_i}{\rho} \le g(v_{i+1}) - g(v_i) \le \rho\, d_i,
 
     where d are the steps of a parametric map's logits and ρ is the slack: 1 is that map itself,
-    infinity is isotonic regression. :func:`caldist.repair` says how the map is chosen.
+    infinity is isotonic regression. :func:`caldist.recalibrate` says how the map is chosen.
 
-    **What it means.** The repair for new rows. It increases strictly, but for "isotonic", so that
-    the ranking of the predictions stays as it is. :func:`caldist.nearest_calibrated` changes these
-    rows less, but neither keeps their ranking nor knows of other rows.
+    **What it means.** The recalibration for new rows. It increases strictly, but for "isotonic", so
+    that the ranking of the predictions stays as it is. :func:`caldist.nearest_calibrated` changes
+    these rows less, but neither keeps their ranking nor knows of other rows.
 
-    **What it estimates.** With a ``confidence_level`` each of ``repairs_`` says what is proved of
-    its map in the population, by the very rows that were given. They must not have trained the
-    model. The confidence is that of each column by itself.
+    **What it estimates.** With a ``confidence_level`` each of ``recalibrations_`` says what is
+    proved of its map in the population, by the very rows that were given. They must not have
+    trained the model. The confidence is that of each column by itself.
 
     **Cost.** A sort for each column and some hundred fits on at most 4,096 cells; with a statement
-    that of :func:`caldist.repair`.
+    that of :func:`caldist.recalibrate`.
 
     Each column of X holds the probability of the second class as one model predicts it, such as
     ``predict_proba(...)[:, [1]]``. Several columns, as a stack of models gives, are recalibrated
-    one by one. :class:`RepairedClassifier` does it for a whole classifier.
+    one by one. :class:`RecalibratedClassifier` does it for a whole classifier.
 
     Parameters
     ----------
-    method : str, default="auto"
-        "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "slope".
+    family : str, default="auto"
+        "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "monotone".
     confidence_level : float, optional
         That of the statements; none are made by default.
     n_resamples : int, default=999
@@ -62,7 +62,7 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         The two classes, sorted. The second is label 1.
     maps_ : list of CalibrationMap
         For each column its map: ``to_sql`` and ``save`` take it elsewhere.
-    repairs_ : list of Repair
+    recalibrations_ : list of Recalibration
         For each column which map was chosen, and what is known of it.
     n_features_in_ : int
     feature_names_in_ : ndarray
@@ -70,16 +70,16 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
 
     See Also
     --------
-    caldist.repair : the same for one column, without scikit-learn.
+    caldist.recalibrate : the same for one column, without scikit-learn.
 
     Examples
     --------
     >>> import caldist
-    >>> from caldist.sklearn import SlopeCalibrator
+    >>> from caldist.sklearn import MonotoneCalibrator
     >>> demo = caldist.datasets.load_demo()
     >>> column = demo.y_prob["random_forest"][:, None]
-    >>> calibrator = SlopeCalibrator().fit(column, demo.y_true)
-    >>> calibrator.repairs_[0].method
+    >>> calibrator = MonotoneCalibrator().fit(column, demo.y_true)
+    >>> calibrator.recalibrations_[0].family
     'temperature'
     >>> calibrator.transform([[0.25], [0.75]]).round(2)
     array([[0.02],
@@ -90,13 +90,13 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
     def __init__(
         self,
         *,
-        method: Method = "auto",
+        family: Family = "auto",
         confidence_level: float | None = None,
         n_resamples: int = 999,
         out_of_bounds: _checks.Bounds = "warn",
         random_state: Any = 0,
     ) -> None:
-        self.method = method
+        self.family = family
         self.confidence_level = confidence_level
         self.n_resamples = n_resamples
         self.out_of_bounds = out_of_bounds
@@ -115,7 +115,7 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
-    ) -> SlopeCalibrator:
+    ) -> MonotoneCalibrator:
         """Find the map of each column.
 
         Parameters
@@ -131,7 +131,7 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
 
         Returns
         -------
-        self : SlopeCalibrator
+        self : MonotoneCalibrator
         """
         matrix, target = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False)
         _checks.fail_if_all_classes(matrix)
@@ -139,11 +139,11 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         self.classes_, label = _checks.two_classes(target)
         weight = _checks.weights(sample_weight, label.size)
         seed = _checks.seed(self.random_state)
-        self.repairs_ = [
-            repair(
+        self.recalibrations_ = [
+            recalibrate(
                 label,
                 column,
-                method=self.method,
+                family=self.family,
                 sample_weight=weight,
                 clusters=clusters,
                 confidence_level=self.confidence_level,
@@ -152,7 +152,7 @@ class SlopeCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
             )
             for column in np.ascontiguousarray(matrix.T)
         ]
-        self.maps_ = [_checks.known(found.map) for found in self.repairs_]
+        self.maps_ = [_checks.known(found.map) for found in self.recalibrations_]
         return self
 
     def transform(self, X: ArrayLike) -> Vector:  # noqa: N803 - the name scikit-learn passes

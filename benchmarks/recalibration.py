@@ -1,4 +1,4 @@
-"""What a repair costs: the kernel at its worst, maps, statements, summaries, files."""
+"""What a recalibration costs: the kernel at its worst, maps, statements, summaries, files."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _files(n: int, method: str, effort: Effort) -> float:
     from caldist.recalibration.sql import lookup
 
     sample = FAMILIES["beta=3"].make(n)
-    table = caldist.repair(
-        sample.y_true, sample.y_prob, method=method, confidence_level=None, rng=0
+    table = caldist.recalibrate(
+        sample.y_true, sample.y_prob, family=method, confidence_level=None, rng=0
     ).map
     assert table is not None
     with tempfile.TemporaryDirectory() as folder:
@@ -96,8 +96,8 @@ def _files(n: int, method: str, effort: Effort) -> float:
         return _best(mapped, effort, time.process_time) / _best(bare, effort, time.process_time)
 
 
-def repair_table(sizes: Sizes, effort: Effort) -> Table:
-    """Time what is promised of a repair."""
+def recalibration_table(sizes: Sizes, effort: Effort) -> Table:
+    """Time what is promised of a recalibration."""
     rows = []
 
     def add(what: str, taken: float, unit: str, target: float | None) -> None:
@@ -112,10 +112,10 @@ def repair_table(sizes: Sizes, effort: Effort) -> Table:
     name = size_name(sizes.rows)
 
     def alone() -> None:
-        caldist.repair(sample.y_true, sample.y_prob, confidence_level=None, rng=0)
+        caldist.recalibrate(sample.y_true, sample.y_prob, confidence_level=None, rng=0)
 
     def stated() -> None:
-        caldist.repair(sample.y_true, sample.y_prob, n_resamples=_RESAMPLES, rng=0)
+        caldist.recalibrate(sample.y_true, sample.y_prob, n_resamples=_RESAMPLES, rng=0)
 
     alone()  # what is imported and woken once
     for clock, unit in ((time.process_time, "s"), (time.perf_counter, "s by the clock")):
@@ -131,7 +131,7 @@ def repair_table(sizes: Sizes, effort: Effort) -> Table:
         joint = _summary(n)
         taken.append(
             _best(
-                lambda j=joint: caldist.repair(j, n_resamples=_RESAMPLES, rng=0),  # type: ignore[misc]
+                lambda j=joint: caldist.recalibrate(j, n_resamples=_RESAMPLES, rng=0),  # type: ignore[misc]
                 effort,
                 time.process_time,
             )
@@ -147,4 +147,4 @@ def repair_table(sizes: Sizes, effort: Effort) -> Table:
         f"{'once' if effort.fewest == 1 else f'best of {effort.fewest}'} each. At its worst every "
         "second step of the kernel passes half of all bends, chunk by chunk: O(n√n)."
     )
-    return Table("Repairs", ["what", "measured", "target", "verdict"], rows, note)
+    return Table("Recalibrations", ["what", "measured", "target", "verdict"], rows, note)

@@ -87,7 +87,7 @@ def test_a_shift_makes_the_mean_right():
     y = rng.random(p.size) < p
     kept = y | (rng.random(p.size) < 0.1)
     sampled = (p / (p + 0.1 * (1 - p)))[kept]  # what a model learns from such rows
-    found = caldist.repair(y, p / (p + 0.1 * (1 - p)), method="shift", confidence_level=None)
+    found = caldist.recalibrate(y, p / (p + 0.1 * (1 - p)), family="shift", confidence_level=None)
     assert abs(found.map(sampled) - p[kept]).max() < 0.005
 
 
@@ -120,7 +120,7 @@ def test_each_end_has_a_margin_of_its_own():
     p = np.concatenate((u, [1e-100] * 20, [1.0] * 20, [1 - 2**-53] * 20))
     y = np.concatenate((rng.random(2000) < u, np.arange(60) % 4 > 0)).astype(int)
     for method in ("temperature", "beta"):
-        table = caldist.repair(y, p, method=method, confidence_level=None).map
+        table = caldist.recalibrate(y, p, family=method, confidence_level=None).map
         assert table(1.0) - table(1 - 2**-53) < 0.05
 
 
@@ -267,15 +267,15 @@ def test_tables_are_within_one_percent(name, candidate, monkeypatch):
 
 
 @pytest.mark.parametrize("most", [2, 3, 8, 64])
-@pytest.mark.parametrize("method", ["beta", "slope", "isotonic", "auto"])
+@pytest.mark.parametrize("method", ["beta", "monotone", "isotonic", "auto"])
 def test_tables_have_no_more_knots_than_they_may(most, method, monkeypatch):
     monkeypatch.setattr(_table, "KNOTS", most)
     rng = np.random.default_rng(0)
     p = rng.random(3000)
     y = rng.random(3000) < np.where(p < 0.5, 0.2, 0.8)
-    found = caldist.repair(y, p, method=method, confidence_level=None, rng=0)
+    found = caldist.recalibrate(y, p, family=method, confidence_level=None, rng=0)
     assert 2 <= found.map.x.size <= most
-    assert found.map.is_strict or method == "isotonic" or found.method == "isotonic"
+    assert found.map.is_strict or method == "isotonic" or found.family == "isotonic"
 
 
 def test_ties_at_the_ends_of_a_table_are_dropped():

@@ -1,4 +1,4 @@
-"""The page and the figure on repair."""
+"""The page and the figure on recalibration."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 from caldist.paper.style import figure, render, style
 from caldist.recalibration._selection import FEW
-from studies import repair
+from studies import recalibration
 from studies.pages import FAIL, percent, table
 from studies.runs import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["misses_pass", "repair_figure", "repair_page"]
+__all__ = ["misses_pass", "recalibration_figure", "recalibration_page"]
 
-_NOMINAL = (1 - repair.LEVEL) / 2
+_NOMINAL = (1 - recalibration.LEVEL) / 2
 _JUDGED = (
     "smooth_ce, after misses", "smooth_ce, before misses", "lower_distance, after misses",
     "lower_distance, before misses", "distance, after misses",
@@ -27,13 +27,13 @@ _JUDGED = (
 _SHARE = 0.65  # of the bound from rows held out
 _MEAN = 0.06  # the mean bound at 800 rows
 _PAGE = """\
-# Repair: coverage, bounds and quality
+# Recalibration: coverage, bounds and quality
 
 {passed} of {cells} cells hold their level: at most {most:.0f}% of the statements miss on either
 side, at {nominal:.0f}% nominal, within two of the share's standard errors. Over all laws together,
 where that error is small, nothing is allowed for.
 
-![Share of statements that miss, by method and law](repair.svg)
+![Share of statements that miss, by method and law](recalibration.svg)
 
 The statement at {level:.0f}%: the smooth calibration error was at least `lower` before, and is at
 most `upper` after, each wrong in {nominal:.0f}% of the cases. The map is fitted to the same rows,
@@ -60,7 +60,7 @@ _BOUND = """\
 ## The bound beside that of rows held out
 
 The mean upper limit of the smooth calibration error after, at {level:.0f}% and n = {rows}: of
-`repair`, and of the same method fitted to one half of the rows and judged on the other by
+`recalibrate`, and of the same method fitted to one half of the rows and judged on the other by
 `confidence_interval`, both with 999 replicates. Asked for is at most {share} of the latter, and
 {mean} in the mean over laws.
 
@@ -89,9 +89,9 @@ def _find(rows: Sequence[Row], /, **wanted: str) -> list[Row]:
     return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
 
 
-def _judged(rows: Sequence[Row], plan: repair.Plan) -> list[Row]:
+def _judged(rows: Sequence[Row], plan: recalibration.Plan) -> list[Row]:
     """Return the shares of misses that count: of smCE and ldCE, with enough statements."""
-    sets = dict(zip(map(str, repair.ROWS), plan.data_sets, strict=True))
+    sets = dict(zip(map(str, recalibration.ROWS), plan.data_sets, strict=True))
     return [
         row
         for row in _find(rows, kind="coverage")
@@ -102,22 +102,25 @@ def _judged(rows: Sequence[Row], plan: repair.Plan) -> list[Row]:
 
 def misses_pass(row: Row) -> bool:
     """Whether statements miss at most two points more often than they say, within two errors."""
-    share, most = float(row["mean"]), _NOMINAL + repair.TOLERANCE
+    share, most = float(row["mean"]), _NOMINAL + recalibration.TOLERANCE
     return share <= most + 2 * math.sqrt(share * (1 - share) / int(row["data_sets"])) + 1e-9
 
 
-def repair_page(rows: Sequence[Row], plan: repair.Plan, command: str) -> str:
-    """Return the page on repair."""
+def recalibration_page(rows: Sequence[Row], plan: recalibration.Plan, command: str) -> str:
+    """Return the page on recalibration."""
     judged = _judged(rows, plan)
     cells = {row["cell"] for row in judged}
     failed = {row["cell"] for row in judged if not misses_pass(row)}
     lines = [
         _PAGE.format(
             passed=len(cells - failed), cells=len(cells), plan=plan, command=command,
-            rows=", ".join(f"{n:,}" for n in repair.ROWS), level=100 * repair.LEVEL,
-            nominal=100 * _NOMINAL, most=100 * (_NOMINAL + repair.TOLERANCE),
+            rows=", ".join(f"{n:,}" for n in recalibration.ROWS), level=100 * recalibration.LEVEL,
+            nominal=100 * _NOMINAL, most=100 * (_NOMINAL + recalibration.TOLERANCE),
         ),
-        *table(("law", "what it is"), [(law.name, law.text) for law in repair.REPAIRED.values()]),
+        *table(
+            ("law", "what it is"),
+            [(law.name, law.text) for law in recalibration.RECALIBRATED.values()],
+        ),
         "## Misses", "", "In percent of the statements. First of all laws together.", "",
         *_together(judged), "Of each.", "", *_misses(rows, judged),
         *_bounds(rows),
@@ -133,8 +136,8 @@ def repair_page(rows: Sequence[Row], plan: repair.Plan, command: str) -> str:
 def _together(judged: Sequence[Row]) -> list[str]:
     """Return shares over the data sets of all laws, which are judged as they are."""
     listed = []
-    for method in repair.METHODS:
-        for n in map(str, repair.ROWS):
+    for method in recalibration.METHODS:
+        for n in map(str, recalibration.ROWS):
             own = _find(judged, method=method, rows=n)
             line, worst = [method, n], 0.0
             for quantity in _JUDGED:
@@ -143,7 +146,7 @@ def _together(judged: Sequence[Row]) -> list[str]:
                 share = sum(int(row["data_sets"]) * float(row["mean"]) for row in found)
                 line.append(percent(share / sets) if sets else "")
                 worst = max(worst, share / max(1, sets))
-            good = worst <= _NOMINAL + repair.TOLERANCE + 1e-9
+            good = worst <= _NOMINAL + recalibration.TOLERANCE + 1e-9
             listed.append([*line, "pass" if good else FAIL])
     head = ("method", "n", "smCE after", "before", "ldCE after", "before", "distance", "")
     return table(head, listed)
@@ -164,7 +167,7 @@ def _misses(rows: Sequence[Row], judged: Sequence[Row]) -> list[str]:
         line.append("" if proved is None else percent(proved["mean"]))
         line.append(FAIL if cell in bad else "pass" if cell in counted else "few")
         listed.append(line)
-    listed.sort(key=lambda line: (list(repair.REPAIRED).index(line[0]), int(line[1])))
+    listed.sort(key=lambda line: (list(recalibration.RECALIBRATED).index(line[0]), int(line[1])))
     head = ("law", "n", "method", "sets", "smCE after", "before", "ldCE after", "before")
     more = ("distance", "loss", "smCE", "its bound", "bound of the distance", "proved better", "")
     return table((*head, *more), listed)
@@ -172,16 +175,18 @@ def _misses(rows: Sequence[Row], judged: Sequence[Row]) -> list[str]:
 
 def _bounds(rows: Sequence[Row]) -> list[str]:
     lines = [
-        _BOUND.format(level=100 * repair.LEVEL, rows=repair.BOUND_ROWS, share=_SHARE, mean=_MEAN)
+        _BOUND.format(
+            level=100 * recalibration.LEVEL, rows=recalibration.BOUND_ROWS, share=_SHARE, mean=_MEAN
+        )
     ]
     listed = []
-    for method in repair.METHODS:
+    for method in recalibration.METHODS:
         pairs = [
             [
                 float(_find(rows, kind="bound", law=law, method=method, quantity=q)[0]["mean"])
                 for q in ("all rows", "half held out")
             ]
-            for law in repair.BALANCED
+            for law in recalibration.BALANCED
         ]
         ours, theirs = np.array(pairs).T
         ratio = ours / theirs
@@ -196,7 +201,7 @@ def _bounds(rows: Sequence[Row]) -> list[str]:
 
 def _methods(rows: Sequence[Row]) -> list[str]:
     there = {row["method"] for row in rows}
-    return [name for name in repair.FITTERS if name in there]
+    return [name for name in recalibration.FITTERS if name in there]
 
 
 def _ratios(rows: Sequence[Row], quantity: str) -> list[str]:
@@ -205,13 +210,13 @@ def _ratios(rows: Sequence[Row], quantity: str) -> list[str]:
     listed = []
     for method in _methods(found):
         line = [method]
-        for n in map(str, repair.ROWS):
+        for n in map(str, recalibration.ROWS):
             ratios, calibrated = [], []
             for law in laws:
                 here = {row["method"]: float(row["mean"]) for row in _find(found, law=law, rows=n)}
                 if method not in here or math.isnan(here[method]):
                     continue
-                if repair.REPAIRED[law].calibrated:
+                if recalibration.RECALIBRATED[law].calibrated:
                     calibrated.append(1000 * here[method])
                 else:
                     ratios.append(max(here[method], 1e-9) / max(min(here.values()), 1e-9))
@@ -221,7 +226,7 @@ def _ratios(rows: Sequence[Row], quantity: str) -> list[str]:
             line.append(f"{np.mean(calibrated):.2f}" if calibrated else "")
         listed.append(line)
     head = ["method"]
-    for n in repair.ROWS:
+    for n in recalibration.ROWS:
         head += [f"n = {n:,}", "calibrated, ×1000"]
     return table(head, listed)
 
@@ -231,11 +236,11 @@ def _smooth(rows: Sequence[Row]) -> list[str]:
     listed = []
     for method in _methods(found):
         line = [method]
-        for n in map(str, repair.ROWS):
+        for n in map(str, recalibration.ROWS):
             values = [float(row["mean"]) for row in _find(found, method=method, rows=n)]
             line.append(f"{1000 * np.nanmean(values):.1f}" if values else "")
         listed.append(line)
-    return table(("method", *(f"n = {n:,}" for n in repair.ROWS)), listed)
+    return table(("method", *(f"n = {n:,}" for n in recalibration.ROWS)), listed)
 
 
 def _real(rows: Sequence[Row]) -> list[str]:
@@ -287,11 +292,11 @@ def _real(rows: Sequence[Row]) -> list[str]:
 def _few(rows: Sequence[Row]) -> list[str]:
     listed, gains = [], []
     for kind, name in (("few", "laws"), ("few real", "real sets")):
-        for n in map(str, repair.FEW_ROWS):
+        for n in map(str, recalibration.FEW_ROWS):
             own = [row for row in _find(rows, kind=kind, rows=n) if int(row["data_sets"])]
             mean = {
                 key: 1000 * np.array([float(row["mean"]) for row in _find(own, method=key)])
-                for key in (*repair.RULES, "gain")
+                for key in (*recalibration.RULES, "gain")
             }
             gain = mean["gain"]
             if not gain.size:
@@ -300,7 +305,7 @@ def _few(rows: Sequence[Row]) -> list[str]:
             if int(n) < FEW:
                 gains.append(float(gain.mean()))
             listed.append([
-                name, n, *(f"{mean[key].mean():.1f}" for key in repair.RULES),
+                name, n, *(f"{mean[key].mean():.1f}" for key in recalibration.RULES),
                 f"{gain.mean():.1f} ± {math.hypot(*errors) / gain.size:.1f}",
                 f"{(gain > 0).sum()} of {gain.size}", f"{gain.min():.0f}", f"{gain.max():.0f}",
             ])  # fmt: skip
@@ -310,34 +315,36 @@ def _few(rows: Sequence[Row]) -> list[str]:
         if min(gains, default=-1.0) > 0
         else f"The sigmoid is not better everywhere below {FEW}: the rule is not confirmed. {FAIL}"
     )
-    head = ("of", "n", *repair.RULES, "gain", "that gain", "least gain", "largest")
+    head = ("of", "n", *recalibration.RULES, "gain", "that gain", "least gain", "largest")
     return [_FEW.format(unit="×1000", few=FEW, verdict=verdict), *table(head, listed)]
 
 
-def repair_figure(rows: Sequence[Row]) -> bytes:
+def recalibration_figure(rows: Sequence[Row]) -> bytes:
     """Draw for each method and law how often statements miss, as SVG."""
     with style():
         drawn = figure(7.2, 4.2)
-        panels = np.ravel(drawn.subplots(1, len(repair.METHODS), sharex=True, sharey=True))
-        for axes, method in zip(panels, repair.METHODS, strict=True):
+        panels = np.ravel(drawn.subplots(1, len(recalibration.METHODS), sharex=True, sharey=True))
+        for axes, method in zip(panels, recalibration.METHODS, strict=True):
             _draw(axes, _find(rows, kind="coverage", method=method))
             axes.set_title(method)
             axes.set_xlabel("misses, %")
-        panels[0].set_yticks(range(len(repair.REPAIRED)), list(repair.REPAIRED))
-        panels[0].set_ylim(len(repair.REPAIRED) - 0.4, -0.6)
+        panels[0].set_yticks(
+            range(len(recalibration.RECALIBRATED)), list(recalibration.RECALIBRATED)
+        )
+        panels[0].set_ylim(len(recalibration.RECALIBRATED) - 0.4, -0.6)
         handles, names = panels[0].get_legend_handles_labels()
         drawn.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
         return render(drawn)[0]
 
 
 def _draw(axes: Axes, rows: Sequence[Row]) -> None:
-    order = list(repair.REPAIRED)
+    order = list(recalibration.RECALIBRATED)
     kinds = {
         "after": {"mfc": "black", "mec": "black"},
         "before": {"mfc": "white", "mec": "#8a8a8a"},
     }
     for when, colours in kinds.items():
-        for at, (n, marker) in enumerate(zip(repair.ROWS, ("o", "s", "^"), strict=True)):
+        for at, (n, marker) in enumerate(zip(recalibration.ROWS, ("o", "s", "^"), strict=True)):
             points = [
                 (100 * float(row["mean"]), order.index(row["law"]) + 0.22 * (at - 1))
                 for row in rows

@@ -1,4 +1,4 @@
-"""caldist repair and caldist apply: the statement, exit codes, and files copied with one column."""
+"""caldist recalibrate and caldist apply: statement, exit codes, files with one more column."""
 
 import json
 
@@ -30,43 +30,44 @@ def halved(tmp_path):
     return path
 
 
-# -- repair ----------------------------------------------------------------------------------------
+# -- recalibration
+# ----------------------------------------------------------------------------------------
 
 
-def test_repair_prints_the_statement_and_writes_the_map(table, rows, tmp_path):
+def test_recalibration_prints_the_statement_and_writes_the_map(table, rows, tmp_path):
     out = tmp_path / "map.json"
-    done = run("repair", table, *COLUMNS, "--resamples", 99, "-o", out)
+    done = run("recalibrate", table, *COLUMNS, "--resamples", 99, "-o", out)
     assert done.exit_code == 0, done.output
-    found = caldist.repair(rows["won"], rows["second"], n_resamples=99, rng=0)
+    found = caldist.recalibrate(rows["won"], rows["second"], n_resamples=99, rng=0)
     assert done.output == f"{found}\n\nwritten to {out}\n"
     assert CalibrationMap.load(out) == found.map
     assert json.loads(out.read_text())["x"] == found.map.x.tolist()
 
 
-def test_repair_with_options(table, rows, tmp_path):
+def test_recalibration_with_options(table, rows, tmp_path):
     out = tmp_path / "map.json"
-    more = ("--method", "slope", "--clusters", "team", "--weight", "weight")
-    done = run("repair", table, *COLUMNS, *more, "--resamples", 99, "--seed", 4, "-o", out)
+    more = ("--family", "monotone", "--clusters", "team", "--weight", "weight")
+    done = run("recalibrate", table, *COLUMNS, *more, "--resamples", 99, "--seed", 4, "-o", out)
     assert done.exit_code == 0, done.output
-    found = caldist.repair(
-        rows["won"], rows["second"], method="slope", clusters=rows["team"],
+    found = caldist.recalibrate(
+        rows["won"], rows["second"], family="monotone", clusters=rows["team"],
         sample_weight=rows["weight"], n_resamples=99, rng=4,
     )  # fmt: skip
     assert CalibrationMap.load(out) == found.map
     assert str(found) in done.output
 
 
-def test_repair_of_a_summary(table, rows, tmp_path):
+def test_recalibration_of_a_summary(table, rows, tmp_path):
     joint = caldist.Joint.from_arrays(rows["won"], rows["second"]).coarsen(12)
     joint.save(tmp_path / "scores.npz")
     out = tmp_path / "map.json"
-    done = run("repair", tmp_path / "scores.npz", "--resamples", 99, "-o", out)
+    done = run("recalibrate", tmp_path / "scores.npz", "--resamples", 99, "-o", out)
     assert done.exit_code == 0, done.output
-    assert CalibrationMap.load(out) == caldist.repair(joint, n_resamples=99, rng=0).map
+    assert CalibrationMap.load(out) == caldist.recalibrate(joint, n_resamples=99, rng=0).map
 
 
 def test_exit_codes_of_fail_above(table, rows, tmp_path):
-    start = ("repair", table, *COLUMNS, "--resamples", 99, "-o", tmp_path / "map.json")
+    start = ("recalibrate", table, *COLUMNS, "--resamples", 99, "-o", tmp_path / "map.json")
     assert run(*start, "--fail-above", 0.5).exit_code == 0
     failed = run(*start, "--fail-above", 0.001)
     assert failed.exit_code == 1
@@ -88,15 +89,15 @@ def test_exit_codes_of_fail_above(table, rows, tmp_path):
         (("-o", "map.json", "--fail-above", "nan"), "--fail-above is nan"),
         (("-o", "map.json", "--fail-above", "0"), "--fail-above is 0.0"),
         (("-o", "map.json", "--fail-above", "5"), "For 5% pass 0.05."),
-        (("-o", "map.json", "--score", "first"), "one model is repaired at a time, not 2"),
-        (("-o", "map.json", "--method", "platt"), "Invalid value for '--method'"),
+        (("-o", "map.json", "--score", "first"), "one model is recalibrated at a time, not 2"),
+        (("-o", "map.json", "--family", "platt"), "Invalid value for '--family'"),
         (("-o", "map.json", "--resamples", "5"), "Error: --resamples is 5"),
         ((), "Missing option '-o'"),
     ],
 )
-def test_repair_refuses(table, tmp_path, monkeypatch, arguments, words):
+def test_recalibration_refuses(table, tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
-    done = run("repair", table, *COLUMNS, *arguments)
+    done = run("recalibrate", table, *COLUMNS, *arguments)
     assert done.exit_code == 2
     assert words in done.output
     assert not (tmp_path / "map.json").exists()
@@ -223,10 +224,10 @@ def test_apply_refuses_what_is_no_map(table, tmp_path):
 
 
 @needs_duckdb
-def test_a_repair_goes_all_the_way(rows, table, tmp_path):
+def test_a_recalibration_goes_all_the_way(rows, table, tmp_path):
     """Fitted on a file, applied to it: the column is calibrated as the statement says."""
     out, mapped = tmp_path / "map.json", tmp_path / "mapped.csv"
-    run("repair", table, *COLUMNS, "--resamples", 99, "-o", out)
+    run("recalibrate", table, *COLUMNS, "--resamples", 99, "-o", out)
     run("apply", out, table, "--score", "second", "--column", "q", "-o", mapped)
     q = np.array([float(line.split(",")[-1]) for line in mapped.read_text().splitlines()[1:]])
     statement = CalibrationMap.load(out).provenance["statement"]

@@ -1,4 +1,4 @@
-"""repair and certify_map: the statement, what it is made from, and what is refused."""
+"""recalibration and certify_map: the statement, what it is made from, and what is refused."""
 
 import copy
 import dataclasses
@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import caldist
-from caldist import CalibrationMap, Joint, certify_map, repair
+from caldist import CalibrationMap, Joint, certify_map, recalibrate
 from caldist._util.numbers import down, up
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS
@@ -25,12 +25,12 @@ from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.random_interval_ce import RandomIntervalNorm
 from caldist.recalibration import _table, statement
 from caldist.recalibration._selection import CANDIDATES, Selection
-from caldist.recalibration.recalibration import _FOLDS, METHODS
+from caldist.recalibration.recalibration import _FOLDS, FAMILIES
 from strategies import family, fewer, samples
 
 QUICK = {"n_resamples": 99, "rng": 0}
 ALONE = {"confidence_level": None, "rng": 0}
-FITTED = [method for method in METHODS if method != "auto"]
+FITTED = [method for method in FAMILIES if method != "auto"]
 NAMES = ["smooth_ce", "lower_distance", "distance"]
 flat = pytest.mark.filterwarnings("ignore:the map is constant|all rows have label:UserWarning")
 
@@ -70,10 +70,10 @@ def test_one_bound_for_all_monotone_maps_fitted_ones_included():
         free = np.sort(rng.random(atoms))
         maps = [v, free, (free > 0.5).astype(float)]
         if 0 < labels.sum() < n:
-            for method in ("isotonic", "slope", "sigmoid"):
+            for method in ("isotonic", "monotone", "sigmoid"):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", UserWarning)
-                    maps.append(repair(labels, v[rows], method=method, **ALONE).map(v))
+                    maps.append(recalibrate(labels, v[rows], family=method, **ALONE).map(v))
         for kappa in maps:
             truth = Joint.from_masses(kappa, mass0, mass1)
             smooth = caldist.smooth_ce(labels, kappa[rows]) - caldist.smooth_ce(truth)
@@ -110,7 +110,7 @@ def test_bins_vary_by_two_for_each_edge_and_two_more():
 
 def test_the_finite_sample_statement_is_the_theorem():
     y, p = sample(900)
-    found = repair(y, p, guarantee="finite_sample", **QUICK)
+    found = recalibrate(y, p, method="finite_sample", **QUICK)
     width = math.sqrt(2 * math.log(2 / 0.05) / 900)
     q = found.map(p)
     assert found.after["smooth_ce"].value == pytest.approx(caldist.smooth_ce(y, q), abs=1e-12)
@@ -130,7 +130,7 @@ def test_the_statement_is_about_the_table(monkeypatch):
     y, p = sample()
     with monkeypatch.context() as coarse:
         coarse.setattr(_table, "KNOTS", 3)
-        found = repair(y, p, method="beta", **QUICK)
+        found = recalibrate(y, p, family="beta", **QUICK)
     q = found.map(p)
     assert found.map.x.size <= 3
     assert found.after["smooth_ce"].value == pytest.approx(caldist.smooth_ce(y, q), abs=1e-12)
@@ -138,13 +138,13 @@ def test_the_statement_is_about_the_table(monkeypatch):
     assert found.after["lower_distance"].value == pytest.approx(value, abs=2e-6)
     assert found.resolution.score == pytest.approx(brier_score_loss(y, q))
     # A table so coarse is worse than the fit, and its statement says so.
-    fine = repair(y, p, method="beta", **QUICK)
+    fine = recalibrate(y, p, family="beta", **QUICK)
     assert fine.after["smooth_ce"].value < found.after["smooth_ce"].value
 
 
 def test_limits_before_are_those_of_the_library():
     y, p = sample()
-    found = repair(y, p, method="sigmoid", **QUICK)
+    found = recalibrate(y, p, family="sigmoid", **QUICK)
     interval = caldist.confidence_interval(y, p, **QUICK)
     before = found.before["smooth_ce"]
     assert (before.value, before.lower) == (interval.value, interval.lower)
@@ -156,7 +156,7 @@ def test_limits_before_are_those_of_the_library():
 @pytest.mark.parametrize("method", FITTED)
 def test_values_and_ends_are_in_order(method):
     y, p = sample()
-    found = repair(y, p, method=method, **QUICK)
+    found = recalibrate(y, p, family=method, **QUICK)
     assert list(found.before) == list(found.after) == NAMES
     for bounds in (*found.before.values(), *found.after.values()):
         assert 0 <= bounds.lower <= bounds.upper <= 1
@@ -164,19 +164,19 @@ def test_values_and_ends_are_in_order(method):
     for part in (found.before, found.after):
         assert part["distance"].upper >= part["lower_distance"].lower
     assert found.after["smooth_ce"].upper > found.after["smooth_ce"].value
-    assert found.method == method
+    assert found.family == method
 
 
-@pytest.mark.parametrize("guarantee", ["resampling", "finite_sample"])
-def test_what_the_identity_leaves_is_what_there_was(guarantee):
+@pytest.mark.parametrize("method", ["resampling", "finite_sample"])
+def test_what_the_identity_leaves_is_what_there_was(method):
     """No label has moved it, so nothing is paid for, and what is said before holds after."""
     y, p = sample(strength=1.0)
-    found = repair(y, p, method="identity", guarantee=guarantee, **QUICK)
+    found = recalibrate(y, p, family="identity", method=method, **QUICK)
     assert found.map.is_identity
     assert found.after == found.before
-    given = certify_map(y, p, ([0, 0.5, 1], [0, 0.5, 1]), guarantee=guarantee, **QUICK)
+    given = certify_map(y, p, ([0, 0.5, 1], [0, 0.5, 1]), method=method, **QUICK)
     assert given.after == given.before == found.before
-    other = certify_map(y, p, ([0, 0.5, 1], [0, 0.6, 1]), guarantee=guarantee, **QUICK)
+    other = certify_map(y, p, ([0, 0.5, 1], [0, 0.6, 1]), method=method, **QUICK)
     assert not other.map.is_identity
     assert other.after != other.before
 
@@ -201,22 +201,24 @@ def test_the_remainder_is_a_row_for_each_block_and_parameter():
 def test_more_confidence_needs_a_larger_bound():
     y, p = sample()
     uppers = [
-        repair(y, p, method="sigmoid", confidence_level=level, **QUICK).after["smooth_ce"].upper
+        recalibrate(y, p, family="sigmoid", confidence_level=level, **QUICK)
+        .after["smooth_ce"]
+        .upper
         for level in (0.5, 0.8, 0.95)
     ]
     assert uppers == sorted(uppers)
     with pytest.raises(ValueError, match="n_resamples is 9; at this confidence level"):
-        repair(y, p, n_resamples=9)
+        recalibrate(y, p, n_resamples=9)
 
 
 # -- the ranking -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if m != "isotonic"])
+@pytest.mark.parametrize("method", [m for m in FAMILIES if m != "isotonic"])
 @pytest.mark.parametrize("name", ["beta2.0", "beta0.5", "one sided", "tied", "oscillating"])
 def test_the_auc_is_unchanged_to_the_last_bit(method, name):
     y, p = family(name, 2000, np.random.default_rng(5))
-    found = repair(y, p, method=method, **ALONE)
+    found = recalibrate(y, p, family=method, **ALONE)
     assert found.map.is_strict
     assert roc_auc_score(y, found.map(p)) == roc_auc_score(y, p)
     assert found.auc_before == found.auc_after == pytest.approx(roc_auc_score(y, p), abs=1e-12)
@@ -224,7 +226,7 @@ def test_the_auc_is_unchanged_to_the_last_bit(method, name):
 
 def test_isotonic_regression_makes_ties_and_says_so():
     y, p = sample()
-    found = repair(y, p, method="isotonic", **QUICK)
+    found = recalibrate(y, p, family="isotonic", **QUICK)
     assert found.auc_after == pytest.approx(roc_auc_score(y, found.map(p)))
     assert found.auc_before != found.auc_after
     assert "makes ties" in str(found)
@@ -235,7 +237,7 @@ def test_isotonic_regression_makes_ties_and_says_so():
 
 def test_losses_are_those_of_other_rows():
     y, p = sample(300)
-    found = repair(y, p, method="isotonic", **QUICK)
+    found = recalibrate(y, p, family="isotonic", **QUICK)
     for name, measure in (("brier_score", brier_score_loss), ("log_loss", log_loss)):
         change = found.loss[name]
         assert change.before == pytest.approx(measure(y, p))
@@ -246,7 +248,7 @@ def test_losses_are_those_of_other_rows():
 
 def test_losses_of_folds_by_hand():
     y, p = sample(400)
-    found = repair(y, p, method="temperature", **QUICK)
+    found = recalibrate(y, p, family="temperature", **QUICK)
     units = ordered_units(Rows.of(y, p))
     asked = caldist.inference.resampling.Resampler.of(0, n_resamples=99)
     dealt = deal_evenly(units, asked.stream(_FOLDS))
@@ -255,7 +257,7 @@ def test_losses_of_folds_by_hand():
     mapped = np.empty(v.size)
     for k in range(5):
         own = dealt.fold[0] == k
-        table = repair(label[~own], v[~own], method="temperature", **ALONE).map
+        table = recalibrate(label[~own], v[~own], family="temperature", **ALONE).map
         mapped[own] = table(v[own])
     assert found.loss["log_loss"].after == pytest.approx(log_loss(label, mapped), rel=1e-9)
     difference = (mapped - label) ** 2 - (v - label) ** 2
@@ -264,7 +266,7 @@ def test_losses_of_folds_by_hand():
 
 
 def test_the_identity_changes_no_loss():
-    found = repair(*sample(), method="identity", **QUICK)
+    found = recalibrate(*sample(), family="identity", **QUICK)
     for change in found.loss.values():
         assert (change.change, change.lower, change.upper) == (0, 0, 0)
         assert change.before == pytest.approx(change.after)
@@ -273,11 +275,11 @@ def test_the_identity_changes_no_loss():
 def test_a_certain_prediction_that_failed_costs_infinitely_much_before():
     y, p = sample()
     p[0], y[0] = 0.0, 1
-    change = repair(y, p, method="sigmoid", **QUICK).loss["log_loss"]
+    change = recalibrate(y, p, family="sigmoid", **QUICK).loss["log_loss"]
     assert change.before == math.inf
     assert change.after < 1
     assert change.change == change.lower == change.upper == -math.inf
-    same = repair(y, p, method="identity", **QUICK).loss["log_loss"]
+    same = recalibrate(y, p, family="identity", **QUICK).loss["log_loss"]
     assert (same.before, same.after, same.change) == (math.inf, math.inf, 0)
 
 
@@ -320,7 +322,7 @@ def test_labels_of_a_fold_have_no_part_in_what_maps_it(clustered):
 def test_few_clusters_leave_folds_empty(count):
     """One cannot be compared on rows of another, so nothing is selected."""
     y, p = sample(400)
-    found = repair(y, p, clusters=np.arange(400) % count, **QUICK)
+    found = recalibrate(y, p, clusters=np.arange(400) % count, **QUICK)
     assert (not found.candidates) == (count == 1)
     assert found.map is not None
     words = "1 cluster is given" if count == 1 else f"{count} clusters are given"
@@ -337,8 +339,8 @@ def test_auto_finds_the_simplest_that_does():
     logit = np.log(u / (1 - u))
     for scores, method in ((u, "identity"), (logit - 1, "shift"), (2 * logit, "temperature")):
         p = scores if method == "identity" else 1 / (1 + np.exp(-scores))
-        found = repair(y, p, **ALONE)
-        assert found.method == method
+        found = recalibrate(y, p, **ALONE)
+        assert found.family == method
         assert list(found.candidates) == [candidate.name for candidate in CANDIDATES]
         least = min(found.candidates.values(), key=lambda c: c.log_loss)
         assert least.excess == 0
@@ -347,16 +349,16 @@ def test_auto_finds_the_simplest_that_does():
         for name in list(found.candidates)[: list(found.candidates).index(method)]:
             other = found.candidates[name]
             assert other.excess > 0.5 * other.standard_error
-    step = repair(rng.random(5000) < np.where(u < 0.5, 0.2, 0.8), u, **ALONE)
-    assert step.method in {"slope", "isotonic"}
+    step = recalibrate(rng.random(5000) < np.where(u < 0.5, 0.2, 0.8), u, **ALONE)
+    assert step.family in {"monotone", "isotonic"}
 
 
 def test_few_rows_get_a_sigmoid():
     y, p = sample(74)
-    found = repair(y, p, **ALONE)
-    assert (found.method, found.candidates) == ("sigmoid", {})
-    assert found.map == repair(y, p, method="sigmoid", **ALONE).map
-    assert repair(*sample(75), **ALONE).candidates
+    found = recalibrate(y, p, **ALONE)
+    assert (found.family, found.candidates) == ("sigmoid", {})
+    assert found.map == recalibrate(y, p, family="sigmoid", **ALONE).map
+    assert recalibrate(*sample(75), **ALONE).candidates
 
 
 def test_a_calibrated_model_mostly_stays_as_it_is():
@@ -364,7 +366,9 @@ def test_a_calibrated_model_mostly_stays_as_it_is():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         p = rng.random(1000)
-        kept += repair(rng.random(1000) < p, p, confidence_level=None, rng=0).method == "identity"
+        kept += (
+            recalibrate(rng.random(1000) < p, p, confidence_level=None, rng=0).family == "identity"
+        )
     assert kept >= 10
 
 
@@ -380,11 +384,11 @@ def said(found):
 def test_a_joint_says_what_its_rows_say(method):
     y, p = sample()
     p = np.round(p, 2)
-    of_rows = repair(y, p, method=method, **QUICK)
+    of_rows = recalibrate(y, p, family=method, **QUICK)
     joint = Joint.from_arrays(y, p)
-    assert repair(joint, method=method, **QUICK) == of_rows
+    assert recalibrate(joint, family=method, **QUICK) == of_rows
     halves = Joint.from_arrays(y[::2], p[::2]) + Joint.from_arrays(y[1::2], p[1::2])
-    assert repair(halves, method=method, **QUICK) == of_rows
+    assert recalibrate(halves, family=method, **QUICK) == of_rows
     table = of_rows.map
     assert certify_map(joint, map=table, **QUICK) == certify_map(y, p, table, **QUICK)
 
@@ -392,11 +396,11 @@ def test_a_joint_says_what_its_rows_say(method):
 def test_cells_allow_for_where_rows_lie_in_them():
     y, p = sample(3000)
     joint = Joint.from_arrays(y, p)
-    exact = repair(joint, method="beta", **QUICK)
+    exact = recalibrate(joint, family="beta", **QUICK)
     last = None
     for bits in (4, 8, 16):
         coarse = joint.coarsen(bits)
-        found = repair(coarse, method="beta", **QUICK)
+        found = recalibrate(coarse, family="beta", **QUICK)
         cell = coarse.grid.cell * 2.0**-bits
         mass = (coarse.mass0 + coarse.mass1) / coarse.total
         added = 2 * float(mass @ (found.map(cell + 2.0**-bits) - found.map(cell)))
@@ -416,23 +420,23 @@ def test_the_rows_of_a_summary_do_not_matter_for_its_size():
     y, p = sample(3000)
     joint = Joint.from_arrays(y, p).coarsen(16)
     many = sum([joint] * 4000)  # 12 million rows
-    found = repair(many, **QUICK)
+    found = recalibrate(many, **QUICK)
     assert found.n_rows == 12_000_000
     assert found.after["smooth_ce"].upper < 1e-3
 
 
 def test_equal_weights_change_nothing_and_repeated_rows_are_clusters():
     y, p = sample(300)
-    plain = repair(y, p, method="beta", **QUICK)
-    weighted = repair(y, p, method="beta", sample_weight=np.full(300, 7.0), **QUICK)
+    plain = recalibrate(y, p, family="beta", **QUICK)
+    weighted = recalibrate(y, p, family="beta", sample_weight=np.full(300, 7.0), **QUICK)
     np.testing.assert_allclose(weighted.map(p), plain.map(p), atol=1e-9)
     for name in NAMES:
         assert weighted.after[name].value == pytest.approx(plain.after[name].value, abs=1e-5)
         assert weighted.after[name].upper == pytest.approx(plain.after[name].upper, rel=0.15)
     twice = np.repeat(np.arange(300), 2)
-    pairs = repair(y[twice], p[twice], clusters=twice, method="identity", **QUICK)
-    alone = repair(y, p, method="identity", **QUICK)
-    doubled = repair(y[twice], p[twice], method="identity", **QUICK)
+    pairs = recalibrate(y[twice], p[twice], clusters=twice, family="identity", **QUICK)
+    alone = recalibrate(y, p, family="identity", **QUICK)
+    doubled = recalibrate(y[twice], p[twice], family="identity", **QUICK)
     upper = [found.after["smooth_ce"].upper for found in (pairs, alone, doubled)]
     assert upper[0] == pytest.approx(upper[1], rel=0.1)
     assert upper[2] < upper[0]  # as if there were twice as many
@@ -448,7 +452,7 @@ def test_weights_stand_for_the_population():
     kept = y | (rng.random(u.size) < 0.2)
     p = u / (u + 0.2 * (1 - u))
     weight = np.where(y, 1.0, 5.0)[kept]
-    found = repair(y[kept], p[kept], method="shift", sample_weight=weight, **QUICK)
+    found = recalibrate(y[kept], p[kept], family="shift", sample_weight=weight, **QUICK)
     assert abs(found.map(p) - u).max() < 0.03
     assert found.after["smooth_ce"].upper < found.before["smooth_ce"].lower
 
@@ -460,24 +464,24 @@ def test_the_order_of_rows_and_the_threads_change_nothing(monkeypatch):
     weight, clusters = np.linspace(1, 2, 500), np.arange(500) // 3
     order = np.random.default_rng(7).permutation(500)
     for more in ({}, {"sample_weight": weight}, {"clusters": clusters}):
-        first = repair(y, p, **more, **QUICK)
+        first = recalibrate(y, p, **more, **QUICK)
         shuffled = {name: values[order] for name, values in more.items()}
-        second = repair(y[order], p[order], **shuffled, **QUICK)
+        second = recalibrate(y[order], p[order], **shuffled, **QUICK)
         assert second.map == first.map
         assert said(second) == said(first) or "sample_weight" in more
         assert second.after["smooth_ce"].upper == pytest.approx(first.after["smooth_ce"].upper)
-    expected = repair(y, p, **QUICK)
+    expected = recalibrate(y, p, **QUICK)
     for threads in ("1", "3"):
         monkeypatch.setenv("CALDIST_NUM_THREADS", threads)
-        assert repair(y, p, **QUICK) == expected
+        assert recalibrate(y, p, **QUICK) == expected
 
 
 def test_the_seed_makes_it_the_same_again():
     y, p = sample()
-    first, second = (repair(y, p, n_resamples=99, rng=5) for _ in range(2))
+    first, second = (recalibrate(y, p, n_resamples=99, rng=5) for _ in range(2))
     assert first == second
-    assert repair(y, p, n_resamples=99, rng=np.random.default_rng(5)) == first
-    assert repair(y, p, n_resamples=99, rng=6) != first
+    assert recalibrate(y, p, n_resamples=99, rng=np.random.default_rng(5)) == first
+    assert recalibrate(y, p, n_resamples=99, rng=6) != first
 
 
 # -- what is hard ----------------------------------------------------------------------------------
@@ -488,8 +492,8 @@ def test_the_seed_makes_it_the_same_again():
 @given(samples(min_size=1, max_size=25))
 def test_any_rows_get_a_map(rows):
     y, p, weight = rows
-    for method in METHODS:
-        found = repair(y, p, method=method, sample_weight=weight, confidence_level=None, rng=0)
+    for method in FAMILIES:
+        found = recalibrate(y, p, family=method, sample_weight=weight, confidence_level=None, rng=0)
         assert found.map is not None
         values = found.map(p)
         assert ((values >= 0) & (values <= 1)).all()
@@ -503,22 +507,22 @@ def test_one_label_alone_gets_a_constant_of_platts_targets(method, label):
     rng = np.random.default_rng(0)
     y, p = np.full(300, label), rng.random(300)
     with pytest.warns(UserWarning, match=f"all rows have label {label}"):
-        found = repair(y, p, method=method, **QUICK)
+        found = recalibrate(y, p, family=method, **QUICK)
     assert "0 of 300 rows have label" in found.reason
     assert found.before == found.after == found.loss == {}
-    if method in {"auto", "sigmoid", "beta", "isotonic", "slope"}:
+    if method in {"auto", "sigmoid", "beta", "isotonic", "monotone"}:
         rate = 1 / 302 if label == 0 else 301 / 302
         np.testing.assert_allclose(found.map(p), rate)
     assert "one label is missing" in str(found)
 
 
-@pytest.mark.parametrize("method", ["sigmoid", "beta", "slope"])
+@pytest.mark.parametrize("method", ["sigmoid", "beta", "monotone"])
 def test_a_ranking_that_says_nothing_gets_a_constant_and_a_warning(method):
     rng = np.random.default_rng(0)
     p = rng.random(400)
     y = rng.random(400) < 1 - p
     with pytest.warns(UserWarning, match="the map is constant, because the ranking"):
-        found = repair(y, p, method=method, **QUICK)
+        found = recalibrate(y, p, family=method, **QUICK)
     assert np.ptp(found.map(p)) == 0
     assert found.auc_after == 0.5
     assert found.map(0.3) == pytest.approx(y.mean(), abs=0.01)
@@ -529,10 +533,10 @@ def test_exact_zeros_and_ones_that_fail_are_softened():
     u = rng.random(2000)
     p = np.where(u < 0.2, 0.0, np.where(u > 0.8, 1.0, u))
     y = rng.random(2000) < 0.1 + 0.8 * u
-    for method in METHODS[2:]:
-        found = repair(y, p, method=method, **ALONE)
+    for method in FAMILIES[2:]:
+        found = recalibrate(y, p, family=method, **ALONE)
         assert 0 < found.map(0.0) < found.map(1.0) < 1
-    found = repair(y, p, **QUICK)
+    found = recalibrate(y, p, **QUICK)
     assert found.loss["log_loss"].before == math.inf
     assert 0.1 < found.map(0.0) < 0.3
     assert found.after["smooth_ce"].upper < found.before["smooth_ce"].lower
@@ -542,8 +546,8 @@ def test_rare_labels():
     rng = np.random.default_rng(0)
     u = rng.random(20_000) ** 4 * 0.05
     y = rng.random(u.size) < u
-    found = repair(y, np.minimum(3 * u, 1), **QUICK)
-    assert found.method != "identity"
+    found = recalibrate(y, np.minimum(3 * u, 1), **QUICK)
+    assert found.family != "identity"
     assert found.after["smooth_ce"].upper < found.before["smooth_ce"].lower
 
 
@@ -551,11 +555,11 @@ def test_scores_of_all_sizes():
     rng = np.random.default_rng(0)
     p = 10.0 ** rng.uniform(-300, -1, 3000)
     y = rng.random(3000) < 0.5 + np.log10(p) / 700
-    for method in METHODS:
-        found = repair(y, p, method=method, **ALONE)
+    for method in FAMILIES:
+        found = recalibrate(y, p, family=method, **ALONE)
         assert (np.diff(found.map(np.sort(p))) >= 0).all()
         assert found.map.x.size <= 256
-    assert roc_auc_score(y, repair(y, p, method="temperature", **ALONE).map(p)) > 0.5
+    assert roc_auc_score(y, recalibrate(y, p, family="temperature", **ALONE).map(p)) > 0.5
 
 
 def quantile_by_hand(resampler, risk, noise):
@@ -638,17 +642,17 @@ def test_fewer_than_ten_of_a_label_get_a_map_and_the_reason():
     y, p = sample(300)
     y[:] = 0
     y[np.argsort(p)[-9:]] = 1
-    found = repair(y, p, **QUICK)
+    found = recalibrate(y, p, **QUICK)
     assert found.map is not None
     assert found.reason.startswith("only 9 of 300 rows have label 1, and with fewer than 10")
     assert found.before == found.after == found.loss == {}
     assert "No statement is made: only 9 of 300" in str(found)
     assert found.map.provenance["statement"] is None
-    proved = repair(y, p, guarantee="finite_sample", **QUICK)
+    proved = recalibrate(y, p, method="finite_sample", **QUICK)
     assert proved.after["smooth_ce"].upper < 1
     y[np.argsort(p)[-10:]] = 1
-    assert repair(y, p, **QUICK).after
-    few = repair(*sample(300), clusters=np.arange(300) % 9, **QUICK)
+    assert recalibrate(y, p, **QUICK).after
+    few = recalibrate(*sample(300), clusters=np.arange(300) % 9, **QUICK)
     assert "only 9 clusters are given" in few.reason
 
 
@@ -656,29 +660,29 @@ def test_what_is_not_proved_is_refused():
     y, p = sample(100)
     for more in ({"sample_weight": np.linspace(1, 2, 100)}, {"clusters": np.arange(100) // 2}):
         with pytest.raises(ValueError, match="proved for independent rows of equal weight"):
-            repair(y, p, guarantee="finite_sample", **more)
+            recalibrate(y, p, method="finite_sample", **more)
         with pytest.raises(ValueError, match="proved for independent rows of equal weight"):
-            certify_map(y, p, np.sqrt, guarantee="finite_sample", **more)
+            certify_map(y, p, np.sqrt, method="finite_sample", **more)
 
 
 def test_sums_of_weights_hide_whether_they_are_equal():
     y, p = np.array([0, 1] * 50), np.repeat([0.2, 0.8], 50)
     joint = Joint.from_arrays(y, p, sample_weight=np.tile([1.0, 3.0, 3.0, 1.0], 25))
     with pytest.raises(ValueError, match="proved for independent rows of equal weight"):
-        repair(joint, guarantee="finite_sample")
+        recalibrate(joint, method="finite_sample")
 
 
 def test_masses_without_rows_say_nothing_of_a_population():
     joint = Joint.from_masses([0.2, 0.7], [3.5, 1.25], [1.0, 4.0])
     with pytest.raises(ValueError, match="do not say how many rows there are"):
-        repair(joint)
+        recalibrate(joint)
 
 
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"method": "platt"}, "method is 'platt'; it must be one of 'auto', 'identity'"),
-        ({"guarantee": "none"}, "guarantee is 'none'"),
+        ({"family": "platt"}, "family is 'platt'; it must be one of 'auto', 'identity'"),
+        ({"method": "none"}, "method is 'none'"),
         ({"confidence_level": 95}, "confidence_level is 95"),
         ({"confidence_level": True}, "confidence_level is True"),
         ({"n_resamples": 0}, "n_resamples is 0"),
@@ -688,7 +692,7 @@ def test_masses_without_rows_say_nothing_of_a_population():
 )
 def test_bad_options_are_named(options, match):
     with pytest.raises((TypeError, ValueError), match=match):
-        repair(*sample(50), **options)
+        recalibrate(*sample(50), **options)
 
 
 # -- maps made elsewhere ---------------------------------------------------------------------------
@@ -715,7 +719,7 @@ def test_maps_from_elsewhere_in_all_forms():
     }
     for name, (form, expected) in given.items():
         found = certify_map(y, p, form, **QUICK)
-        assert found.method == "given"
+        assert found.family == "given"
         assert found.reason == ""
         tolerance = 0.03 if name == "predict" else 2e-3
         assert abs(found.map(p) - expected).max() < tolerance, name
@@ -726,9 +730,9 @@ def test_maps_from_elsewhere_in_all_forms():
     assert certify_map(y, p, given["map"][0], **QUICK).map is given["map"][0]
 
 
-def test_what_repair_says_of_its_own_map_is_nearly_what_certify_says():
+def test_what_recalibration_says_of_its_own_map_is_nearly_what_certify_says():
     y, p = sample()
-    own = repair(y, p, method="isotonic", **QUICK)
+    own = recalibrate(y, p, family="isotonic", **QUICK)
     found = certify_map(y, p, own.map, **QUICK)
     assert found.before == own.before
     for name in NAMES:
@@ -774,11 +778,11 @@ def test_the_words():
     rng = np.random.default_rng(0)
     u = rng.random(5000)
     y = rng.random(5000) < u
-    found = repair(y, u**2 / (u**2 + (1 - u) ** 2), **QUICK)
+    found = recalibrate(y, u**2 / (u**2 + (1 - u) ** 2), **QUICK)
     before, after = found.before["smooth_ce"].lower, found.after["smooth_ce"].upper
     text = " ".join(str(found).split())
     for part in (
-        f"Repaired by a temperature, as a table of {found.map.x.size} points.",
+        f"Recalibrated by a temperature, as a table of {found.map.x.size} points.",
         f"With 95% confidence the smooth calibration error was at least {down(before, 4)} before",
         f"and is at most {up(after, 4)} after, for rows drawn like these 5,000",
         "Brier score ",
@@ -788,26 +792,27 @@ def test_the_words():
         "Other features or another model may; recalibration cannot.",
     ):
         assert part in text
-    kept = repair(y, u, **QUICK)
-    assert kept.method == "identity"
+    kept = recalibrate(y, u, **QUICK)
+    assert kept.family == "identity"
     assert str(kept).startswith(
-        "The predictions stay as they are: no repair that these rows support makes them better."
+        "The predictions stay as they are: no recalibration that these rows support makes them "
+        "better."
     )
-    worse = repair(y[:300], u[:300], method="beta", **QUICK)
+    worse = recalibrate(y[:300], u[:300], family="beta", **QUICK)
     assert worse.loss["log_loss"].lower > 0
-    assert "The repair makes predictions worse: leave them as they are." in str(worse)
-    stiff = repair(rng.random(5000) < (u > 0.5), u, method="shift", **QUICK)
+    assert "The recalibration makes predictions worse: leave them as they are." in str(worse)
+    stiff = recalibrate(rng.random(5000) < (u > 0.5), u, family="shift", **QUICK)
     left = stiff.after["smooth_ce"].lower
-    said = float(re.search(r"At least (\S+) is left: another method may", str(stiff))[1])
+    said = float(re.search(r"At least (\S+) is left: another family may", str(stiff))[1])
     assert left - 1e-4 < said <= left
-    weak = repair(y[:500], u[:500], method="shift", **QUICK)
-    assert "do not show that the repair makes predictions better or worse" in str(weak)
+    weak = recalibrate(y[:500], u[:500], family="shift", **QUICK)
+    assert "do not show that the recalibration makes predictions better or worse" in str(weak)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_results_as_dicts_and_frames(library):
     y, p = sample(200)
-    found = repair(y, p, **QUICK)
+    found = recalibrate(y, p, **QUICK)
     frame = found.to_frame(library)
     assert type(frame).__module__.startswith(library)
     assert list(frame["when"]) == ["before", "after"] * 3 + ["change"] * 2
@@ -815,17 +820,17 @@ def test_results_as_dicts_and_frames(library):
     assert content["map"]["x"] == found.map.x.tolist()
     assert content["after"]["smooth_ce"]["upper"] == found.after["smooth_ce"].upper
     assert "<table>" in found._repr_html_()
-    assert len(repair(y, p, confidence_level=None).to_frame(library)) == 1
+    assert len(recalibrate(y, p, confidence_level=None).to_frame(library)) == 1
     with pytest.raises(AttributeError):
-        found.method = "other"
+        found.family = "other"
     with pytest.raises(TypeError):
         found.after["smooth_ce"] = 1
 
 
-def test_a_repair_is_pickled_and_copied():
+def test_a_recalibration_is_pickled_and_copied():
     rng = np.random.default_rng(0)
     u = rng.random(300)
-    found = caldist.repair(rng.random(300) < u, u**2, n_resamples=99, rng=0)
+    found = caldist.recalibrate(rng.random(300) < u, u**2, n_resamples=99, rng=0)
     for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
         assert again == found
         with pytest.raises(TypeError):

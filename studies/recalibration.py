@@ -1,11 +1,11 @@
-"""Repair: how often its statement holds, how large its bound is, and how good its maps are.
+"""Recalibration: how often its statement holds, how large its bound is, and how good its maps are.
 
 Six kinds of cells. "coverage": how often the population's smCE and ldCE lie beyond the limits that
-``repair`` states, at 90%, so 5% on each side. "bound": the mean upper limit of smCE after, beside
-that of a map fitted to one half of the rows and judged on the other. "quality": what maps lose
-against E[y | v] on the population of laws, beside those of other libraries. "real": the same on
-held-out rows of data sets that come with scikit-learn. "few" and "few real": whether with few rows
-to take the sigmoid, as ``repair`` does, is better than to select there, too.
+``recalibrate`` states, at 90%, so 5% on each side. "bound": the mean upper limit of smCE after,
+beside that of a map fitted to one half of the rows and judged on the other. "quality": what maps
+lose against E[y | v] on the population of laws, beside those of other libraries. "real": the same
+on held-out rows of data sets that come with scikit-learn. "few" and "few real": whether with few
+rows to take the sigmoid, as ``recalibrate`` does, is better than to select there, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from studies.laws import ATOMS, LAWS, Law, Vector, identity, midpoints, stream
 from studies.runs import Row
 from studies.truth import SLACK
 
-__all__ = ["FULL", "METHODS", "REAL", "REPAIRED", "ROWS", "Plan", "cells", "repair_cell"]
+__all__ = ["FULL", "METHODS", "REAL", "RECALIBRATED", "ROWS", "Plan", "cells", "recalibration_cell"]
 
 LEVEL = 0.9
 ROWS = (300, 1000, 4000)
@@ -72,7 +72,7 @@ def _skewed(u: Vector) -> Vector:
 
 # One prediction, and laws that were made for the upper end of the distance.
 _NOT_RECALIBRATED = {"constant", "unequal clusters", "narrow", "few atoms"}
-REPAIRED: dict[str, Law] = {
+RECALIBRATED: dict[str, Law] = {
     **{name: LAWS[name] for name in LAWS if name not in _NOT_RECALIBRATED},
     **{
         law.name: law
@@ -86,7 +86,7 @@ REPAIRED: dict[str, Law] = {
 }
 """Those of the other studies, where there is more than one prediction, and four more."""
 
-BALANCED = tuple(name for name in REPAIRED if "rare" not in name and "clusters" not in name)
+BALANCED = tuple(name for name in RECALIBRATED if "rare" not in name and "clusters" not in name)
 """Independent rows of labels that are not rare."""
 
 FEW_LAWS = BALANCED
@@ -133,15 +133,17 @@ def cells(rows: Sequence[int] = ROWS) -> list[tuple[str | int, ...]]:
     """Return (kind, law, rows, method) of all cells, the slow ones first."""
     found: list[tuple[str | int, ...]] = []
     for n in sorted(rows, reverse=True):
-        found += [("coverage", law, n, method) for law in REPAIRED for method in METHODS]
-        found += [("quality", law, n, "all") for law in REPAIRED if not REPAIRED[law].clustered]
+        found += [("coverage", law, n, method) for law in RECALIBRATED for method in METHODS]
+        found += [
+            ("quality", law, n, "all") for law in RECALIBRATED if not RECALIBRATED[law].clustered
+        ]
     found += [("bound", law, BOUND_ROWS, method) for law in BALANCED for method in METHODS]
     found += [("real", name, 0, "all") for name in REAL]
     found += [("few", law, n, "all") for law in FEW_LAWS for n in FEW_ROWS]
     return found + [("few real", name, 0, "all") for name in REAL]
 
 
-def repair_cell(kind: str, name: str, n: int, method: str, *, plan: Plan) -> list[Row]:
+def recalibration_cell(kind: str, name: str, n: int, method: str, *, plan: Plan) -> list[Row]:
     """Simulate one cell and return a row for each quantity.
 
     One thread is used, because the cells share the cores already.
@@ -149,13 +151,13 @@ def repair_cell(kind: str, name: str, n: int, method: str, *, plan: Plan) -> lis
     with mock.patch.dict(os.environ, CALDIST_NUM_THREADS="1"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if kind == "coverage":
-            return _coverage(REPAIRED[name], n, method, plan)
+            return _coverage(RECALIBRATED[name], n, method, plan)
         if kind == "bound":
-            return _bound(REPAIRED[name], n, method, plan)
+            return _bound(RECALIBRATED[name], n, method, plan)
         if kind == "quality":
-            return _quality(REPAIRED[name], n, plan)
+            return _quality(RECALIBRATED[name], n, plan)
         if kind == "few":
-            return _few(REPAIRED[name], n, plan)
+            return _few(RECALIBRATED[name], n, plan)
         return _few_real(name, plan) if kind == "few real" else _real(name, plan)
 
 
@@ -191,8 +193,8 @@ def _coverage(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
     found: dict[str, list[float]] = {}
     for at in range(plan.data_sets[ROWS.index(n)]):
         sample = law.draw(n, stream(plan.seed, law.name, n, at))
-        result = caldist.repair(
-            sample.y_true, sample.y_prob, method=method, clusters=sample.clusters,  # type: ignore[arg-type]
+        result = caldist.recalibrate(
+            sample.y_true, sample.y_prob, family=method, clusters=sample.clusters,  # type: ignore[arg-type]
             confidence_level=LEVEL, n_resamples=plan.n_resamples,
             rng=stream(plan.seed, law.name, n, method, at),
         )  # fmt: skip
@@ -246,11 +248,11 @@ def _bound(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
         rng = stream(plan.seed, law.name, n, method, "bound", at)
         options: dict[str, Any] = {"n_resamples": _RESAMPLES, "rng": rng}
         y, p = sample.y_true, sample.y_prob
-        whole = caldist.repair(y, p, method=method, confidence_level=LEVEL, **options)  # type: ignore[arg-type]
+        whole = caldist.recalibrate(y, p, family=method, confidence_level=LEVEL, **options)  # type: ignore[arg-type]
         if not whole.after:
             continue
         ours.append(whole.after["smooth_ce"].upper)
-        half = caldist.repair(y[::2], p[::2], method=method, confidence_level=None, rng=rng)  # type: ignore[arg-type]
+        half = caldist.recalibrate(y[::2], p[::2], family=method, confidence_level=None, rng=rng)  # type: ignore[arg-type]
         assert half.map is not None
         judged = caldist.confidence_interval(
             y[1::2], half.map(p[1::2]), confidence_level=LEVEL, **options
@@ -267,7 +269,7 @@ def _bound(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
 
 def _ours(method: str) -> Fitter:
     def fit(y: Labels, p: Vector) -> Map:
-        found = caldist.repair(y, p, method=method, confidence_level=None, rng=0)  # type: ignore[arg-type]
+        found = caldist.recalibrate(y, p, family=method, confidence_level=None, rng=0)  # type: ignore[arg-type]
         assert found.map is not None
         return found.map
 

@@ -1,4 +1,4 @@
-"""SlopeCalibrator and RepairedClassifier: repairs as estimators of scikit-learn."""
+"""MonotoneCalibrator and RecalibratedClassifier: recalibrations as estimators of scikit-learn."""
 
 import copy
 import pickle
@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import caldist
-from caldist.sklearn import RepairedClassifier, SlopeCalibrator
+from caldist.sklearn import MonotoneCalibrator, RecalibratedClassifier
 
 WEIGHTS = "a row of weight 2 is one row that counts twice, not two rows that agree"
 NOT_REPEATED = {
@@ -37,10 +37,10 @@ NOT_REPEATED = {
 )
 @parametrize_with_checks(
     [
-        SlopeCalibrator(out_of_bounds="clip"),
-        SlopeCalibrator(method="isotonic", confidence_level=0.9, n_resamples=19),
-        RepairedClassifier(LogisticRegression(), cv=2),
-        RepairedClassifier(LogisticRegression(), cv=2, multiclass="one_vs_rest"),
+        MonotoneCalibrator(out_of_bounds="clip"),
+        MonotoneCalibrator(family="isotonic", confidence_level=0.9, n_resamples=19),
+        RecalibratedClassifier(LogisticRegression(), cv=2),
+        RecalibratedClassifier(LogisticRegression(), cv=2, multiclass="one_vs_rest"),
     ],
     expected_failed_checks=lambda estimator: NOT_REPEATED,
 )
@@ -87,46 +87,46 @@ def several_classes(n, rng, classes=3):
 # -- the transformer -----------------------------------------------------------------------------
 
 
-def test_columns_are_what_repair_finds():
+def test_columns_are_what_recalibration_finds():
     rng = np.random.default_rng(0)
     y, p = overconfident(600, rng)
     X = np.stack((p, np.sqrt(p)), axis=1)
-    found = SlopeCalibrator(confidence_level=0.9, n_resamples=99).fit(X, y)
+    found = MonotoneCalibrator(confidence_level=0.9, n_resamples=99).fit(X, y)
     seed = np.random.RandomState(0).randint(2**31 - 1)
     for k, column in enumerate(X.T):
-        one = caldist.repair(y, column, confidence_level=0.9, n_resamples=99, rng=seed)
-        assert found.repairs_[k] == one
+        one = caldist.recalibrate(y, column, confidence_level=0.9, n_resamples=99, rng=seed)
+        assert found.recalibrations_[k] == one
         assert found.maps_[k] == one.map
         np.testing.assert_array_equal(found.transform(X)[:, k], one.map(column))
 
 
 def test_no_statement_unless_asked_for():
     y, p = overconfident(300, np.random.default_rng(0))
-    [found] = SlopeCalibrator(method="slope").fit(p[:, None], y).repairs_
+    [found] = MonotoneCalibrator(family="monotone").fit(p[:, None], y).recalibrations_
     assert found.slack == 2
     assert not found.after
     assert "confidence_level" in found.reason
 
 
-def test_weights_and_clusters_reach_the_repair():
+def test_weights_and_clusters_reach_the_recalibration():
     rng = np.random.default_rng(0)
     y, p = overconfident(400, rng)
     weight, clusters = rng.integers(0, 3, 400), rng.integers(0, 60, 400)
     options = {"sample_weight": weight, "clusters": clusters}
-    found = SlopeCalibrator(confidence_level=0.9, n_resamples=99).fit(p[:, None], y, **options)
+    found = MonotoneCalibrator(confidence_level=0.9, n_resamples=99).fit(p[:, None], y, **options)
     seed = np.random.RandomState(0).randint(2**31 - 1)
-    expected = caldist.repair(y, p, confidence_level=0.9, n_resamples=99, rng=seed, **options)
-    assert found.repairs_[0] == expected
+    expected = caldist.recalibrate(y, p, confidence_level=0.9, n_resamples=99, rng=seed, **options)
+    assert found.recalibrations_[0] == expected
 
 
 def test_in_a_pipeline_with_names():
     rng = np.random.default_rng(0)
     y, p = overconfident(400, rng)
-    pipeline = make_pipeline(FunctionTransformer(expit), SlopeCalibrator(method="temperature"))
+    pipeline = make_pipeline(FunctionTransformer(expit), MonotoneCalibrator(family="temperature"))
     mapped = pipeline.fit_transform(np.log(p / (1 - p))[:, None], y)
     assert caldist.smooth_ce(y, mapped[:, 0]) < caldist.smooth_ce(y, p)
     frame = pd.DataFrame({"score": p})
-    named = SlopeCalibrator().set_output(transform="pandas").fit(frame, y)
+    named = MonotoneCalibrator().set_output(transform="pandas").fit(frame, y)
     assert named.transform(frame).columns.tolist() == ["score"]
 
 
@@ -141,7 +141,7 @@ def test_in_a_pipeline_with_names():
 )
 def test_bad_rows_are_named(X, y, words):
     with pytest.raises(ValueError, match=words):
-        SlopeCalibrator(out_of_bounds="raise").fit(X, y)
+        MonotoneCalibrator(out_of_bounds="raise").fit(X, y)
 
 
 # -- the classifier, two classes -----------------------------------------------------------------
@@ -151,12 +151,12 @@ def test_a_frozen_model_has_a_statement():
     X, y = make_classification(1500, n_informative=4, random_state=0)
     model = GaussianNB().fit(X[:500], y[:500])
     X, y = X[500:], y[500:]
-    found = RepairedClassifier(FrozenEstimator(model), n_resamples=99).fit(X, y)
+    found = RecalibratedClassifier(FrozenEstimator(model), n_resamples=99).fit(X, y)
     p = model.predict_proba(X)[:, 1]
     seed = np.random.RandomState(0).randint(2**31 - 1)
-    expected = caldist.repair(y, p, n_resamples=99, rng=seed)
+    expected = caldist.recalibrate(y, p, n_resamples=99, rng=seed)
     assert found.statement_ == expected
-    assert found.statements_ == found.repairs_ == [expected]
+    assert found.statements_ == found.recalibrations_ == [expected]
     assert found.statement_reason_ == ""
     np.testing.assert_array_equal(found.predict_proba(X)[:, 1], expected.map(p))
     np.testing.assert_array_equal(found.predict_proba(X).sum(axis=1), 1)
@@ -166,9 +166,9 @@ def test_a_frozen_model_has_a_statement():
 
 def test_otherwise_rows_judge_other_models():
     X, y = make_classification(600, n_informative=4, random_state=0)
-    found = RepairedClassifier(GaussianNB(), cv=3, method="sigmoid").fit(X, y)
+    found = RecalibratedClassifier(GaussianNB(), cv=3, family="sigmoid").fit(X, y)
     p = cross_val_predict(GaussianNB(), X, y, cv=3, method="predict_proba")[:, 1]
-    assert found.map_ == caldist.repair(y, p, method="sigmoid", confidence_level=None).map
+    assert found.map_ == caldist.recalibrate(y, p, family="sigmoid", confidence_level=None).map
     assert found.statement_ is None
     assert found.statements_ == []
     assert "other models" in found.statement_reason_
@@ -179,7 +179,7 @@ def test_otherwise_rows_judge_other_models():
 
 def test_it_is_near_scikit_learns_isotonic():
     X, y = make_classification(2000, n_informative=4, random_state=1)
-    ours = RepairedClassifier(GaussianNB(), method="isotonic").fit(X, y)
+    ours = RecalibratedClassifier(GaussianNB(), family="isotonic").fit(X, y)
     theirs = CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=5, ensemble=False)
     p, q = ours.predict_proba(X)[:, 1], theirs.fit(X, y).predict_proba(X)[:, 1]
     assert np.abs(p - q).mean() < 0.01
@@ -191,20 +191,20 @@ def test_few_events_have_a_map_and_a_reason():
     y = np.zeros(300, int)
     y[:5] = 1
     frozen = FrozenEstimator(Softmax(classes=(0, 1)))
-    found = RepairedClassifier(frozen, method="shift").fit(X, y)
+    found = RecalibratedClassifier(frozen, family="shift").fit(X, y)
     assert found.statement_ is None
     assert found.statements_ == []
     assert "5 of 300 rows have label 1" in found.statement_reason_
-    sure = RepairedClassifier(frozen, method="shift", guarantee="finite_sample").fit(X, y)
-    assert sure.statement_.guarantee == "finite_sample"
-    none = RepairedClassifier(frozen, confidence_level=None).fit(X, y)
+    sure = RecalibratedClassifier(frozen, family="shift", method="finite_sample").fit(X, y)
+    assert sure.statement_.method == "finite_sample"
+    none = RecalibratedClassifier(frozen, confidence_level=None).fit(X, y)
     assert "confidence_level is None" in none.statement_reason_
 
 
 def test_names_of_classes():
     X, y = make_classification(300, random_state=0)
     names = np.array(["no", "yes"])[y]
-    found = RepairedClassifier(LogisticRegression(), cv=2).fit(X, names)
+    found = RecalibratedClassifier(LogisticRegression(), cv=2).fit(X, names)
     assert found.classes_.tolist() == ["no", "yes"]
     assert set(found.predict(X)) == {"no", "yes"}
     assert found.score(X, names) > 0.8
@@ -215,13 +215,13 @@ def test_pipelines_searches_copies_and_pickles():
     X, y = make_classification(300, random_state=0)
     frame = pd.DataFrame(X).add_prefix("x")
     inner = make_pipeline(StandardScaler(), LogisticRegression())
-    found = RepairedClassifier(inner, cv=2).fit(frame, y)
+    found = RecalibratedClassifier(inner, cv=2).fit(frame, y)
     assert found.feature_names_in_.tolist() == frame.columns.tolist()
     assert found.n_features_in_ == 20
-    outer = make_pipeline(StandardScaler(), RepairedClassifier(LogisticRegression(), cv=2))
+    outer = make_pipeline(StandardScaler(), RecalibratedClassifier(LogisticRegression(), cv=2))
     assert cross_val_score(outer, X, y, cv=2, scoring="neg_log_loss").mean() > -0.6
     grid = {"method": ["identity", "sigmoid"], "estimator__C": [0.1, 1.0]}
-    search = GridSearchCV(RepairedClassifier(LogisticRegression(), cv=2), grid, cv=2).fit(X, y)
+    search = GridSearchCV(RecalibratedClassifier(LogisticRegression(), cv=2), grid, cv=2).fit(X, y)
     assert set(search.best_params_) == set(grid)
     for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
         np.testing.assert_array_equal(again.predict_proba(frame), found.predict_proba(frame))
@@ -245,18 +245,20 @@ def test_weights_reach_classifier_and_map():
     rng = np.random.default_rng(0)
     X, y = make_classification(400, random_state=0)
     weight = rng.integers(1, 4, 400)
-    found = RepairedClassifier(Recording(), cv=2, method="sigmoid").fit(X, y, sample_weight=weight)
+    found = RecalibratedClassifier(Recording(), cv=2, family="sigmoid").fit(
+        X, y, sample_weight=weight
+    )
     np.testing.assert_array_equal(found.estimator_.weight_, weight)
-    plain = RepairedClassifier(Recording(), cv=2, method="sigmoid").fit(X, y)
+    plain = RecalibratedClassifier(Recording(), cv=2, family="sigmoid").fit(X, y)
     assert plain.estimator_.weight_ is None
     assert plain.map_ != found.map_
     # A classifier without weights: they are the map's alone.
     alone = FrozenEstimator(LogisticRegression().fit(X, y))
     clusters = rng.integers(0, 50, 400)
-    stated = RepairedClassifier(alone, n_resamples=99)
+    stated = RecalibratedClassifier(alone, n_resamples=99)
     stated.fit(X, y, sample_weight=weight, clusters=clusters)
     seed = np.random.RandomState(0).randint(2**31 - 1)
-    expected = caldist.repair(
+    expected = caldist.recalibrate(
         y,
         alone.predict_proba(X)[:, 1],
         sample_weight=weight,
@@ -274,7 +276,7 @@ def test_metadata_go_where_they_are_asked_for():
     with config_context(enable_metadata_routing=True):
         inner = Recording().set_fit_request(sample_weight=True)
         cv = GroupKFold(4).set_split_request(groups=True)
-        model = RepairedClassifier(inner, cv=cv, method="sigmoid")
+        model = RecalibratedClassifier(inner, cv=cv, family="sigmoid")
         found = model.fit(X, y, sample_weight=weight, groups=groups)
         np.testing.assert_array_equal(found.estimator_.weight_, weight)
         p = cross_val_predict(
@@ -285,13 +287,15 @@ def test_metadata_go_where_they_are_asked_for():
             method="predict_proba",
             params={"sample_weight": weight.astype(float), "groups": groups},
         )[:, 1]
-        expected = caldist.repair(
-            y, p, method="sigmoid", sample_weight=weight, confidence_level=None
+        expected = caldist.recalibrate(
+            y, p, family="sigmoid", sample_weight=weight, confidence_level=None
         )
         assert found.map_ == expected.map
-        unasked = RepairedClassifier(Recording().set_fit_request(sample_weight=False), cv=2)
+        unasked = RecalibratedClassifier(Recording().set_fit_request(sample_weight=False), cv=2)
         assert unasked.fit(X, y, sample_weight=weight).estimator_.weight_ is None
-        step = RepairedClassifier(inner, cv=2).set_fit_request(sample_weight=True, clusters=True)
+        step = RecalibratedClassifier(inner, cv=2).set_fit_request(
+            sample_weight=True, clusters=True
+        )
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         pipeline = make_pipeline(scaler, step)
         pipeline.fit(X, y, sample_weight=weight, clusters=groups)
@@ -308,7 +312,7 @@ def test_top_label_maps_the_confidence_alone(factor, classes):
     rng = np.random.default_rng(0)
     X, y = several_classes(2000, rng, classes)
     model = Softmax(factor, tuple(range(classes)))
-    found = RepairedClassifier(FrozenEstimator(model), n_resamples=99).fit(X, y)
+    found = RecalibratedClassifier(FrozenEstimator(model), n_resamples=99).fit(X, y)
     before, after = model.predict_proba(X), found.predict_proba(X)
     np.testing.assert_array_equal(found.predict(X), model.predict(X))
     np.testing.assert_allclose(after.sum(axis=1), 1, rtol=1e-12)
@@ -318,7 +322,7 @@ def test_top_label_maps_the_confidence_alone(factor, classes):
     np.testing.assert_array_equal(np.take_along_axis(after, top, axis=1), found.map_(confidence))
     right, confidence = caldist.top_label(y, before)
     seed = np.random.RandomState(0).randint(2**31 - 1)
-    expected = caldist.repair(right, confidence, n_resamples=99, rng=seed)
+    expected = caldist.recalibrate(right, confidence, n_resamples=99, rng=seed)
     mapped = np.maximum(expected.map(confidence), 1 / classes)
     np.testing.assert_allclose(found.map_(confidence), mapped, atol=2e-6)
     bounds = found.statement_.after["smooth_ce"]
@@ -336,7 +340,7 @@ def test_a_confidence_below_chance_stays_the_largest():
     X, y = several_classes(3000, rng)
     y = np.where(rng.random(3000) < 0.9, (X.argmax(axis=1) + 1) % 3, y)
     model = Softmax()
-    found = RepairedClassifier(FrozenEstimator(model), n_resamples=99).fit(X, y)
+    found = RecalibratedClassifier(FrozenEstimator(model), n_resamples=99).fit(X, y)
     after = found.predict_proba(X)
     np.testing.assert_array_equal(found.predict(X), model.predict(X))
     np.testing.assert_allclose(after, 1 / 3, atol=1e-6)
@@ -354,7 +358,7 @@ def test_a_confidence_below_chance_stays_the_largest():
 def test_certain_rows_and_ties():
     rng = np.random.default_rng(0)
     X, y = several_classes(500, rng)
-    found = RepairedClassifier(FrozenEstimator(Softmax(3.0)), confidence_level=None).fit(X, y)
+    found = RecalibratedClassifier(FrozenEstimator(Softmax(3.0)), confidence_level=None).fit(X, y)
     far = np.array([[900.0, 0, 0], [0, 0, 900.0], [0, 0, 0], [0, 5.0, 5.0]])
     after = found.predict_proba(far)
     assert after.argmax(axis=1).tolist() == [0, 2, 0, 1]
@@ -368,11 +372,11 @@ def test_one_vs_rest_is_stated_before_the_division():
     X, y = several_classes(1500, rng)
     model = Softmax(2.5)
     frozen = FrozenEstimator(model)
-    found = RepairedClassifier(frozen, multiclass="one_vs_rest", n_resamples=99).fit(X, y)
+    found = RecalibratedClassifier(frozen, multiclass="one_vs_rest", n_resamples=99).fit(X, y)
     before = model.predict_proba(X)
     seed = np.random.RandomState(0).randint(2**31 - 1)
     pairs = caldist.one_vs_rest(y, before)
-    assert found.statements_ == [caldist.repair(*p, n_resamples=99, rng=seed) for p in pairs]
+    assert found.statements_ == [caldist.recalibrate(*p, n_resamples=99, rng=seed) for p in pairs]
     assert found.statement_ is None
     assert "divided by their sum" in found.statement_reason_
     mapped = np.stack([f(p) for f, p in zip(found.maps_, before.T, strict=True)], axis=1)
@@ -404,19 +408,19 @@ def test_bad_input_is_named(model, y, error, words):
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = [0, 1] * 20 if y is None else y
     with pytest.raises(error, match=words):
-        RepairedClassifier(model).fit(X, y)
+        RecalibratedClassifier(model).fit(X, y)
 
 
 def test_bad_options_are_named():
     X, y = make_classification(40, random_state=0)
     with pytest.raises(ValueError, match="multiclass is 'softmax'"):
-        RepairedClassifier(GaussianNB(), multiclass="softmax").fit(X, y)
-    with pytest.raises(ValueError, match="method is 'platt'"):
-        RepairedClassifier(GaussianNB(), method="platt").fit(X, y)
+        RecalibratedClassifier(GaussianNB(), multiclass="softmax").fit(X, y)
+    with pytest.raises(ValueError, match="family is 'platt'"):
+        RecalibratedClassifier(GaussianNB(), family="platt").fit(X, y)
 
 
 def test_values_out_of_bounds_are_warned_of_where_they_are_passed():
-    calibrator = SlopeCalibrator()
+    calibrator = MonotoneCalibrator()
     x, y = np.array([[0.1], [0.4], [0.6], [1.2]]), [0, 1, 0, 1]
     with pytest.warns(UserWarning, match="outside") as fitted:
         calibrator.fit(x, y)

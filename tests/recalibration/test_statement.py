@@ -1,4 +1,4 @@
-"""What the statement about a repair is made from: quantiles of noise, changes of losses, cells."""
+"""What the statement about a recalibration is made from: noise, changes of losses, cells."""
 
 import math
 from statistics import NormalDist
