@@ -13,7 +13,6 @@ from . import plots as plots
 from . import reporting as reporting
 from . import sklearn as sklearn
 from . import torch as torch
-from ._util.errors import ToleranceError as ToleranceError
 from ._util.version import __version__ as __version__
 from ._versions import show_versions as show_versions
 from .certificates import Certificate as Certificate
@@ -29,6 +28,9 @@ from .data.accumulator import Accumulator as Accumulator
 from .data.grid import Grid as Grid
 from .data.joint import Joint as Joint
 from .engines import summarize as summarize
+from .errors import InvalidInput as InvalidInput
+from .errors import InvalidType as InvalidType
+from .errors import ToleranceError as ToleranceError
 from .groups import Group as Group
 from .groups import GroupEvaluation as GroupEvaluation
 from .groups import evaluate_groups as evaluate_groups

@@ -1,4 +1,4 @@
-"""Calls that almost work, answered with the call that does."""
+"""The exceptions of the package, and calls that almost work, answered with the call that does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,30 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
+from caldist._util.invalid import InvalidInput, InvalidType
+
+__all__ = ["InvalidInput", "InvalidType", "ToleranceError"]
+
 P = ParamSpec("P")
 Value = TypeVar("Value")
+
+
+class ToleranceError(ArithmeticError):
+    """A value could not be enclosed as closely as was asked.
+
+    ``lower`` and ``upper`` are valid bounds all the same.
+    """
+
+    def __init__(self, message: str, lower: float, upper: float) -> None:
+        super().__init__(message, lower, upper)  # all of them, so that it can be pickled
+        self.lower = lower
+        self.upper = upper
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+# -- calls that almost work ------------------------------------------------------------------------
 
 # What others call an argument, and what it may be called here.
 _MEANT = {
@@ -154,14 +176,15 @@ def refuse_several(values: object, name: str) -> None:
     what, keys = _models(values)
     if not keys or not name.startswith("y_prob"):
         return
-    message = (
-        f"{name} is {what}, but the predictions of one model are needed, the probabilities of "
-        f"label 1: pass {name}[{keys[0]}]. Several models go by their names, {{'a': …, 'b': …}}, "
-        "to caldist.compare_all, caldist.report and figures; several classes to "
-        "caldist.multiclass, or reduce them with caldist.top_label or caldist.one_vs_rest."
+    error = InvalidType if isinstance(values, Mapping) else InvalidInput
+    raise error(
+        argument=name,
+        reason=f"is {what}, but the predictions of one model are needed",
+        remedy=f"Pass the probabilities of label 1, {name}[{keys[0]}]. Several models go by their "
+        "names, {'a': …, 'b': …}, to caldist.inference.compare_all, caldist.report and figures; "
+        "several classes to caldist.multiclass, or reduce them with multiclass.top_label or "
+        "multiclass.one_vs_rest.",
     )
-    error = TypeError if isinstance(values, Mapping) else ValueError
-    raise error(message)
 
 
 def refuse_one_of_a_pair(
@@ -174,17 +197,20 @@ def refuse_one_of_a_pair(
     what, keys = _models(y_prob_a)
     several = isinstance(y_prob_a, Mapping) or (y_prob_b is None and not matrices)
     if len(keys) > 1 and several:
-        message = (
-            f"y_prob_a is {what}: {all_pairs} compares all pairs of models, which go by their "
-            f"names. Two of them are compare(y_true, models[{keys[0]}], models[{keys[1]}])."
+        raise InvalidType(
+            argument="y_prob_a",
+            reason=f"is {what}, but the predictions of one model are needed",
+            remedy=f"{all_pairs} compares all pairs of models, which go by their names. Two of "
+            f"them are compare(y_true, models[{keys[0]}], models[{keys[1]}]).",
         )
-        raise TypeError(message)
     if y_prob_b is None:
-        message = (
-            "y_prob_b is None: two models are compared, compare(y_true, y_prob_a, y_prob_b). What "
-            "one model is worth by itself says confidence_interval."
+        raise InvalidType(
+            argument="y_prob_b",
+            value=None,
+            reason="two models are compared",
+            remedy="Call compare(y_true, y_prob_a, y_prob_b). For one model there is "
+            "confidence_interval.",
         )
-        raise TypeError(message)
 
 
 def refuse_unnamed(y_prob: object) -> NoReturn:
@@ -194,11 +220,11 @@ def refuse_unnamed(y_prob: object) -> NoReturn:
         example = ", {name: y_prob[name] for name in y_prob.columns}"
     elif is_list_of_models(y_prob):
         example = ", {'a': y_prob[0], 'b': y_prob[1]}"
-    message = (
-        f"y_prob is of type {type(y_prob).__name__}; pass a dict from the name of each model to "
-        f"its predictions{example}."
+    raise InvalidType(
+        argument="y_prob",
+        reason=f"is of type {type(y_prob).__name__}, but models go by their names",
+        remedy=f"Pass a dict from the name of each model to its predictions{example}.",
     )
-    raise TypeError(message)
 
 
 def refuse_table(table: object) -> NoReturn:
@@ -206,16 +232,17 @@ def refuse_table(table: object) -> NoReturn:
     names = column_names(table)
     if names:
         first, last = names[0], names[-1]
-        what = f"a {type(table).__name__} of {len(names)} columns"
-        remedy = f"pass its columns, (table[{first!r}], table[{last!r}]), or a summary of it, "
+        what = f"is a {type(table).__name__} of {len(names)} columns"
+        remedy = f"Pass its columns, (table[{first!r}], table[{last!r}]), or a summary of it, "
         source = "table"
     else:
         first, last, source = "label", "score", repr(table)
-        what, remedy = source, "pass labels and predictions, or a summary of the file, "
-    message = (
-        f"y_true is {what}: {remedy}caldist.summarize({source}, y_true={first!r}, y_prob={last!r})."
+        what, remedy = f"is {source}", "Pass labels and predictions, or a summary of the file, "
+    raise InvalidType(
+        argument="y_true",
+        reason=f"{what}, but labels are needed",
+        remedy=f"{remedy}caldist.summarize({source}, y_true={first!r}, y_prob={last!r}).",
     )
-    raise TypeError(message)
 
 
 def _models(values: object) -> tuple[str, list[str]]:

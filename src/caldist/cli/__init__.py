@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from caldist._util.errors import ToleranceError
 from caldist._util.escaping import for_terminal
 from caldist._util.version import __version__
 from caldist.cli._streams import drop_output, say
@@ -27,6 +26,7 @@ from caldist.cli.recalibrate import apply, recalibrate
 from caldist.cli.report import report
 from caldist.cli.summaries import merge, summarize
 from caldist.cli.verify import verify
+from caldist.errors import ToleranceError
 
 __all__ = ["main"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.invalid import show
 from caldist.cli._columns import check_names, groups_of
 from caldist.cli._dropped import Dropped
 from caldist.cli._missing_values import Content, called, read_content
@@ -258,7 +259,7 @@ def _as_labels(names: list[str], label: str, values: NDArray[Any]) -> list[Any]:
             listed = ",".join(map(str, range(len(names))))
             message = (
                 f"column {label!r} holds numbers, as {values[0]}, and the classes are "
-                f"{validate.show(names)}: name them as the labels do, in the order of the "
+                f"{show(names)}: name them as the labels do, in the order of the "
                 f"columns, for example --classes {listed}."
             )
             raise ValueError(message) from None
@@ -273,11 +274,9 @@ def _numbers(classes: list[Any], label: str, values: NDArray[Any]) -> NDArray[np
     result = np.array([number.get(value, -1) for value in values.tolist()], dtype=np.int64)
     unknown = result < 0
     if unknown.any():
-        why = (
-            f"it is none of the classes, {validate.show(classes)}. Add the column of its "
-            "probabilities, or leave those rows out."
-        )
-        validate.fail(f"column {label!r}", values, unknown, why)
+        reason = f"it is none of the classes, {show(classes)}"
+        remedy = "Add the column of its probabilities, or leave those rows out."
+        validate.fail(f"column {label!r}", values, unknown, reason, remedy)
     return result
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from caldist._util.invalid import show
 from caldist.cli._source import matches, may_be_read_again, open_source
-from caldist.data import validate
 from caldist.engines.files import quoted
 
 _ISO = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
@@ -160,7 +160,7 @@ def _place(paths: Sequence[str], name: str, text: str) -> str:
 def refused(place: str, texts: Collection[str], date_format: str | None) -> ValueError:
     """Return the error for texts that are no dates; ``place`` is where the first one stands."""
     example = next(iter(texts))
-    found = f"{place} is {validate.show(example)}, which"
+    found = f"{place} is {show(example)}, which"
     if date_format is not None:
         return ValueError(f"{found} does not follow --date-format {date_format!r}: correct it.")
     fitting = [known for known in _FORMATS if all(date_of(text, known) for text in texts)]

@@ -13,11 +13,11 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from caldist._util.invalid import show
 from caldist.cli import _dates
 from caldist.cli._columns import check_names, positive_value
 from caldist.cli._data import Data
 from caldist.cli._source import SomeRows, matches, may_be_read_again, open_source
-from caldist.data import validate
 from caldist.data.joint import INVALID, Joint
 from caldist.engines import cells, open_files, summarize
 from caldist.engines.collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
@@ -51,7 +51,7 @@ class Wanted(NamedTuple):
         after = watched.since if last is None else last
         if after is not None and kind_of(after) != DATE:
             message = (
-                f"the last date of the state is {validate.show(after)}, which is no date: "
+                f"the last date of the state is {show(after)}, which is no date: "
                 "go on in Python, with Monitor.update, or begin a new state."
             )
             raise ValueError(message)

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.invalid import show
 from caldist.cli._dropped import Dropped
 from caldist.cli._source import Columns, Source
 from caldist.data import validate
 from caldist.engines import cells
+from caldist.errors import InvalidInput
 
 _MISSING = "fill it, or leave such rows out with --drop-missing."
 _LABELS = (
@@ -46,14 +48,13 @@ class Content:
         """Say the file, the line and the text of a value that is refused."""
         try:
             yield
-        except validate.ValueAtError as error:
-            name = next(
-                (name for name in (*self.numbers, *self.names) if error.name == called(name)), None
-            )
-            if name is None:
+        except InvalidInput as error:
+            columns = {called(name): name for name in (*self.numbers, *self.names)}
+            name = columns.get(error.argument)
+            if name is None or not isinstance(error.index, int):
                 raise
-            row = self._row(error.at)
-            raise _placed(self.source, row, name, error.why, error.others) from error
+            why = f"{error.reason}. {error.remedy}".rstrip()
+            raise _placed(self.source, self._row(error.index), name, why) from error
 
     def place(self, at: int) -> str:
         """Return the file and the line of a row."""
@@ -136,7 +137,7 @@ def _dropped(
 def _placed(source: Source, row: int, name: str, why: str, others: str = "") -> ValueError:
     """Return the error for a cell, with its place and its text."""
     cell = source.cell(row, name)
-    shown = validate.show(cell.text) if cell.text.strip(cells.BLANKS) else "empty"
+    shown = show(cell.text) if cell.text.strip(cells.BLANKS) else "empty"
     why = why.replace("pos_label=1", "--positive 1").replace("pos_label", "--positive")
     others = others.replace("pos_label", "--positive")
     message = f"{cell.where}: {called(name)} is {shown}{others}: {why}"

@@ -187,7 +187,7 @@ def _placed(paths: list[str], score: str) -> str:
     cell = source.cell(int(bad[0]), score)
     why = "correct it."  # no number, or an infinite one
     if not isinf(found[bad[0]]):
-        why = validate.why_no_probability(found[bad], "apply the sigmoid first")
+        why = ". ".join(validate.why_no_probability(found[bad], "apply the sigmoid first"))
     return (
         f"{cell.where}: column {score!r} is {cell.text.strip() or 'missing'}, which is no "
         f"probability: {why}"

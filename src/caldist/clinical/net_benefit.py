@@ -171,7 +171,7 @@ def check_thresholds(thresholds: ArrayLike) -> Vector:
     array = validate.real_vector(thresholds, "thresholds")
     bad = ~((array >= 0) & (array < 1))
     if bad.any():
-        why = "a threshold is at least 0 and below 1, where a false positive costs too much."
+        why = "a threshold is at least 0 and below 1, where a false positive costs too much"
         validate.fail("thresholds", array, bad, why)
     return np.ascontiguousarray(array, dtype=np.float64)
 

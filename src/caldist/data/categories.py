@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.invalid import show
 from caldist._util.numbers import short
 from caldist._util.tensors import readable
 from caldist._util.types import Integers, Vector
@@ -38,7 +39,7 @@ def number_labels(values: object, size: int, name: str) -> tuple[list[Any], Inte
     else:
         array = np.asarray(readable(values, name))
     if array.ndim == 0:  # text, a dict, a set or None
-        message = f"{name} is {validate.show(values)}; it must hold one label for each row."
+        message = f"{name} is {show(values)}; it must hold one label for each row."
         raise TypeError(message)
     if array.ndim != 1:
         message = f"{name} has shape {array.shape}; it must be one-dimensional, a label per row."
@@ -162,7 +163,7 @@ def _number_objects(array: NDArray[Any], name: str) -> tuple[list[Any], Integers
         try:
             known = number.get(item)
         except TypeError:
-            message = f"{name}[{at}] is {validate.show(item)}: a label must be hashable."
+            message = f"{name}[{at}] is {show(item)}: a label must be hashable."
             raise TypeError(message) from None
         if known is None:
             if _is_missing(item):

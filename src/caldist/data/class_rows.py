@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._util.cached import cached_property
+from caldist._util.invalid import show
 from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.categories import number_labels
@@ -284,20 +285,18 @@ def class_names(classes: Classes | None, size: int) -> list[Any]:
     unordered = isinstance(classes, str | bytes | Mapping | AbstractSet)
     if unordered or not hasattr(classes, "__iter__"):
         message = (
-            f"classes is {validate.show(classes)}; it must be a list of {size} classes, in the "
+            f"classes is {show(classes)}; it must be a list of {size} classes, in the "
             "order of the columns of y_prob."
         )
         raise TypeError(message)
     names = [item.item() if isinstance(item, np.generic) else item for item in classes]
     for at, name in enumerate(names):
         if not isinstance(name, Hashable):
-            message = (
-                f"classes[{at}] is {validate.show(name)}: the name of a class must be hashable."
-            )
+            message = f"classes[{at}] is {show(name)}: the name of a class must be hashable."
             raise TypeError(message)
     if len(names) != size or len(set(names)) != size:
         message = (
-            f"classes is {validate.show(names)}; it must name {size} different classes, one for "
+            f"classes is {show(names)}; it must name {size} different classes, one for "
             "each column of y_prob."
         )
         raise ValueError(message)
@@ -341,7 +340,7 @@ def _name_classes(columns: list[Any], y_true: object) -> bool:
         return False
     if 0 < len(set(columns) & set(positions)) < len(columns):
         message = (
-            f"y_prob has the columns {validate.show(columns)}, of which some are also positions: "
+            f"y_prob has the columns {show(columns)}, of which some are also positions: "
             "pass classes=[…], the labels in the order of the columns."
         )
         raise ValueError(message)
@@ -364,8 +363,8 @@ def check_order(what: str, columns: Sequence[Any], names: Sequence[Any]) -> None
     called, wanted = (_told_apart(list(map(str, which))) for which in (columns, names))
     if called != wanted and sorted(called) == sorted(wanted):
         message = (
-            f"{what} {validate.show(list(columns))} and the classes are "
-            f"{validate.show(list(names))}, the same names in another order. Columns are "
+            f"{what} {show(list(columns))} and the classes are "
+            f"{show(list(names))}, the same names in another order. Columns are "
             "matched by position: reorder the columns or the classes."
         )
         raise ValueError(message)
@@ -398,8 +397,8 @@ def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Inte
     validate.check_size("y_true", array.size, "y_prob", size)
     bad = ~((array >= 0) & (array < count) & (np.floor(array) == array))
     if bad.any():
-        why = f"with {count} columns a class is an integer from 0 to {count - 1}.{hint}"
-        validate.fail("y_true", array, bad, why)
+        why = f"with {count} columns a class is an integer from 0 to {count - 1}"
+        validate.fail("y_true", array, bad, why, hint)
     label = array.astype(np.int64)
     if label.min() < 0 or label.max() >= count:  # kernels take them for indices
         validate.refuse_changed()
@@ -418,8 +417,8 @@ def _named_numbers(y_true: object, size: int, names: list[Any]) -> Integers:
     if (result < 0).any():
         at = validate.first(result < 0)
         message = (
-            f"y_true[{at}] is {validate.show(labels[code[at]])}, which is none of classes, "
-            f"{validate.show(names)}: add it, with its column of y_prob, or drop those rows."
+            f"y_true[{at}] is {show(labels[code[at]])}, which is none of classes, "
+            f"{show(names)}: add it, with its column of y_prob, or drop those rows."
         )
         raise ValueError(message)
     return result
@@ -493,7 +492,7 @@ def probability_matrix(
         bad = ~((array >= 0) & (array <= 1))
         row, column = divmod(validate.first(bad.ravel()), bad.shape[1])
         why = validate.why_no_probability(array[bad], "apply the softmax first")
-        message = f"{name}[{row}, {column}] is {validate.show(array[row, column])}: {why}"
+        message = f"{name}[{row}, {column}] is {show(array[row, column])}: {why}"
         raise ValueError(message)
     total = _row_sums(array)
     if normalize:

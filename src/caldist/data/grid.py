@@ -493,7 +493,7 @@ def from_sums(
     number = validate.real_vector(cell, "cell")
     bad = ~((number >= 0) & (number <= 2**bits) & (np.floor(number) == number))
     if bad.any():
-        why = f"with {bits} bits a cell is an integer from 0 to {2**bits}."
+        why = f"with {bits} bits a cell is an integer from 0 to {2**bits}"
         validate.fail("cell", number, bad, why)
     given = {"count0": count0, "count1": count1, "place0": place0, "place1": place1}
     for name, pair in optional.items():
@@ -525,7 +525,7 @@ def _checked_sum(array: NDArray[Any], name: str, size: int, *, counted: bool) ->
         return checked
     limit = ROWS_PER_CELL if name.startswith("count") else ROWS_PER_CELL * 2**PLACE_BITS - 1
     if (excess := array > limit).any():
-        validate.fail(name, array, excess, f"a cell has at most {ROWS_PER_CELL} rows.")
+        validate.fail(name, array, excess, f"a cell has at most {ROWS_PER_CELL} rows")
     return array.astype(np.int64)
 
 
@@ -541,7 +541,7 @@ def _check_rows(n_rows: int, counted: int) -> None:
 def _check_weight_squares(sums: dict[str, Sums], label: str, n_rows: int | None) -> None:
     """Raise unless there can be weights with these sums and sums of squares."""
     count, square = sums[f"count{label}"], sums[f"weight_square{label}"]
-    apart = "the sums do not belong together."
+    apart = "the sums do not belong together"
     largest = count * count
     if (excess := square > largest * (1 + _ROUNDED)).any():
         why = f"more than the square of count{label}, the sum of the weights: {apart}"
@@ -556,7 +556,7 @@ def _check_weight_squares(sums: dict[str, Sums], label: str, n_rows: int | None)
 def _check_consistent(bits: int, cell: Vector, sums: dict[str, Sums], label: str) -> None:
     """Raise unless places and squares can be those of as many rows."""
     count, place = sums[f"count{label}"], sums[f"place{label}"]
-    apart = "the sums do not belong together."
+    apart = "the sums do not belong together"
     rounded = count.dtype.kind == "f"  # sums of weights are
     slack = _ROUNDED if rounded else 0.0
     # A fraction is less than 1, and 0 in the cell of v = 1.

@@ -481,7 +481,7 @@ def _check_squares(
     """Raise unless sums of squared weights can be those of weights with these sums."""
     for label, (mass, square) in enumerate(zip(masses, squares, strict=True)):
         if (excess := square > mass * mass * (1 + 1e-9)).any():
-            why = f"more than the square of mass{label}, which no weights with that sum have."
+            why = f"more than the square of mass{label}, which no weights with that sum have"
             validate.fail(f"weight_square{label}", square, excess, why)
     total = float(masses[0].sum() + masses[1].sum())
     least = 0.0 if n_rows is None else total**2 / n_rows

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._util.cached import cached_property
+from caldist._util.invalid import show
 from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.categories import cluster_codes
@@ -323,14 +324,12 @@ def models_of(
     model.
     """
     if name is not None and not isinstance(name, str):
-        message = f"name is {validate.show(name)}; it must be a text."
+        message = f"name is {show(name)}; it must be a text."
         raise TypeError(message)
     several = y_true if isinstance(y_true, Mapping) else y_prob
     if isinstance(several, Mapping) and name is not None:
         argument = "y_true" if several is y_true else "y_prob"
-        message = (
-            f"name is {validate.show(name)}, but {argument} is a dict, whose keys are the names."
-        )
+        message = f"name is {show(name)}, but {argument} is a dict, whose keys are the names."
         raise ValueError(message)
     if isinstance(y_true, Mapping):
         refuse_beside_joint(
@@ -373,7 +372,7 @@ def _summaries(joints: Mapping[Any, Any]) -> dict[str, Rows]:
         raise ValueError(message)
     for key, joint in joints.items():
         if not isinstance(key, str):
-            message = f"y_true has the key {validate.show(key)}; a name must be a text."
+            message = f"y_true has the key {show(key)}; a name must be a text."
             raise TypeError(message)
         if not isinstance(joint, Joint | Rows):
             message = (

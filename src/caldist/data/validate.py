@@ -1,7 +1,7 @@
-"""From what users pass to clean arrays, and every error message they meet on the way.
+"""Turn what users pass into clean arrays, or raise an error that says what is wrong with it.
 
-Nothing is clipped, guessed or dropped. Each message names the argument, the value found, its first
-position and the remedy.
+Nothing is clipped, guessed or dropped. Each error names the argument, the value found, its first
+index and the remedy.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.invalid import Invalid, InvalidInput, InvalidType, show
 from caldist._util.tensors import readable
 from caldist._util.types import Integers, Vector
 from caldist.errors import column_names, refuse_several, refuse_table
@@ -29,6 +30,10 @@ _ROUNDED = 1e-6  # by how much single precision may miss 0 and 1
 _SIMPLE = (str, int)
 _BLOCK = 2**16  # values
 _ORDER = "The order is (y_true, y_prob)."
+_CLASSES_REMEDY = (
+    "For several classes use caldist.multiclass, or reduce them with multiclass.top_label or "
+    "multiclass.one_vs_rest."
+)
 _MATRIX_REMEDY = (
     "Binary measures take the probability of label 1 as one column, for example y_prob[:, 1]. "
     "For several classes use caldist.multiclass, for example multiclass.classwise_distance, or "
@@ -41,49 +46,20 @@ def first(mask: NDArray[np.bool_]) -> int:
     return int(np.argmax(mask))
 
 
-def show(value: object) -> str:
-    """Return a value as it stands in messages."""
-    text = str(value) if isinstance(value, np.generic) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-class ValueAtError(ValueError):
-    """A value that is refused, and its place: who knows more of it than a number says so.
-
-    Attributes
-    ----------
-    name, at
-        What the array is called, and the place in it.
-    why
-        What is wrong with it, and the remedy.
-    others
-        How many more there are, in words.
-    """
-
-    name: str = ""
-    at: int = -1
-    why: str = ""
-    others: str = ""
-
-    @classmethod
-    def of(
-        cls, name: str, array: NDArray[Any], at: int, why: str, others: str = ""
-    ) -> ValueAtError:
-        """Return the error for a value of an array."""
-        error = cls(f"{name}[{at}] is {show(array[at])}{others}: {why}")
-        error.name, error.at, error.why, error.others = name, at, why, others
-        return error
-
-
 def fail(
-    name: str, array: NDArray[Any], bad: NDArray[np.bool_], why: str, error: type = ValueError
+    name: str,
+    array: NDArray[Any],
+    bad: NDArray[np.bool_],
+    reason: str,
+    remedy: str = "",
+    error: type[Invalid] = InvalidInput,
 ) -> NoReturn:
     """Raise for the first value that ``bad`` marks."""
     at = first(bad)
     count = int(np.count_nonzero(bad))
-    others = "" if count == 1 else f" (the first of {count} such values)"
-    found = ValueAtError.of(name, array, at, why, others)
-    raise found if error is ValueError else error(str(found))
+    if count > 1:
+        reason += f" (the first of {count} such values)"
+    raise error(argument=name, index=at, value=array[at], reason=reason, remedy=remedy)
 
 
 def _is_number(value: object) -> bool:
@@ -93,25 +69,26 @@ def _is_number(value: object) -> bool:
 def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoReturn:
     """Explain why an array that NumPy could not read as real numbers is refused."""
     items = values if isinstance(values, list | tuple) else array
-    remedy = f"{name} must hold real numbers: convert it, for example with numpy.asarray(…, float)."
+    reason = "it must be a real number"
     for at, item in enumerate(items):
         if isinstance(item, complex | np.complexfloating):
-            remedy = f"{name} must hold real numbers, not complex ones: pass the real part."
+            remedy = "Pass the real part."
         elif isinstance(item, str | bytes):
-            remedy = f"{name} must hold numbers, not text: convert it to numbers first."
+            remedy = "Convert text to numbers first."
             if name == "y_true":
-                remedy = remedy[:-1] + ", or say with pos_label which label counts as 1."
+                remedy = "Convert text to numbers, or say with pos_label which label counts as 1."
         elif item is None:
-            remedy = f"{name} must not have missing values: drop or fill those rows first."
+            remedy = "Drop or fill the rows with missing values first."
         elif _is_number(item):
             continue
-        message = f"{name}[{at}] is {show(item)}: {remedy}"
-        raise TypeError(message)
-    message = (
-        f"{name} is an array of Python objects (dtype {array.dtype}, {name}[0] is "
-        f"{show(array.flat[0])}): {remedy}"
+        else:
+            remedy = "Convert it, for example with numpy.asarray(…, float)."
+        raise InvalidType(argument=name, index=at, value=item, reason=reason, remedy=remedy)
+    raise InvalidType(
+        argument=name,
+        reason=f"is an array of Python objects (dtype {array.dtype}), {show(array.flat[0])} first",
+        remedy="Convert it to numbers, for example with numpy.asarray(…, float).",
     )
-    raise TypeError(message)
 
 
 def real_array(values: object, name: str) -> NDArray[Any]:
@@ -120,34 +97,38 @@ def real_array(values: object, name: str) -> NDArray[Any]:
         return _aligned(values)
     if isinstance(values, str | bytes | Mapping | AbstractSet) or values is None:
         refuse_several(values, name)
-        message = (
-            f"{name} is {show(values)}, of type {type(values).__name__}: "
-            "pass a list, an array or a column of numbers."
-        )
-        raise TypeError(message)
+        _fail_no_column(values, name)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        at = first(np.ma.getmaskarray(values).ravel())
-        message = f"{name}[{at}] is masked: drop the masked rows first, with .compressed()."
-        raise ValueError(message)
+        raise InvalidInput(
+            argument=name,
+            index=first(np.ma.getmaskarray(values).ravel()),
+            reason="is masked",
+            remedy="Drop the masked rows first, with .compressed().",
+        )
     values = readable(values, name)
     try:
         array = np.asarray(values)
     except ValueError as error:
-        message = f"{name} cannot be read as an array of numbers ({error})."
-        raise ValueError(message) from None
+        reason = f"cannot be read as an array of numbers ({error})"
+        raise InvalidInput(argument=name, reason=reason) from None
     except Exception as error:
-        message = f"{name}, of type {type(values).__name__}, cannot be read as an array: {error}"
-        raise TypeError(message) from error
+        reason = f"of type {type(values).__name__} cannot be read as an array ({error})"
+        raise InvalidType(argument=name, reason=reason) from error
     if array.dtype.kind not in _NUMBER_KINDS:
         if array.ndim == 0:
-            message = (
-                f"{name} is {show(values)}, of type {type(values).__name__}: "
-                "pass a list, an array or a column of numbers."
-            )
-            raise TypeError(message)
+            _fail_no_column(values, name)
         if array.size:
             _fail_not_numbers(values, array, name)
     return _aligned(array)
+
+
+def _fail_no_column(values: object, name: str) -> NoReturn:
+    raise InvalidType(
+        argument=name,
+        value=values,
+        reason=f"a column of numbers is needed, not a {type(values).__name__}",
+        remedy="Pass a list, an array or a column of numbers.",
+    )
 
 
 def _aligned(array: NDArray[Any]) -> NDArray[Any]:
@@ -161,17 +142,16 @@ def real_vector(values: object, name: str) -> NDArray[Any]:
     if array.ndim == 2 and min(array.shape) > 0:
         refuse_several(values, name)
         hint = f"Flatten it with numpy.ravel({name})." if 1 in array.shape else _MATRIX_REMEDY
-        message = f"{name} has shape {array.shape}; it must be one-dimensional. {hint}"
-        raise ValueError(message)
+        reason = f"has shape {array.shape}, but it must be one-dimensional"
+        raise InvalidInput(argument=name, reason=reason, remedy=hint)
     if array.ndim != 1:
-        message = (
-            f"{name} has {array.ndim} dimensions (shape {array.shape}); it must be one-dimensional,"
-            " with one value per row."
+        raise InvalidInput(
+            argument=name,
+            reason=f"has {array.ndim} dimensions (shape {array.shape}), but it must have one",
+            remedy="Pass one value per row.",
         )
-        raise ValueError(message)
     if array.size == 0:
-        message = f"{name} is empty: at least one row is needed."
-        raise ValueError(message)
+        raise InvalidInput(argument=name, reason="is empty", remedy="Pass at least one row.")
     return array
 
 
@@ -185,26 +165,23 @@ def probabilities(values: object, name: str = "y_prob") -> Vector:
     array = real_vector(values, name)
     if not all(part.min() >= 0 and part.max() <= 1 for part in _parts(array)):  # NaN fails both
         outside = ~((array >= 0) & (array <= 1))
-        why = why_no_probability(array[outside], "apply the sigmoid first")
-        fail(name, array, outside, why)
+        fail(name, array, outside, *why_no_probability(array[outside], "apply the sigmoid first"))
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def why_no_probability(outside: NDArray[Any], link: str) -> str:
+def why_no_probability(outside: NDArray[Any], link: str) -> tuple[str, str]:
     """Return why numbers are no probabilities, and the remedy, which is ``link`` for logits."""
     if np.isnan(outside[0]):
-        return "drop or fill the rows without a prediction."
+        return "a prediction is missing", "Drop or fill the rows without a prediction."
+    reason = "a probability lies between 0 and 1"
     if ((outside >= -_ROUNDED) & (outside <= 1 + _ROUNDED)).all():
-        return (
-            "a probability lies between 0 and 1, and nothing is clipped unasked. This is rounding: "
-            "clip it, for example with numpy.clip(…, 0, 1)."
+        return reason, (
+            "Nothing is clipped unless you do it. This is a rounding error: clip it, for example "
+            "with numpy.clip(…, 0, 1)."
         )
-    percent = ((outside >= 0) & (outside <= 100)).all()
-    return (
-        "a probability lies between 0 and 1. Nothing is clipped and logits are not guessed: if "
-        + ("these are percentages, divide by 100; if they" if percent else "these")
-        + f" are logits, {link}."
-    )
+    if ((outside >= 0) & (outside <= 100)).all():
+        return reason, f"If these are percentages, divide by 100; if they are logits, {link}."
+    return reason, f"If these are logits, {link}: caldist does not guess."
 
 
 def labels(
@@ -228,8 +205,8 @@ def labels(
 def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArray[np.uint8]:
     """Return bytes 1 where any two labels are ``pos_label``, else 0."""
     if isinstance(pos_label, float) and math.isnan(pos_label):
-        message = f"pos_label is {show(pos_label)}; it must be one of the two labels."
-        raise ValueError(message)
+        reason = "it must be one of the two labels"
+        raise InvalidInput(argument="pos_label", value=pos_label, reason=reason)
     values = readable(values, name)
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0:
@@ -240,7 +217,7 @@ def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArr
     else:
         missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.size, bool)
     if missing.any():
-        fail(name, array, missing, "drop the rows without a label.")
+        fail(name, array, missing, "a label is missing", "Drop the rows without a label.")
     kind = array.dtype.kind
     text = isinstance(pos_label, str | bytes)
     alike = kind == "O" or (kind in "US") == text
@@ -251,23 +228,24 @@ def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArr
         different = np.asarray(others != others[0], bool)
         if different.any() or not alike:
             found = [*others[:1].tolist(), *others[different][:1].tolist()]
-            why = (
-                f"pos_label is {show(pos_label)}, which is none of the labels, such as "
-                f"{' and '.join(map(show, found))}."
+            reason = (
+                f"no label is pos_label, {show(pos_label)}; labels are, for example, "
+                f"{' and '.join(map(show, found))}"
             )
-            fail(name, array, ~ones, why)
+            fail(name, array, ~ones, reason, "Pass as pos_label the label that counts as 1.")
     elif rest.size:
         different = np.asarray(others != others[0], bool)
     else:
         different = np.zeros(0, bool)
     if different.any():
         at = int(rest[first(different)])
-        third = f", a third label beside {show(pos_label)} (pos_label) and {show(others[0])}"
-        why = (
-            "for several classes use caldist.multiclass, or reduce explicitly with "
-            "caldist.top_label or caldist.one_vs_rest."
+        raise InvalidInput(
+            argument=name,
+            index=at,
+            value=array[at],
+            reason=f"a third label next to {show(pos_label)} (pos_label) and {show(others[0])}",
+            remedy=_CLASSES_REMEDY,
         )
-        raise ValueAtError.of(name, array, at, why, third)
     return np.ascontiguousarray(ones).view(np.uint8)
 
 
@@ -275,24 +253,20 @@ def _fail_label(
     name: str, array: NDArray[Any], bad: NDArray[np.bool_], *, takes_pos_label: bool
 ) -> NoReturn:
     found = float(array[first(bad)])
+    reason, remedy = "a label is 0 or 1", "Make each label 0 or 1."
     if math.isnan(found):
-        why = "drop the rows without a label."
+        reason, remedy = "a label is missing", "Drop the rows without a label."
     elif 0 < found < 1:
-        why = (
-            "a label is 0 or 1. A fractional label y is two rows, label 1 with weight y and label "
-            "0 with weight 1 - y (sample_weight)."
+        remedy = (
+            "A fractional label y is two rows, label 1 with weight y and label 0 with weight 1 - y "
+            "(sample_weight)."
         )
     elif found == -1 and bool(np.isin(array, (-1, 1)).all()):
-        why = f"a label is 0 or 1. Labels -1 and 1 become 0 and 1 with ({name} == 1)"
-        why += ", or pass pos_label=1." if takes_pos_label else "."
+        remedy = f"Labels -1 and 1 become 0 and 1 with ({name} == 1)"
+        remedy += ", or pass pos_label=1." if takes_pos_label else "."
     elif 1 < found < math.inf and bool(np.all(np.floor(array) == array)):
-        why = (
-            "a label is 0 or 1. For several classes use caldist.multiclass, or reduce explicitly "
-            "with caldist.top_label or caldist.one_vs_rest."
-        )
-    else:
-        why = "a label is 0 or 1."
-    fail(name, array, bad, why)
+        remedy = _CLASSES_REMEDY
+    fail(name, array, bad, reason, remedy)
 
 
 def masses(values: object, name: str, size: int, other: str) -> Vector:
@@ -300,9 +274,9 @@ def masses(values: object, name: str, size: int, other: str) -> Vector:
     array = real_vector(values, name)
     check_size(name, array.size, other, size)
     if not np.isfinite(array).all():
-        fail(name, array, ~np.isfinite(array), "it must be a finite number.")
+        fail(name, array, ~np.isfinite(array), "it must be a finite number")
     if array.min() < 0:
-        fail(name, array, array < 0, "it must not be negative.")
+        fail(name, array, array < 0, "it must not be negative")
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -332,11 +306,9 @@ def check_largest(name: str, values: NDArray[Any]) -> None:
     """Raise unless the largest weight is such that squares and sums of weights are usual floats."""
     largest = float(values.max(initial=0))
     if largest > 0 and not LEAST_LARGEST <= largest <= MOST_LARGEST:
-        why = (
-            f"the largest weight must lie between {LEAST_LARGEST:g} and {MOST_LARGEST:g} here: "
-            "divide the weights by their maximum, those of joints to be merged by the same number."
-        )
-        fail(name, values, values == largest, why)
+        reason = f"the largest weight must lie between {LEAST_LARGEST:g} and {MOST_LARGEST:g} here"
+        remedy = "Divide the weights by their maximum, those of joints to be merged by one number."
+        fail(name, values, values == largest, reason, remedy)
 
 
 def check_ratios(name: str, values: NDArray[Any]) -> None:
@@ -344,19 +316,21 @@ def check_ratios(name: str, values: NDArray[Any]) -> None:
     largest = values.max(initial=0)
     small = values < LEAST_RATIO * largest
     if small.any() and (small := small & (values > 0)).any():
-        why = (
+        reason = (
             f"a weight is 0 or at least {LEAST_RATIO:g} times the largest one, which is "
-            f"{show(largest)}. Only ratios of weights matter, and this one is too small to change "
-            "any result: make it 0, or leave it out."
+            f"{show(largest)}"
         )
-        fail(name, values, small, why)
+        remedy = "It is too small to change any result: make it 0, or leave the row out."
+        fail(name, values, small, reason, remedy)
 
 
 def check_total(name: str, *parts: NDArray[Any]) -> None:
     """Raise unless some mass is positive."""
     if not any(part.any() for part in parts):
-        message = f"{name} is 0 everywhere, from {name}[0] on: no row would count."
-        raise ValueError(message)
+        remedy = "Give a positive weight to the rows that count."
+        raise InvalidInput(
+            argument=name, index=0, value=parts[0][0], reason="all weights are 0", remedy=remedy
+        )
 
 
 def positions(support: NDArray[Any], values: NDArray[Any]) -> Integers:
@@ -379,11 +353,11 @@ def refuse_changed() -> NoReturn:
 def check_size(name: str, size: int, other: str, expected: int) -> None:
     """Raise unless a column has as many values as another."""
     if size != expected:
-        message = (
-            f"{name} has {size} values and {other} has {expected}: they must have the same length, "
-            "one value per row."
+        raise InvalidInput(
+            argument=name,
+            reason=f"has {size} values and {other} has {expected}",
+            remedy="Pass columns of the same length, one value per row.",
         )
-        raise ValueError(message)
 
 
 def _fail_if_swapped(y_true: object, y_prob: object, names: tuple[str, str], remedy: str) -> None:
@@ -401,7 +375,8 @@ def _fail_if_swapped(y_true: object, y_prob: object, names: tuple[str, str], rem
         true_name,
         first,
         (first > 0) & (first < 1),
-        f"{true_name} and {prob_name} look swapped, since {prob_name} holds {holds}. {remedy}",
+        f"{true_name} and {prob_name} look swapped, since {prob_name} holds {holds}",
+        remedy,
     )
 
 
@@ -444,12 +419,13 @@ def named_inputs(
 def called(y_prob: Mapping[Any, object]) -> dict[str, object]:
     """Return the predictions of models that were passed by their names, as messages call them."""
     if not y_prob:
-        message = "y_prob is an empty dict: at least one model is needed."
-        raise ValueError(message)
+        raise InvalidInput(
+            argument="y_prob", value=y_prob, reason="no model", remedy="Pass at least one model."
+        )
     for name in y_prob:
         if not isinstance(name, str):
-            message = f"y_prob has the key {show(name)}; the name of a model must be a text."
-            raise TypeError(message)
+            reason = f"has the key {show(name)}, but the name of a model must be a string"
+            raise InvalidType(argument="y_prob", reason=reason)
     return {f"y_prob[{name!r}]": values for name, values in y_prob.items()}
 
 
@@ -466,11 +442,12 @@ def binary_inputs(
     if y_prob is None:
         if isinstance(y_true, str | os.PathLike) or len(column_names(y_true)) > 1:
             refuse_table(y_true)
-        message = (
-            "y_prob is None: pass the predictions, or a caldist.Joint alone in place of labels and "
-            "predictions."
+        raise InvalidType(
+            argument="y_prob",
+            value=None,
+            reason="predictions are needed",
+            remedy="Pass them, or a caldist.Joint alone in place of labels and predictions.",
         )
-        raise TypeError(message)
     label, [prediction] = named_inputs(
         y_true,
         {"y_prob": y_prob},
@@ -491,8 +468,7 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     if known and value in choices:
         return
     listed = ", ".join(repr(choice) for choice in choices)
-    message = f"{name} is {show(value)}; it must be one of {listed}."
-    raise ValueError(message)
+    raise InvalidInput(argument=name, value=value, reason=f"it must be one of {listed}")
 
 
 def check_goes_with(
@@ -501,11 +477,12 @@ def check_goes_with(
     """Raise for an option that goes with some values of another only."""
     if found not in allowed:
         listed = " or ".join(f"{other}={choice!r}" for choice in allowed)
-        message = (
-            f"{name} is {show(value)}, which goes with {listed} only; {other} is {found!r}: leave "
-            f"{name} out."
+        raise InvalidInput(
+            argument=name,
+            value=value,
+            reason=f"it goes with {listed} only, but {other} is {found!r}",
+            remedy=f"Leave {name} out.",
         )
-        raise ValueError(message)
 
 
 def check_flag(name: str, value: object) -> bool:
@@ -513,8 +490,7 @@ def check_flag(name: str, value: object) -> bool:
     if type(value) is bool:
         return value
     if not isinstance(value, bool | np.bool_):
-        message = f"{name} is {show(value)}; it must be True or False."
-        raise TypeError(message)
+        raise InvalidType(argument=name, value=value, reason="it must be True or False")
     return bool(value)
 
 
@@ -523,38 +499,33 @@ def check_count(name: str, value: object, minimum: int = 1, maximum: int = 2**53
     if type(value) is int and minimum <= value <= maximum:
         return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        message = f"{name} is {show(value)}; it must be an integer."
-        raise TypeError(message)
+        raise InvalidType(argument=name, value=value, reason="it must be an integer")
     count = int(value)
     if count < minimum:
-        message = f"{name} is {show(value)}; it must be at least {minimum}."
-        raise ValueError(message)
+        raise InvalidInput(argument=name, value=value, reason=f"it must be at least {minimum}")
     if count > maximum:
-        message = f"{name} is {show(value)}; it must be at most {maximum}."
-        raise ValueError(message)
+        raise InvalidInput(argument=name, value=value, reason=f"it must be at most {maximum}")
     return count
 
 
 def _real_number(name: str, value: object) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        message = f"{name} is {show(value)}; it must be a real number."
-        raise TypeError(message)
+        raise InvalidType(argument=name, value=value, reason="it must be a real number")
     try:
         return float(value)
     except OverflowError:
-        message = f"{name} is {show(value)}; that is too large."
-        raise ValueError(message) from None
+        raise InvalidInput(argument=name, value=value, reason="that is too large") from None
 
 
 def check_positive(name: str, value: object) -> float:
     """Return a positive number, far from where its powers and inverse leave the range of floats."""
     number = _real_number(name, value)
     if not 0 < number < math.inf:
-        message = f"{name} is {show(value)}; it must be positive and finite."
-        raise ValueError(message)
+        raise InvalidInput(argument=name, value=value, reason="it must be positive and finite")
     if not 1e-200 <= number <= 1e200:
-        message = f"{name} is {show(value)}; it must lie between 1e-200 and 1e200."
-        raise ValueError(message)
+        raise InvalidInput(
+            argument=name, value=value, reason="it must lie between 1e-200 and 1e200"
+        )
     return number
 
 
@@ -562,8 +533,7 @@ def check_nonnegative(name: str, value: object) -> float:
     """Return a finite number that is not negative."""
     number = _real_number(name, value)
     if not 0 <= number < math.inf:
-        message = f"{name} is {show(value)}; it must be finite and not negative."
-        raise ValueError(message)
+        raise InvalidInput(argument=name, value=value, reason="it must be finite and not negative")
     return number
 
 
@@ -587,9 +557,9 @@ def check_limit(
     between = (
         f"be at least 0 and below {end}" if allow_zero else f"lie strictly between 0 and {end}"
     )
-    percent = f" For {number:g}% pass {number / 100:g}." if 1 < number < 100 else ""
-    message = f"{name} is {show(value)}; it must {between}.{percent}"
-    raise ValueError(message)
+    percent = f"For {number:g}% pass {number / 100:g}." if 1 < number < 100 else ""
+    reason = f"it must {between}"
+    raise InvalidInput(argument=name, value=value, reason=reason, remedy=percent)
 
 
 def generator(rng: object) -> np.random.Generator:
@@ -600,8 +570,5 @@ def generator(rng: object) -> np.random.Generator:
         isinstance(rng, numbers.Integral) and not isinstance(rng, bool) and int(rng) >= 0
     ):
         return np.random.default_rng(cast("int | None", rng))
-    message = (
-        f"rng is {show(rng)}; it must be a nonnegative integer seed, a numpy.random.Generator or "
-        "None."
-    )
-    raise TypeError(message)
+    reason = "it must be a nonnegative integer seed, a numpy.random.Generator or None"
+    raise InvalidType(argument="rng", value=rng, reason=reason)

@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from caldist.data import validate
+from caldist._util.invalid import show
 from caldist.engines.files import quoted
 
 
@@ -36,7 +36,7 @@ class Columns:
     def dtype(self, argument: str, name: object) -> Any:
         """Return the type of a column, which must be there."""
         if not isinstance(name, str):
-            message = f"{argument} is {validate.show(name)}; it must be the name of a column."
+            message = f"{argument} is {show(name)}; it must be the name of a column."
             raise TypeError(message)
         if name in self._schema:
             return self._schema[name]
@@ -80,10 +80,10 @@ class Columns:
             {value for value in table["label"].drop_nulls().to_list() if value == value},  # noqa: PLR0124 -- NaN
             key=str,
         )
-        shown = ", ".join(map(validate.show, values))
+        shown = ", ".join(map(show, values))
         if pos_label not in values and (len(values) > 1 or not _alike(pos_label, values)):
             message = (
-                f"pos_label is {validate.show(pos_label)}, which is none of the labels in column "
+                f"pos_label is {show(pos_label)}, which is none of the labels in column "
                 f"{name!r}: {shown}."
             )
             raise ValueError(message)
@@ -108,7 +108,7 @@ class Columns:
             return ()
         names = [by] if isinstance(by, str) else by
         if not isinstance(names, Sequence) or len(names) == 0:
-            message = f"by is {validate.show(by)}; it must be a column name or a list of names."
+            message = f"by is {show(by)}; it must be a column name or a list of names."
             raise TypeError(message)
         keys: list[str] = []
         for name in names:

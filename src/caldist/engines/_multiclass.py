@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from caldist.data import validate
+from caldist._util.invalid import show
 from caldist.data.class_rows import ROW_SUM_TOLERANCE, check_order
 from caldist.engines._columns import Columns, indicator
 from caldist.engines._query import Rows, check_weight, missing
@@ -111,7 +111,7 @@ def _first_number(conditions: list[nw.Expr]) -> nw.Expr:
 def _check_columns(y_prob: object) -> list[object]:
     if isinstance(y_prob, str) or not isinstance(y_prob, Sequence) or len(y_prob) < 2:
         message = (
-            f"y_prob is {validate.show(y_prob)}; it must list a column for each class, at least "
+            f"y_prob is {show(y_prob)}; it must list a column for each class, at least "
             "two. For one column of probabilities use summarize."
         )
         raise ValueError(message)
@@ -122,7 +122,7 @@ def _check_classes(classes: Sequence[object] | None, size: int) -> list[Any]:
     values = list(range(size)) if classes is None else list(classes)
     if len(values) != size or len(set(values)) != size:
         message = (
-            f"classes is {validate.show(classes)}; it must name {size} different classes, one for "
+            f"classes is {show(classes)}; it must name {size} different classes, one for "
             "each column of y_prob."
         )
         raise ValueError(message)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist._util.escaping import for_line
+from caldist._util.invalid import show
 from caldist._util.numbers import down, least_of, number, probability, up
 from caldist._util.progress import counted
 from caldist._util.results import Result
@@ -318,12 +319,12 @@ def _joints(joints: Mapping[Any, Any]) -> tuple[list[Any], list[Rows]]:
     for name, joint in joints.items():
         if not isinstance(joint, Joint):
             message = (
-                f"y_true[{validate.show(name)}] is of type {type(joint).__name__}; a dict in "
+                f"y_true[{show(name)}] is of type {type(joint).__name__}; a dict in "
                 "place of the labels holds a caldist.Joint for each sub-group."
             )
             raise TypeError(message)
         if joint.prediction.size == 0:
-            message = f"y_true[{validate.show(name)}] has no valid rows: leave this sub-group out."
+            message = f"y_true[{show(name)}] has no valid rows: leave this sub-group out."
             raise ValueError(message)
     return list(joints), [Rows.of(joint) for joint in joints.values()]
 
@@ -393,7 +394,7 @@ def _check_weights(names: list[Any], code: Integers, weight: Vector | None) -> N
     if empty.any():
         at = validate.first(empty)
         message = (
-            f"sample_weight is 0 in all rows of group {validate.show(names[at])}, the first of "
+            f"sample_weight is 0 in all rows of group {show(names[at])}, the first of "
             f"which is sample_weight[{validate.first(code == at)}]: leave these rows out."
         )
         raise ValueError(message)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._util.errors import ToleranceError
 from caldist._util.progress import bounds_bar
 from caldist._util.types import Vector
 from caldist.certificates import LowerCertificate
@@ -17,6 +16,7 @@ from caldist.data.grid import Grid
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
+from caldist.errors import ToleranceError
 from caldist.kernels.loader import COMPILED, ladder, replicates
 from caldist.measures import lower_solver
 from caldist.measures._rounding import around, better_of

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._util.invalid import show
 from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.certificates import GapCertificate
@@ -30,7 +31,7 @@ def _checked(max_slope: float) -> float:
     slope = validate.check_positive("max_slope", max_slope)
     if slope < 1:
         message = (
-            f"max_slope is {validate.show(max_slope)}; it must be at least 1, or leaving the "
+            f"max_slope is {show(max_slope)}; it must be at least 1, or leaving the "
             "predictions as they are would not be allowed."
         )
         raise ValueError(message)

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from caldist import measures
-from caldist.data import validate
+from caldist._util.invalid import show
 from caldist.errors import KNOWN_AS
 from caldist.measures.base import Measure
 
@@ -57,7 +57,7 @@ def find(measure: object, argument: str = "measure", among: Iterable[str] = ()) 
         if not isinstance(measure, str) or measure not in known:
             names = ", ".join(among or known)
             message = (
-                f"{argument} is {validate.show(measure)}; it must be a measure, such as "
+                f"{argument} is {show(measure)}; it must be a measure, such as "
                 f"caldist.smooth_ce, or one of the names {names}.{_hint(measure, known)}"
             )
             raise ValueError(message)
@@ -93,7 +93,7 @@ def find_all(measures: object, among: Iterable[Measure[Any]]) -> list[Measure[An
         message = f"measures is {shown}; pass a list, [{shown}]."
         raise TypeError(message)
     if not isinstance(measures, Iterable):
-        message = f"measures is {validate.show(measures)}; pass a list of measures or names."
+        message = f"measures is {show(measures)}; pass a list of measures or names."
         raise TypeError(message)
     return list(_each(measures))
 

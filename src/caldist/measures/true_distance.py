@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caldist._util.errors import ToleranceError
 from caldist._util.numbers import least, most
 from caldist._util.products import dot
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.joint import Joint
-from caldist.errors import answering
+from caldist.errors import ToleranceError, answering
 from caldist.kernels.loader import partition
 from caldist.measures import _partitions
 from caldist.measures.base import Entries

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from caldist._util.invalid import show
 from caldist.data import grid as _grid
 from caldist.data import validate
 from caldist.data.categories import number_labels
@@ -124,10 +125,10 @@ def _of_mapping(joints: Mapping[Any, Any], groups: Sequence[Any], bits: int) -> 
 
 
 def _undeclared(where: str, name: object, groups: Sequence[Any]) -> str:
-    listed = ", ".join(validate.show(group) for group in groups[:5])
+    listed = ", ".join(show(group) for group in groups[:5])
     more = f", … ({len(groups)} in all)" if len(groups) > 5 else ""
     return (
-        f"{where} has the sub-group {validate.show(name)}, which was not declared: the monitor "
+        f"{where} has the sub-group {show(name)}, which was not declared: the monitor "
         f"knows {listed}{more}. Leave its rows out and look at them elsewhere, or begin a new "
         "monitor with it."
     )

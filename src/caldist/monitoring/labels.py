@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 
-from caldist.data import validate
+from caldist._util.invalid import show
 
 Label: TypeAlias = str | int | float | dt.date
 
@@ -48,7 +48,7 @@ def clean_label(label: object) -> Label:
 
 def _fail(label: object) -> NoReturn:
     message = (
-        f"label is {validate.show(label)}; the label of a batch is a text, a finite number or a "
+        f"label is {show(label)}; the label of a batch is a text, a finite number or a "
         "date, larger than that of the batch before."
     )
     raise ValueError(message)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist._util.brief import listed, shown_value
+from caldist._util.invalid import show
 from caldist._util.locks import locked
 from caldist._util.types import Vector
 from caldist.data import validate
@@ -349,7 +350,7 @@ class Monitor:
             A sub-group; all rows by default.
         """
         if group is not None and group not in self.by:
-            message = f"group is {validate.show(group)}; the monitor knows {list(self.by)}."
+            message = f"group is {show(group)}; the monitor knows {list(self.by)}."
             raise ValueError(message)
         number = 0 if group is None else 1 + self.by.index(group)
         stream = self._state.streams[number]
@@ -435,16 +436,14 @@ def _group_names(by: object) -> tuple[str | int, ...]:
         return ()
     if isinstance(by, str | bytes | Mapping) or not hasattr(by, "__iter__"):
         message = (
-            f"by is {validate.show(by)}; it must be a sequence of the names of all sub-groups, "
+            f"by is {show(by)}; it must be a sequence of the names of all sub-groups, "
             "for example by=('north', 'south')."
         )
         raise TypeError(message)
     names = [name.item() if hasattr(name, "item") else name for name in by]
     for at, name in enumerate(names):
         if isinstance(name, bool) or not isinstance(name, str | int):
-            message = (
-                f"by[{at}] is {validate.show(name)}; a sub-group is named by a text or integer."
-            )
+            message = f"by[{at}] is {show(name)}; a sub-group is named by a text or integer."
             raise TypeError(message)
         if name in names[:at]:
             message = f"by[{at}] is {name!r}, which was listed before: name each sub-group once."

@@ -195,7 +195,7 @@ def _vector(content: Mapping[str, NDArray[Any]], name: str, size: int) -> NDArra
     if array.shape != (size,) or array.dtype != np.float64:
         _fail(f"{name!r} should hold {size} numbers.")
     if not np.isfinite(array).all():
-        validate.fail(name, array, ~np.isfinite(array), "it must be a finite number.")
+        validate.fail(name, array, ~np.isfinite(array), "it must be a finite number")
     return array
 
 
@@ -215,7 +215,7 @@ def _stream(
         _fail("the rows are on another grid than the monitor's.")
     recent = _vector(content, f"{number}.recent", 2 ** min(settings.bits, RECENT_BITS) + 1)
     if recent.min() < 0:
-        validate.fail(f"{number}.recent", recent, recent < 0, "it must not be negative.")
+        validate.fail(f"{number}.recent", recent, recent < 0, "it must not be negative")
     return Stream(
         batches=batches,
         total=_vector(content, f"{number}.total", N_SUMS),

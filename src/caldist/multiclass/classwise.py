@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._util.errors import ToleranceError
 from caldist._util.escaping import for_line
 from caldist._util.numbers import down, least, number, signed
 from caldist._util.results import Result
@@ -21,7 +20,7 @@ from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassJoints, ClassRows, class_source
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.errors import answering
+from caldist.errors import ToleranceError, answering
 from caldist.inference.folds import ordered_units
 from caldist.inference.limits import Limits
 from caldist.inference.resampling import Resampler

@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._util.invalid import show
 from caldist._util.numbers import least_of
 from caldist._util.types import Integers, Vector
 from caldist.data import validate
@@ -125,8 +126,8 @@ def compare(
         raise ValueError(message)
     if first.names != second.names:
         message = (
-            f"y_prob_a has the classes {validate.show(first.names)} and y_prob_b has "
-            f"{validate.show(second.names)}: bring the columns of both to the same order."
+            f"y_prob_a has the classes {show(first.names)} and y_prob_b has "
+            f"{show(second.names)}: bring the columns of both to the same order."
         )
         raise ValueError(message)
     order_rank(

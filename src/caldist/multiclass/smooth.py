@@ -18,12 +18,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._util.errors import ToleranceError
 from caldist._util.threads import in_threads
 from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows, sums_by
-from caldist.errors import answering
+from caldist.errors import ToleranceError, answering
 from caldist.kernels.loader import flow, simplex
 from caldist.measures.smooth_ce import smooth_ce as binary_smooth_ce
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist._util.brief import listed, shown_value
 from caldist._util.frames import frame
+from caldist._util.invalid import show
 from caldist._util.results import plain
-from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of
 from caldist.plots import _style, inputs
@@ -221,6 +221,6 @@ class MatrixDisplay(Display[Model]):
 def one_name(name: str | None) -> str:
     """Return the name of a single model."""
     if name is not None and not isinstance(name, str):
-        message = f"name is {validate.show(name)}; it must be a text."
+        message = f"name is {show(name)}; it must be a text."
         raise TypeError(message)
     return "predictions" if name is None else name

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from caldist._util.invalid import show
 from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.grid import MAX_BITS
@@ -165,7 +166,7 @@ def estimator_predictions(
     classes = estimator_classes(estimator)
     if classes.shape != (2,):
         message = (
-            f"estimator has the classes {validate.show(classes.tolist())}: only two are "
+            f"estimator has the classes {show(classes.tolist())}: only two are "
             "supported. Reduce explicitly with caldist.top_label or caldist.one_vs_rest, and pass "
             "the result to from_predictions."
         )
@@ -176,7 +177,7 @@ def estimator_predictions(
     if unknown.ndim != 1 or unknown.any():
         at = validate.first(np.atleast_1d(unknown).ravel())
         message = (
-            f"y[{at}] is {validate.show(label.ravel()[at])}; the estimator's classes are "
+            f"y[{at}] is {show(label.ravel()[at])}; the estimator's classes are "
             f"{' and '.join(map(repr, classes.tolist()))}, and y has one of them for each row."
         )
         raise ValueError(message)

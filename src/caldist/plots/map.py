@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist._util.brief import Brief
+from caldist._util.invalid import show
 from caldist._util.numbers import least, most
 from caldist._util.types import Vector
 from caldist.data import validate
@@ -326,7 +327,7 @@ def _one(
             message = f"{argument} is given without y_true: pass both, or none."
             raise ValueError(message)
     if name is not None and not isinstance(name, str):
-        message = f"name is {validate.show(name)}; it must be a text."
+        message = f"name is {show(name)}; it must be a text."
         raise TypeError(message)
     return "map" if name is None else name, None
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.brief import Brief
+from caldist._util.invalid import show
 from caldist._util.types import Vector
-from caldist.data import validate
 from caldist.errors import answering
 from caldist.monitoring import Monitor, Step
 from caldist.monitoring.steps import begun
@@ -324,7 +324,7 @@ def monitor_curves(
     for at, group in enumerate(groups):
         if group not in monitor.by:
             known = ", ".join(map(repr, monitor.by)) or "none"
-            message = f"groups[{at}] is {validate.show(group)}; the monitor has {known}."
+            message = f"groups[{at}] is {show(group)}; the monitor has {known}."
             raise ValueError(message)
     curves = [_curve(monitor, list(monitor.steps), name, None)]
     for group in groups:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from caldist._util.atomic_files import write_atomically
 from caldist._util.brief import LongText
 from caldist._util.frames import frame
+from caldist._util.invalid import show
 from caldist._util.results import Result, plain
 from caldist._util.types import Vector
 from caldist.data import validate
@@ -163,7 +164,7 @@ class CalibrationMap(Result):
         wanted = validate.probabilities(array.reshape(-1), "value")
         outside = (wanted < self.y[0]) | (wanted > self.y[-1])
         if outside.any():
-            why = f"no score is mapped to it: values lie between {self.y[0]} and {self.y[-1]}."
+            why = f"no score is mapped to it: values lie between {self.y[0]} and {self.y[-1]}"
             validate.fail("value", wanted, outside, why)
         ends = self._preimage(wanted)
         if array.ndim == 0:
@@ -253,7 +254,7 @@ class CalibrationMap(Result):
     def _from_content(cls, content: Any) -> CalibrationMap:
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             found = content.get("format") if isinstance(content, dict) else content
-            message = f"its format is {validate.show(found)}, not {FORMAT!r}."
+            message = f"its format is {show(found)}, not {FORMAT!r}."
             raise ValueError(message)
         unknown = set(content) - {"format", "x", "y", "provenance"}
         if unknown:
@@ -263,7 +264,7 @@ class CalibrationMap(Result):
             _check_numbers(name, content.get(name))
         provenance = content.get("provenance", {})
         if not isinstance(provenance, dict):
-            message = f"provenance is {validate.show(provenance)}; it must be an object."
+            message = f"provenance is {show(provenance)}; it must be an object."
             raise TypeError(message)
         return cls(content["x"], content["y"], provenance=provenance)
 
@@ -280,7 +281,7 @@ def _frozen(values: Vector) -> Vector:
 def _refuse(values: Vector, name: str, bad: NDArray[np.bool_], why: str) -> None:
     if bad.any():
         at = int(np.argmax(bad))
-        value, before = map(validate.show, (values[at + 1], values[at]))
+        value, before = map(show, (values[at + 1], values[at]))
         message = f"{name}[{at + 1}] is {value} after {before}: {why}"
         raise ValueError(message)
 
@@ -288,7 +289,7 @@ def _refuse(values: Vector, name: str, bad: NDArray[np.bool_], why: str) -> None
 def _plain_provenance(provenance: Mapping[str, Any] | None) -> Mapping[str, Any]:
     content = {} if provenance is None else provenance
     if not isinstance(content, Mapping):
-        message = f"provenance is {validate.show(content)}; it must be a mapping."
+        message = f"provenance is {show(content)}; it must be a mapping."
         raise TypeError(message)
     try:
         copied = json.loads(json.dumps(plain(content), allow_nan=False))
@@ -314,12 +315,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _check_numbers(name: str, values: object) -> None:
     """Raise unless a value of a file is a list of numbers; true and false are none."""
     if not isinstance(values, list):
-        message = f"{name} is {validate.show(values)}; it must be a list of numbers."
+        message = f"{name} is {show(values)}; it must be a list of numbers."
         raise TypeError(message)
     for at, value in enumerate(values):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not 0 <= value <= 1:
-            message = f"{name}[{at}] is {validate.show(value)}; it must be a number in [0, 1]."
+            message = f"{name}[{at}] is {show(value)}; it must be a number in [0, 1]."
             raise ValueError(message)
 
 
@@ -341,6 +342,6 @@ def _fractions(values: ArrayLike, name: str) -> Vector:
     array = validate.real_vector(values, name)
     outside = ~((array >= 0) & (array <= 1))
     if outside.any():
-        why = "a table maps probabilities to probabilities, between 0 and 1."
+        why = "a table maps probabilities to probabilities, between 0 and 1"
         validate.fail(name, array, outside, why)
     return np.ascontiguousarray(array, dtype=np.float64)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._util.invalid import show
 from caldist._util.products import dot
 from caldist._util.results import Result, plain
 from caldist._util.types import Vector
@@ -494,7 +495,7 @@ def _function(given: Any) -> Callable[[Vector], Any]:
     if callable(given):
         return given  # type: ignore[no-any-return]
     message = (
-        f"map is {validate.show(given)}, of type {type(given).__name__}: pass a CalibrationMap, a "
+        f"map is {show(given)}, of type {type(given).__name__}: pass a CalibrationMap, a "
         "table (x, y), a callable or a fitted estimator."
     )
     raise TypeError(message)
@@ -507,7 +508,7 @@ def _values(function: Callable[[Vector], Any], x: Vector) -> Vector:
     if outside.any():
         at = validate.first(outside)
         message = (
-            f"map returns {validate.show(value[at])} for the score {x[at]:.6g}; it must return a "
+            f"map returns {show(value[at])} for the score {x[at]:.6g}; it must return a "
             "probability for every score between 0 and 1. For scikit-learn's IsotonicRegression "
             "set out_of_bounds='clip'."
         )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from caldist._util.invalid import show
 from caldist._util.types import Vector
 from caldist.data import validate
 
@@ -134,7 +135,7 @@ def _number(value: float) -> str:
 def _quoted(column: str, dialect: str) -> str:
     validate.check_choice("dialect", dialect, DIALECTS)
     if not isinstance(column, str):
-        message = f"column is {validate.show(column)}; it must be the name of a column."
+        message = f"column is {show(column)}; it must be the name of a column."
         raise TypeError(message)
     if not column or "\0" in column:
         message = f"column is {column!r}; it must be the name of a column."

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._util.invalid import show
 from caldist._util.numbers import least_of, most
-from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassJoints, ClassRows, class_source
 from caldist.data.joint import Joint
 from caldist.inference.bracket import population_bracket
@@ -149,7 +149,7 @@ def class_models(
         found = {}
         for name, matrix in y_prob.items():
             if not isinstance(name, str):
-                key = validate.show(name)
+                key = show(name)
                 message = f"y_prob has the key {key}; the name of a model must be a text."
                 raise TypeError(message)
             try:
@@ -174,8 +174,8 @@ def class_models(
     for name, other in others:
         if other.names != one.names:
             message = (
-                f"{name!r} has the classes {validate.show(other.names)} and {first!r} has "
-                f"{validate.show(one.names)}: models of one report have the same classes. Make "
+                f"{name!r} has the classes {show(other.names)} and {first!r} has "
+                f"{show(one.names)}: models of one report have the same classes. Make "
                 "a report of each."
             )
             raise ValueError(message)
@@ -187,8 +187,8 @@ def _in_order(joints: Mapping[Any, Joint], classes: Classes | None) -> tuple[lis
     names = list(joints) if classes is None else list(classes)
     if len(names) != len(joints) or set(names) != set(joints):
         message = (
-            f"classes is {validate.show(names)} and y_true has joints for "
-            f"{validate.show(list(joints))}: these must be the same."
+            f"classes is {show(names)} and y_true has joints for "
+            f"{show(list(joints))}: these must be the same."
         )
         raise ValueError(message)
     return [joints[name] for name in names], names
@@ -205,7 +205,7 @@ def _summaries(
     found: dict[str, Source] = {}
     for name, item in models.items():
         if not isinstance(name, str):
-            message = f"y_true has the key {validate.show(name)}; a name must be a text."
+            message = f"y_true has the key {show(name)}; a name must be a text."
             raise TypeError(message)
         if isinstance(item, ClassRows):
             found[name] = item

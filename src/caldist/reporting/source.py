@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from caldist.data import validate
+from caldist._util.invalid import show
 from caldist.reporting.model import DataReport, SourceReport
 
 _DROPPED = "rows_dropped"
@@ -25,14 +25,14 @@ def check_source(source: Mapping[str, object] | None) -> Origin:
         return Origin((), 0)
     if not isinstance(source, Mapping):
         message = (
-            f"source is {validate.show(source)}; it must be a dict, such as "
+            f"source is {show(source)}; it must be a dict, such as "
             "{'file': 'scores.csv', 'date': '2024-05-01', 'rows_dropped': 3}."
         )
         raise TypeError(message)
     lines, total = [], 0
     for name, value in source.items():
         if not isinstance(name, str):
-            message = f"source has the key {validate.show(name)}; its keys must be texts."
+            message = f"source has the key {show(name)}; its keys must be texts."
             raise TypeError(message)
         if value is None:
             continue
@@ -55,7 +55,7 @@ def _dropped(value: object) -> tuple[int, str]:
     for reason, count in counts.items():
         place = f"source[{_DROPPED!r}]" + (f"[{reason!r}]" if reason else "")
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            message = f"{place} is {validate.show(count)}; it must be a number of rows."
+            message = f"{place} is {show(count)}; it must be a number of rows."
             raise ValueError(message)
     why = ", ".join(f"{count:,} {reason}" for reason, count in counts.items() if reason and count)
     total = sum(counts.values())

@@ -11,11 +11,11 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._util.invalid import show
 from caldist._util.types import Integers, Vector
 from caldist.data.categories import bin_numbers, is_measured, number_labels
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
-from caldist.data.validate import show
 from caldist.groups.evaluation import evaluate_groups
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.reporting.model import GroupReport

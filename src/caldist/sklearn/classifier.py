@@ -18,6 +18,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from caldist._util.invalid import show
 from caldist._util.results import plain
 from caldist._util.types import Vector
 from caldist.data import validate
@@ -380,8 +381,8 @@ def _numbers(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     if unknown.any():
         row = validate.first(unknown)
         message = (
-            f"y[{row}] is {validate.show(y[row])}, which is not one of the classifier's classes "
-            f"{validate.show(classes.tolist())}."
+            f"y[{row}] is {show(y[row])}, which is not one of the classifier's classes "
+            f"{show(classes.tolist())}."
         )
         raise ValueError(message)
     return at
