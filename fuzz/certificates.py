@@ -9,7 +9,7 @@ import numpy as np
 
 import caldist
 import oracles
-from caldist.certificates import CertificateError
+from caldist.errors import CertificateError
 from fuzz.rows import Instance, draw_rows
 
 MEASURES = ("smooth_ce", "lower_distance", "upper_distance")

@@ -16,7 +16,6 @@ from . import torch as torch
 from ._util.version import __version__ as __version__
 from ._versions import show_versions as show_versions
 from .certificates import Certificate as Certificate
-from .certificates import CertificateError as CertificateError
 from .certificates import JointCertificate as JointCertificate
 from .clinical import CalibrationCurve as CalibrationCurve
 from .clinical import CalibrationSummary as CalibrationSummary
@@ -28,6 +27,7 @@ from .data.accumulator import Accumulator as Accumulator
 from .data.grid import Grid as Grid
 from .data.joint import Joint as Joint
 from .engines import summarize as summarize
+from .errors import CertificateError as CertificateError
 from .errors import InvalidInput as InvalidInput
 from .errors import InvalidType as InvalidType
 from .errors import ToleranceError as ToleranceError

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from caldist._util.invalid import InvalidInput, InvalidType
 
-__all__ = ["InvalidInput", "InvalidType", "ToleranceError"]
+__all__ = ["CertificateError", "InvalidInput", "InvalidType", "ToleranceError"]
 
 P = ParamSpec("P")
 Value = TypeVar("Value")
@@ -30,6 +30,13 @@ class ToleranceError(ArithmeticError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class CertificateError(ValueError):
+    """A certificate that does not prove what it says.
+
+    A file that is no certificate at all is an :class:`InvalidInput`.
+    """
 
 
 # -- calls that almost work ------------------------------------------------------------------------

@@ -14,13 +14,13 @@ import caldist
 import oracles
 from caldist.certificates import (
     Certificate,
-    CertificateError,
     GapCertificate,
     LowerCertificate,
     SmoothCertificate,
     UpperCertificate,
     _base,
 )
+from caldist.errors import CertificateError
 from caldist.kernels import loader
 from certificate_checks import VIOLATION, assert_proves
 from strategies import FAMILIES, family, samples
@@ -388,6 +388,7 @@ def test_the_verifier_imports_no_solver():
         "caldist._util.results",
         "caldist._util.types",
         "caldist.data.joint",
+        "caldist.errors",
         "abc",
         "dataclasses",
         "os",

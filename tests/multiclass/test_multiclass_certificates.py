@@ -11,12 +11,12 @@ import caldist
 import class_oracles as oracles
 from caldist import multiclass
 from caldist.certificates import (
-    CertificateError,
     ClassCertificate,
     JointCertificate,
     SmoothCertificate,
 )
 from caldist.data.class_rows import ClassRows
+from caldist.errors import CertificateError
 from caldist.kernels import loader
 from caldist.multiclass.coupling import couple
 from certificate_checks import VIOLATION, assert_proves

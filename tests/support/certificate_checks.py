@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from caldist.certificates import CertificateError, UpperCertificate
+from caldist.certificates import UpperCertificate
+from caldist.errors import CertificateError
 
 VIOLATION = 4e-10  # of constraints of a proof: less than the verifier lets pass
 

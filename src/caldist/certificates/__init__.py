@@ -5,7 +5,7 @@ arrays that prove them. ``verify()`` recomputes both bounds from those alone, wi
 O(n log n) for each class; no code is shared with the solvers that found them.
 """
 
-from caldist.certificates._base import Certificate, CertificateError, JointCertificate
+from caldist.certificates._base import Certificate, JointCertificate
 from caldist.certificates._classes import ClassCertificate
 from caldist.certificates._gap import GapCertificate
 from caldist.certificates._lower import Coupling, LowerCertificate
@@ -14,7 +14,6 @@ from caldist.certificates._upper import UpperCertificate
 
 __all__ = [
     "Certificate",
-    "CertificateError",
     "ClassCertificate",
     "Coupling",
     "GapCertificate",

@@ -15,13 +15,10 @@ from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.certificates import _files
 from caldist.data.joint import Joint
+from caldist.errors import CertificateError
 
 AGREEMENT = 1e-9  # how closely a recomputed bound has to agree with the stored one
 SLACK = 1e-9  # what rounding may leave of all constraints of one proof together
-
-
-class CertificateError(ValueError):
-    """A certificate that does not prove what it says."""
 
 
 @dataclass(frozen=True, eq=False)

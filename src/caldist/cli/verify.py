@@ -24,7 +24,8 @@ def verify(context: click.Context, *, files: tuple[str, ...]) -> None:
 
 def _check(name: str) -> int:
     """Print what a file proves, or why it does not, and return the exit code."""
-    from caldist.certificates import Certificate, CertificateError
+    from caldist.certificates import Certificate
+    from caldist.errors import CertificateError
 
     try:
         certificate = Certificate.load(name)
