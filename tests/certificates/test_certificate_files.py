@@ -93,7 +93,7 @@ def test_what_a_joint_keeps_survives_inside(tmp_path, measure):
 def test_a_certificate_of_another_measure_is_refused(tmp_path):
     path = tmp_path / "proof.npz"
     example("smooth_ce").save(path)
-    with pytest.raises(ValueError, match="of smooth_ce, not of lower_distance: load it with"):
+    with pytest.raises(ValueError, match=r"of smooth_ce, not of lower_distance\. Load it with"):
         LowerCertificate.load(path)
 
 
@@ -108,11 +108,11 @@ def rewritten(path, change):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda content: content.pop("curve"), "'curve' is missing"),
-        (lambda content: content.update(node=np.ones(3)), "'node' is there, but no part"),
-        (lambda content: content.update(extra=np.ones(3)), "has no array 'extra'"),
+        (lambda content: content.pop("curve"), "curve is missing"),
+        (lambda content: content.update(node=np.ones(3)), "node is no part"),
+        (lambda content: content.update(extra=np.ones(3)), "extra is no array"),
         (lambda content: content.pop("measure"), "measure is 'unknown'"),
-        (lambda content: content.update(measure="ece"), "measure is 'ece'; .*smooth_ce"),
+        (lambda content: content.update(measure="ece"), "measure is 'ece': .*smooth_ce"),
         (lambda content: content.update(format="caldist-certificate-2"), "reads 'caldist-cert.*1'"),
         (lambda content: content.pop("format"), "format is 'unknown'"),
         (lambda content: content.pop("joint.mass0"), "mass0"),
@@ -200,7 +200,7 @@ def test_a_false_proof_is_loaded_but_not_verified(tmp_path, measure):
 
 
 def test_what_is_not_numbers_is_not_saved(tmp_path):
-    with pytest.raises(TypeError, match="value cannot be saved: it is None"):
+    with pytest.raises(TypeError, match="value is None: only numbers"):
         dataclasses.replace(example("smooth_ce"), value=None).save(tmp_path / "proof.npz")
     assert list(tmp_path.iterdir()) == []
 

@@ -526,7 +526,7 @@ def test_few_different_predictions(smoother):
     found = calibration_summary(rng.random(200) < p, p, smoother=smoother, **QUICK)
     assert 0 <= found.ici.lower <= found.ici.value <= found.ici.upper < 0.3
     with pytest.raises(
-        ValueError, match="smoother is 'spline'; it must be one of 'loess', 'lowess'"
+        ValueError, match="smoother is 'spline': it must be one of 'loess', 'lowess'"
     ):
         calibration_summary(y, np.full(9, 0.5), smoother="spline")
 

@@ -64,7 +64,11 @@ def test_parts_that_are_added_up_say_what_all_rows_say(statement):
 @pytest.mark.parametrize("name", ["y_prob", "sample_weight", "clusters"])
 def test_what_a_joint_leaves_no_room_for_is_refused_with_the_reason(statement, name):
     joint = Joint.from_arrays(*sample())
-    words = {"y_prob": "stands for both", "sample_weight": "leave it out", "clusters": "belong"}
+    words = {
+        "y_prob": "stands for labels and predictions",
+        "sample_weight": "leave it out",
+        "clusters": "belong",
+    }
     data = (joint, np.full(400, 0.5)) if name == "y_prob" else (joint,)
     more = {} if name == "y_prob" else {name: np.ones(400)}
     if statement is caldist.distance_bracket:
@@ -75,11 +79,11 @@ def test_what_a_joint_leaves_no_room_for_is_refused_with_the_reason(statement, n
 
 def test_a_joint_in_the_place_of_predictions_is_refused():
     joint = Joint.from_arrays(*sample())
-    with pytest.raises(TypeError, match=r"y_prob is a Joint.*pass it alone"):
+    with pytest.raises(TypeError, match=r"y_prob is a Joint.*Pass the Joint alone"):
         caldist.smooth_ce([0, 1], joint)
     with pytest.raises(TypeError, match=r"y_prob_a is of type list, beside a Joint.*independent"):
         caldist.compare(joint, [0.2] * 400)
-    with pytest.raises(TypeError, match="y_prob_b was given beside a Joint"):
+    with pytest.raises(TypeError, match="y_prob_b was given with a Joint"):
         caldist.compare(joint, joint, [0.2] * 400)
     with pytest.raises(TypeError, match="which rows belong together"):
         caldist.compare(joint, joint, clusters=np.arange(400))
@@ -304,7 +308,7 @@ def test_bad_dicts_of_joints_are_named():
         caldist.evaluate_groups({})
     with pytest.raises(TypeError, match=r"y_true\['a'\] is of type list"):
         caldist.evaluate_groups({"a": [0, 1]})
-    with pytest.raises(TypeError, match="by is None: pass the sub-group"):
+    with pytest.raises(TypeError, match=r"by is None: .*Pass the sub-group"):
         caldist.evaluate_groups([0, 1], [0.2, 0.7])
 
 
@@ -379,7 +383,7 @@ def test_frames_are_of_pandas_unless_polars_is_asked_for():
         assert type(result.to_frame()).__module__.startswith("pandas"), type(result)
         assert type(result.to_frame("polars")).__module__.startswith("polars")
         assert set(result.to_dict())
-    with pytest.raises(ValueError, match=r"library is 'spark'; .* one of 'pandas', 'polars'"):
+    with pytest.raises(ValueError, match=r"library is 'spark': .* one of 'pandas', 'polars'"):
         caldist.confidence_interval(*data, **QUICK).to_frame("spark")
 
 
@@ -542,7 +546,7 @@ def test_a_summary_without_valid_rows_is_named():
     joint = Joint.from_arrays(*sample())
     for function, what in ((caldist.evaluate_groups, "sub-group"), (caldist.report, "model")):
         with pytest.raises(
-            ValueError, match=rf"y_true\['b'\] has no valid rows: leave this {what}"
+            ValueError, match=rf"y_true\['b'\] has no valid rows\. Leave this {what}"
         ):
             function({"a": joint, "b": Joint.empty()})
 

@@ -39,7 +39,7 @@ def test_only_ratios_of_weights_matter(factor):
     }
     for name, make in made.items():
         if name != "rows" and not 1e-50 <= factor <= 1e100:
-            with pytest.raises(ValueError, match=r"between 1e-50 and 1e\+100 here: divide"):
+            with pytest.raises(ValueError, match=r"between 1e-50 and 1e\+100 here\. Divide"):
                 make()
             continue
         expected = caldist.evaluate(usual.coarsen(12).coarsen(3) if name == "a grid" else usual)
@@ -87,7 +87,7 @@ ROWS = {
 
 @pytest.mark.parametrize("door", ROWS.values(), ids=ROWS)
 def test_a_weight_that_vanishes_next_to_the_largest_is_refused(door):
-    with pytest.raises(ValueError, match=r"^sample_weight\[2\] is 1e-250 .*at least 1e-100 times"):
+    with pytest.raises(ValueError, match=r"^sample_weight\[2\] is 1e-250: .*at least 1e-100 times"):
         door(SMALL)
     with pytest.raises(ValueError, match=r"^sample_weight\[1\] is .*largest one, which is 3e\+90"):
         door([3e90, 2.9e-10, 1.0, 1.0, 0.0])
@@ -128,7 +128,7 @@ def test_parts_of_which_one_vanishes_next_to_the_other_do_not_add_up():
     small = Joint.from_arrays([0, 1], [0.25, 0.75], sample_weight=[1e-40, 2e-40])
     large = Joint.from_arrays([0, 1], [0.5, 0.875], sample_weight=[1e70, 1e70])
     for one, other in ((small, large), (small.coarsen(4), large.coarsen(4))):
-        with pytest.raises(ValueError, match=r"1e-40 .*at least 1e-100 times"):
+        with pytest.raises(ValueError, match=r"1e-40: .*at least 1e-100 times"):
             one + other
     filled = Accumulator(bits=4).update(large)
     with pytest.raises(ValueError, match="at least 1e-100 times"):
@@ -141,7 +141,7 @@ def test_tensors_of_such_weights_are_refused_too():
     from caldist import torch as measures
 
     y, v = map(torch.tensor, FIVE)
-    with pytest.raises(ValueError, match=r"sample_weight\[2\] is 1e-250 .*at least 1e-100 times"):
+    with pytest.raises(ValueError, match=r"sample_weight\[2\] is 1e-250: .*at least 1e-100 times"):
         measures.binned_ece(v, y, sample_weight=torch.tensor(SMALL, dtype=torch.float64))
 
 
@@ -154,7 +154,7 @@ def test_a_table_with_a_cell_that_vanishes_next_to_the_largest_is_refused():
 @pytest.mark.parametrize("weight", [1e101, 1e200, 1e308])
 def test_weights_that_are_too_large_are_refused_without_a_warning(weight):
     """Warnings are errors in these tests."""
-    refused = pytest.raises(ValueError, match=r"between 1e-50 and 1e\+100 here: .*maximum")
+    refused = pytest.raises(ValueError, match=r"between 1e-50 and 1e\+100 here.* by their maximum")
     with refused:
         Joint.from_masses([0.25, 0.5], [weight, 0.0], [0.0, weight / 4])
     with refused:

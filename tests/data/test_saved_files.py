@@ -137,17 +137,17 @@ BODY = [(f"{name}.npy", values) for name, values in EXACT._content().items()]
 @pytest.mark.parametrize(
     ("arrays", "reason"),
     [
-        ([*HEAD, *BODY, ("extra.npy", 1.0)], "no array 'extra'"),
-        ([*HEAD, *BODY, ("notes.txt", b"hello")], "no array 'notes.txt'"),
-        ([*HEAD, *BODY, BODY[0]], "same name"),
-        ([*HEAD, *BODY, ("mass0", b"")], "same name"),
+        ([*HEAD, *BODY, ("extra.npy", 1.0)], "extra is no array"),
+        ([*HEAD, *BODY, ("notes.txt", b"hello")], "notes.txt is no array"),
+        ([*HEAD, *BODY, BODY[0]], "is the name of two arrays"),
+        ([*HEAD, *BODY, ("mass0", b"")], "is the name of two arrays"),
         ([*HEAD, *BODY[1:], ("prediction", b"")], r"prediction\.npy"),
         ([*HEAD, *BODY[1:]], "prediction"),
         (BODY, "format is 'unknown'"),
         ([("format.npy", 3), *BODY], "format is '3'"),
         (
             [("format.npy", np.str_("caldist-joint-2")), *BODY],
-            "its format is 'caldist-joint-2'; this version reads 'caldist-joint-1'",
+            "its format is 'caldist-joint-2', and this version reads 'caldist-joint-1'",
         ),
         ([*HEAD, *BODY[1:], ("prediction.npy", npy((10**15,)))], "bytes, but has 0"),
         ([*HEAD, *BODY[1:], ("prediction.npy", npy((2,), data=bytes(24)))], "bytes, but has 24"),
@@ -197,7 +197,7 @@ def _huge(name):
 
 
 def test_what_is_not_numbers_is_not_saved(tmp_path):
-    with pytest.raises(TypeError, match="lower cannot be saved: it is None"):
+    with pytest.raises(TypeError, match="lower is None: only numbers"):
         files.write(tmp_path / "x.npz", {"lower": None})
     assert list(tmp_path.iterdir()) == []
 

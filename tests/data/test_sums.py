@@ -173,7 +173,7 @@ def test_the_first_thing_that_is_wrong_is_said(measure):
         measure([0, 3], [0.5, 2.0, 0.25], sample_weight="text")
     with pytest.raises(ValueError, match="y_true has 2 values and y_prob has 3"):
         measure([0, 1], [0.5, 0.25, 0.25])
-    with pytest.raises(ValueError, match="sample_weight is 0 everywhere"):
+    with pytest.raises(ValueError, match=r"sample_weight\[0\] is 0"):
         measure([0, 1], [0.5, 0.25], sample_weight=[0, 0])
 
 

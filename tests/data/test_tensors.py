@@ -55,7 +55,7 @@ def test_rows_are_not_fetched_from_elsewhere(rows, name):
     arguments = {"y_true": rows[0], "y_prob": rows[1], "sample_weight": torch.ones(300)}
     arguments[name] = arguments[name].to("meta")
     for measure in MEASURES:
-        with pytest.raises(TypeError, match=rf"{name} is a tensor on meta: pass {name}\.cpu\(\)"):
+        with pytest.raises(TypeError, match=rf"{name} is a tensor on meta\. Pass {name}\.cpu\(\)"):
             measure(**arguments)
     if name == "y_true":
         with pytest.raises(TypeError, match="y_true is a tensor on meta"):

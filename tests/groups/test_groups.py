@@ -488,7 +488,7 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     ("by", "expected", "parts"),
     [
-        (["a", None, "b"], ValueError, ["by[1]", "None", "label of their own"]),
+        (["a", None, "b"], ValueError, ["by[1]", "None", "one of their own"]),
         (["a", "b", NAN], ValueError, ["by[2]", "nan"]),
         (np.array([1.0, NAN, 2.0]), ValueError, ["by[1]", "nan"]),
         (pd.Series(["a", pd.NA, "b"], dtype="string"), ValueError, ["by[1]", "NA"]),
@@ -526,7 +526,7 @@ def test_bad_labels_are_named(by, expected, parts):
         ({"clusters": [1, 2]}, ValueError, ["clusters", "2", "3"]),
         ({"rng": "x"}, TypeError, ["rng", "'x'"]),
         ({"progress": 1}, TypeError, ["progress", "1"]),
-        ({"sample_weight": [1, 0, 0]}, ValueError, ["sample_weight[2]", "'b'", "leave"]),
+        ({"sample_weight": [1, 0, 0]}, ValueError, ["sample_weight[2]", "'b'", "Leave"]),
     ],
 )
 def test_bad_options_are_named(options, expected, parts):

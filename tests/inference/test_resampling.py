@@ -365,7 +365,7 @@ def test_the_number_of_threads_is_that_of_the_environment(monkeypatch):
     assert thread_count() != 71
     for wrong in ("0", "-1", "two", "1.5"):
         monkeypatch.setenv("CALDIST_NUM_THREADS", wrong)
-        with pytest.raises(ValueError, match=f"CALDIST_NUM_THREADS is '{wrong}'; it must be"):
+        with pytest.raises(ValueError, match=f"CALDIST_NUM_THREADS is '{wrong}': it must be"):
             thread_count()
 
 

@@ -680,9 +680,9 @@ def test_what_a_gate_refuses():
     with pytest.raises(ValueError, match=r"error is 0\.5; it must be below 0\.5"):
         gate(y, v, at_most=0.1, error=0.5)
     for limit in (-1, 1, math.nan, math.inf):
-        with pytest.raises(ValueError, match=f"at_most is {limit}; it must be at least 0 and belo"):
+        with pytest.raises(ValueError, match=f"at_most is {limit}: it must be at least 0 and belo"):
             gate(y, v, at_most=limit)
-    with pytest.raises(ValueError, match=r"at_most is 5; .*For 5% pass 0\.05\."):
+    with pytest.raises(ValueError, match=r"at_most is 5: .*For 5% pass 0\.05\."):
         gate(y, v, at_most=5)
     assert gate(y, v, at_most=0).outcome in {"fail", "undecided"}
     scaled = caldist.weighted_ce.using(functions=[lambda v: 100 * v])

@@ -236,7 +236,7 @@ def test_names_say_what_is_bound():
 def test_an_option_that_is_needed_is_asked_for():
     assert caldist.weighted_ce.missing_option == "functions"
     assert complete(caldist.weighted_ce).missing_option is None
-    message = r"measures\[1\] is weighted_ce, which needs functions: pass .*\.using\(functions=…\)"
+    message = r"measures\[1\] is 'weighted_ce': .* needs functions\. Pass .*\.using\(functions=…\)"
     with pytest.raises(TypeError, match=message):
         caldist.evaluate(Y, P, measures=["ece", "weighted_ce"])
 
@@ -342,15 +342,15 @@ BESIDE = {measure.name: complete(measure) for measure in MEASURES.values()} | OF
 @pytest.mark.parametrize("name", BESIDE)
 def test_nothing_stands_beside_a_joint(name):
     function = BESIDE[name]
-    with pytest.raises(TypeError, match=r"^y_prob was given beside a Joint, .*: pass it alone"):
+    with pytest.raises(TypeError, match=r"^y_prob was given with a Joint, .*Pass the Joint alone"):
         function(JOINT, P)
-    with pytest.raises(TypeError, match=r"^sample_weight was given with a Joint, .*: leave it out"):
+    with pytest.raises(TypeError, match=r"^sample_weight was given with a Joint, .*Leave it out"):
         function(JOINT, sample_weight=W)
-    with pytest.raises(TypeError, match=r"^y_prob is a Joint: .*pass it alone"):
+    with pytest.raises(TypeError, match=r"^y_prob is a Joint, .*Pass the Joint alone"):
         function(Y, JOINT)
     with pytest.raises(TypeError, match=r"^y_prob is None: .*a caldist\.Joint alone"):
         function(Y)
-    with pytest.raises(ValueError, match=r"^the joint has no rows"):
+    with pytest.raises(ValueError, match=r"^joint has no rows"):
         function(Joint.empty())
 
 
@@ -363,35 +363,35 @@ COUNTED = {
 NOT_COUNTED = {
     "whole weights": (
         Joint.from_arrays([0, 1], [0.2, 0.7], sample_weight=[1, 2]),
-        r"^the joint holds rows with weights, but .*: make it without sample_weight\.$",
+        r"^joint holds rows with weights, but .*Make it without sample_weight\.$",
     ),
     "weights of 1": (
         Joint.from_arrays([0, 1], [0.2, 0.7], sample_weight=[1, 1]),
-        r"^the joint holds rows with weights, but .*: make it without sample_weight\.$",
+        r"^joint holds rows with weights, but .*Make it without sample_weight\.$",
     ),
     "fractions": (
         Joint.from_arrays([0, 1], [0.2, 0.7], sample_weight=[1, 0.5]),
-        r"^the joint holds rows with weights, but .*: make it without sample_weight\.$",
+        r"^joint holds rows with weights, but .*Make it without sample_weight\.$",
     ),
     "a grid": (
         Joint.from_arrays([0, 1], [0.2, 0.7]).coarsen(8),
-        r"^the joint holds rounded predictions, but .*: pass labels and predictions, or a joint",
+        r"^joint holds rounded predictions, but .*Pass labels and predictions, or a joint",
     ),
     "a radius": (
         Joint.from_masses([0.2, 0.7], [1, 0], [0, 1], n_rows=2, radius=0.1),
-        r"^the joint holds rounded predictions, but .*: pass labels and predictions, or a joint",
+        r"^joint holds rounded predictions, but .*Pass labels and predictions, or a joint",
     ),
     "no number of rows": (
         Joint.from_masses([0.2, 0.7], [1, 0], [0, 1]),
-        r"^the joint has masses that are not known to be numbers of rows, but .*n_rows, their sum",
+        r"^joint has masses that are not known to be numbers of rows, but .*n_rows, their sum",
     ),
     "another number of rows": (
         Joint.from_masses([0.2, 0.7], [1, 0], [0, 1], n_rows=3),
-        r"^the joint has masses that are not known to be numbers of rows, but .*n_rows, their sum",
+        r"^joint has masses that are not known to be numbers of rows, but .*n_rows, their sum",
     ),
     "broken rows": (
         Joint.from_masses([0.2, 0.7], [1.5, 0], [0, 0.5], n_rows=2),
-        r"^the joint has masses that are not known to be numbers of rows, but .*n_rows, their sum",
+        r"^joint has masses that are not known to be numbers of rows, but .*n_rows, their sum",
     ),
 }
 
@@ -541,7 +541,7 @@ def test_a_file_is_all_it_takes(toy):
 
 def test_it_is_gone_again():
     assert list(all_measures()) == list(MEASURES)
-    with pytest.raises(ValueError, match=r"measures\[0\] is 'mean_bias'; .* smooth_ce, kernel_ce"):
+    with pytest.raises(ValueError, match=r"measures\[0\] is 'mean_bias': .* smooth_ce, kernel_ce"):
         caldist.evaluate(Y, P, measures=["mean_bias"])
 
 

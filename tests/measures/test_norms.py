@@ -102,7 +102,7 @@ def test_options_that_make_a_measure_something_else_are_refused():
         (caldist.kernel_ce.using(bandwidth=0), "bandwidth is 0"),
         (caldist.kernel_ce.using(kernel=lambda u, w: u * w), "kernel='laplace'"),
         (caldist.random_interval_ce.using(width=-1), "width is -1"),
-        (caldist.random_interval_ce.using(add_width=True), "add_width=True"),
+        (caldist.random_interval_ce.using(add_width=True), "add_width is True"),
     ):
         with pytest.raises(ValueError, match=match):
             measure.norm(v)

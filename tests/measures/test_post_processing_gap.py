@@ -154,7 +154,7 @@ def test_the_effect_of_rounding_is_bounded(kind, max_slope, bits):
 
 def test_what_is_refused_says_what_to_use():
     y, p = family("beta3", 60, np.random.default_rng(5))
-    with pytest.raises(ValueError, match=r"max_slope is 0\.5; it must be at least 1"):
+    with pytest.raises(ValueError, match=r"max_slope is 0\.5: it must be at least 1"):
         caldist.post_processing_gap(y, p, max_slope=0.5)
     with pytest.raises(ValueError, match=r"smCE² and 2 smCE: use measure='smooth_ce'"):
         caldist.confidence_interval(y, p, measure="post_processing_gap")

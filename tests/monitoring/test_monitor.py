@@ -380,7 +380,7 @@ REFUSED = {
     "negative weight": (
         {}, ([0, 1], [0.2, 0.7]), {"sample_weight": [1, -1]}, ValueError, r"sample_weight\[1\]",
     ),
-    "beside a joint": ({}, (Joint.empty(14), [0.5]), {}, TypeError, "stands for both"),
+    "beside a joint": ({}, (Joint.empty(14), [0.5]), {}, TypeError, "Pass the Joint alone"),
     "masses": (
         {}, (Joint.from_masses([0.2], [1], [2]),), {}, ValueError, "how many rows it was made of",
     ),
@@ -418,7 +418,7 @@ def test_a_refused_batch_leaves_the_monitor_as_it_was(case):
     ("options", "error", "words"),
     [
         ({"tolerance": 0}, ValueError, "tolerance is 0"),
-        ({"tolerance": 5}, ValueError, r"tolerance is 5; .*For 5% pass 0\.05"),
+        ({"tolerance": 5}, ValueError, r"tolerance is 5: .*For 5% pass 0\.05"),
         ({"tolerance": "a"}, TypeError, "tolerance is 'a'"),
         ({"false_alarm_rate": 1}, ValueError, "false_alarm_rate is 1"),
         ({"run_length": 0.5}, ValueError, "at least 1"),

@@ -161,7 +161,13 @@ BAD = {
         ValueError,
         ["y_prob[1]", "0.99", "rounded", "normalize=True"],
     ),
-    "rounded": ([0, 1], [[0.5, 0.5], [1.0000001, 0]], {}, ValueError, ["[1, 0]", "rounding: clip"]),
+    "rounded": (
+        [0, 1],
+        [[0.5, 0.5], [1.0000001, 0]],
+        {},
+        ValueError,
+        ["[1, 0]", "rounding error: clip"],
+    ),
     "nothing to divide by": (
         [0, 1],
         [[0.5, 0.5], [0, 0]],
@@ -171,7 +177,7 @@ BAD = {
     ),
     "no flag": (*GOOD, {"normalize": 1}, TypeError, ["normalize", "1"]),
     "logits": ([0, 1], [[0.5, 0.5], [-1, 2]], {}, ValueError, ["y_prob[1, 0]", "-1", "softmax"]),
-    "nan": ([0, 1], [[0.5, 0.5], [np.nan, 1]], {}, ValueError, ["y_prob[1, 0]", "nan", "drop"]),
+    "nan": ([0, 1], [[0.5, 0.5], [np.nan, 1]], {}, ValueError, ["y_prob[1, 0]", "nan", "Drop"]),
     "joint": (caldist.Joint.from_arrays([0], [0.5]), GOOD[1], {}, TypeError, ["y_true", "Joint"]),
     "weights": (*GOOD, {"sample_weight": [1, 2, 3]}, ValueError, ["sample_weight", "3", "4"]),
     "negative": (*GOOD, {"sample_weight": [1, 2, -3, 0]}, ValueError, ["sample_weight[2]", "-3"]),
@@ -397,7 +403,7 @@ def test_columns_that_may_be_names_or_positions_need_classes():
     """Which labels occur must not decide."""
     frame = pd.DataFrame(GOOD[1], columns=[1, 2, 3])
     for label in (GOOD[0], [1, 2, 2, 1]):
-        with pytest.raises(ValueError, match=r"some are also positions: pass classes="):
+        with pytest.raises(ValueError, match=r"some are also positions\. Pass classes="):
             multiclass.smooth_ce(label, frame)
     for classes in ([0, 1, 2], [1, 2, 3]):
         label = [classes[at] for at in GOOD[0]]

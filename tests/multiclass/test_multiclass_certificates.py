@@ -263,9 +263,11 @@ def test_what_was_tampered_with_is_rejected_through_a_file(tmp_path, case):
 def test_certificates_are_not_taken_for_each_other(tmp_path):
     path = tmp_path / "proof.npz"
     example().save(path)
-    with pytest.raises(ValueError, match="of multiclass_distance, not of smooth_ce: load it with"):
+    with pytest.raises(
+        ValueError, match=r"of multiclass_distance, not of smooth_ce\. Load it with"
+    ):
         SmoothCertificate.load(path)
-    with pytest.raises(ValueError, match=r"not of .*lower_distance.*: load it with"):
+    with pytest.raises(ValueError, match=r"not of .*lower_distance.*\. Load it with"):
         JointCertificate.load(path)
     caldist.certify([0, 1], [0.2, 0.7], measure="smooth_ce").save(path)
     with pytest.raises(ValueError, match="of smooth_ce, not of multiclass_distance"):
@@ -275,15 +277,18 @@ def test_certificates_are_not_taken_for_each_other(tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda content: content.pop("share"), "'share' is missing"),
-        (lambda content: content.pop("n_classes"), "'n_classes' is missing"),
-        (lambda content: content.update(curve=np.ones(3)), "'curve' is there, but no part"),
-        (lambda content: content.update({"joint.mass0": np.ones(3)}), "'joint.mass0' is there"),
+        (lambda content: content.pop("share"), "share is missing"),
+        (lambda content: content.pop("n_classes"), "n_classes is missing"),
+        (lambda content: content.update(curve=np.ones(3)), "curve is no part"),
+        (lambda content: content.update({"joint.mass0": np.ones(3)}), "joint.mass0 is no part"),
         (lambda content: content.update(n_classes=np.int64(4)), "valid certificate.*reshape"),
         (lambda content: content.update(n_classes=np.int64(0)), "valid certificate.*reshape"),
         (lambda content: content.update(n_classes=np.ones(2)), "valid certificate"),
         (lambda content: content.update(prediction=np.ones((10, 3))), "neither a vector"),
-        (lambda content: content.update(measure="smooth_ce"), "smooth_ce '.*' is "),
+        (
+            lambda content: content.update(measure="smooth_ce"),
+            "is missing from the proof of smooth_ce",
+        ),
     ],
 )
 def test_a_foreign_file_is_refused(tmp_path, change, reason):

@@ -422,7 +422,7 @@ def test_summaries_where_rows_are_needed_are_answered_with_what_takes_them(funct
     y = [0, 1, 2, 0]
     joints = [caldist.Joint.from_arrays(a, b) for a, b in caldist.one_vs_rest(y, np.eye(3)[y])]
     for summaries in (joints, dict(zip("abc", joints, strict=True))):
-        with pytest.raises(TypeError, match=r"classwise_distance and .*classwise_table take them"):
+        with pytest.raises(TypeError, match=r"classwise_distance and .*classwise_table take"):
             getattr(multiclass, function)(summaries)
-    with pytest.raises(TypeError, match="y_prob is None: pass a matrix"):
+    with pytest.raises(TypeError, match=r"y_prob is None: .*Pass a matrix"):
         getattr(multiclass, function)(y)

@@ -193,7 +193,7 @@ def test_measures_by_a_second_name_of_the_literature(given, meant):
 
 def test_one_threshold_where_a_list_is_meant():
     found = answer(caldist.net_benefit, Y, P, thresholds=0.1)
-    assert found == "thresholds is 0.1; it must be a list of thresholds, as [0.1]."
+    assert found == "thresholds is 0.1: a list of thresholds is needed. Pass [0.1]."
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_labels_that_an_estimator_does_not_have():
 
 def test_a_label_that_does_not_occur():
     found = answer(caldist.smooth_ce, WORDS, P, pos_label="Yes")
-    assert "pos_label is 'Yes', which is none of the labels, such as " in found
+    assert "no label is pos_label, 'Yes'; labels are, for example, " in found
     assert "'yes'" in found
     assert "'no'" in found
 
@@ -253,10 +253,13 @@ def test_models_where_one_is_meant(function):
     for models in (MODELS, *FRAMES[:2]):
         found = answer(function, Y, models)
         assert "('a', 'b'), but the predictions of one model are needed" in found
-        assert "pass y_prob['a']. Several models go by their names" in found
-        assert "caldist.compare_all" in found
+        assert (
+            "Pass the probabilities of label 1, y_prob['a']. Several models go by their names"
+            in found
+        )
+        assert "caldist.inference.compare_all" in found
     assert "a list of 2 arrays, but" in answer(function, Y, [P, P**2])
-    assert "pass y_prob[0]" in answer(function, Y, [P, P**2])
+    assert "Pass the probabilities of label 1, y_prob[0]" in answer(function, Y, [P, P**2])
 
 
 def test_a_matrix_of_two_columns():
@@ -303,7 +306,7 @@ def test_swapped_data():
 
 
 def test_logits_and_labels_that_are_text():
-    assert "if these are logits, apply the sigmoid" in answer(caldist.smooth_ce, Y, 8 * P - 4)
+    assert "If these are logits, apply the sigmoid" in answer(caldist.smooth_ce, Y, 8 * P - 4)
     assert "say with pos_label which label counts as 1" in answer(caldist.smooth_ce, WORDS, P)
     assert caldist.smooth_ce(WORDS, P, pos_label="yes") == caldist.smooth_ce(Y, P)
 

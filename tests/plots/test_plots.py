@@ -352,11 +352,11 @@ def test_a_joint_shows_what_its_rows_show(display, weighted):
 def test_what_a_joint_leaves_no_room_for(display):
     y, p = rows(5)
     joint = caldist.Joint.from_arrays(y, p)
-    with pytest.raises(TypeError, match=r"y_prob was given beside a Joint"):
+    with pytest.raises(TypeError, match=r"y_prob was given with a Joint"):
         display.from_predictions(joint, p)
     with pytest.raises(TypeError, match=r"sample_weight was given with a Joint"):
         display.from_predictions(joint, sample_weight=np.ones(5))
-    with pytest.raises(ValueError, match=r"name is 'x', but y_true is a dict"):
+    with pytest.raises(ValueError, match=r"name is 'x': y_true is a dict"):
         display.from_predictions({"a": joint}, name="x")
     with pytest.raises(TypeError, match=r"clusters was given with a Joint"):
         display.from_predictions(joint, clusters=np.ones(5), confidence_level=0.9)
@@ -637,9 +637,14 @@ def test_wrong_input_is_refused_before_anything_is_drawn(display):
         (ValueError, r"y_prob\[1\] is 1.5", (y, [0.5, 1.5, 0.5, 0.5, 0.5]), {}),
         (ValueError, r"y_prob\['b'\]\[0\] is nan", (y, {"a": p, "b": p * np.nan}), {}),
         (ValueError, r"y_prob is an empty dict", (y, {}), {}),
-        (ValueError, r"name is 'x', but y_prob is a dict", (y, {"a": p}), {"name": "x"}),
-        (TypeError, r"y_prob has the key 3; the name of a model must be a text", (y, {3: p}), {}),
-        (TypeError, r"name is 3; it must be a text", (y, p), {"name": 3}),
+        (ValueError, r"name is 'x': y_prob is a dict", (y, {"a": p}), {"name": "x"}),
+        (
+            TypeError,
+            r"y_prob has the key 3, but the name of a model must be a string",
+            (y, {3: p}),
+            {},
+        ),
+        (TypeError, r"name is 3: it must be a string", (y, p), {"name": 3}),
         (ValueError, r"sample_weight\[0\] is -1", (y, p), {"sample_weight": [-1, 1, 1, 1, 1]}),
     ):
         with pytest.raises(error, match=words):
@@ -701,7 +706,7 @@ def test_frames_are_of_pandas_unless_polars_is_asked_for():
     display = ReliabilityDisplay.from_predictions(y, pl.Series(p))
     assert isinstance(display.to_frame(), pd.DataFrame)
     assert isinstance(display.to_frame("polars"), pl.DataFrame)
-    with pytest.raises(ValueError, match=r"library is 'numpy'; .* one of 'pandas', 'polars'"):
+    with pytest.raises(ValueError, match=r"library is 'numpy': .* one of 'pandas', 'polars'"):
         display.to_frame("numpy")
 
 

@@ -14,7 +14,10 @@ _ABSENT: Final[Any] = object()
 
 def show(value: object) -> str:
     """Return a value as it stands in messages."""
-    text = str(value) if isinstance(value, np.generic) else repr(value)
+    number = isinstance(value, np.generic) and not isinstance(value, np.str_ | np.bytes_)
+    if isinstance(value, np.str_ | np.bytes_):
+        value = value.item()
+    text = str(value) if number else repr(value)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
@@ -59,9 +62,14 @@ class Invalid(Exception):  # noqa: N818 -- as in "invalid input"
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        found = f" is {show(self.value)}:" if "value" in self._fields else ""
         remedy = f" {self.remedy}" if self.remedy else ""
-        return f"{self.place}{found} {self.reason}.{remedy}"
+        return f"{self.clause}.{remedy}"
+
+    @property
+    def clause(self) -> str:
+        """The sentence without its full stop and without the remedy."""
+        found = f" is {show(self.value)}:" if "value" in self._fields else ""
+        return f"{self.place}{found} {self.reason}"
 
     @property
     def place(self) -> str:
@@ -77,6 +85,11 @@ class Invalid(Exception):  # noqa: N818 -- as in "invalid input"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (type(self), self._fields)
+
+
+def clause_of(error: Exception) -> str:
+    """Return what an error says, for the reason of another: of a file with what is wrong in it."""
+    return error.clause if isinstance(error, Invalid) else str(error).rstrip(".")
 
 
 def _unpickled(kind: type[Invalid], fields: dict[str, Any]) -> Invalid:

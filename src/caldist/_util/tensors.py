@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from caldist._util.invalid import InvalidType
+
 _NUMPY_HAS = ("float16", "float32", "float64")
 
 
@@ -18,11 +20,12 @@ def readable(values: object, name: str) -> object:
     if torch is None or not isinstance(values, torch.Tensor):
         return values
     if values.device.type != "cpu":
-        message = (
-            f"{name} is a tensor on {values.device}: pass {name}.cpu(), or use caldist.torch, "
-            "whose measures, losses and metrics compute where the tensors are."
+        raise InvalidType(
+            argument=name,
+            reason=f"is a tensor on {values.device}",
+            remedy=f"Pass {name}.cpu(), or use caldist.torch, whose measures, losses and metrics "
+            "compute where the tensors are.",
         )
-        raise TypeError(message)
     tensor: Any = values.detach()
     if tensor.is_floating_point() and str(tensor.dtype).removeprefix("torch.") not in _NUMPY_HAS:
         tensor = tensor.float()  # exact: bfloat16 and the formats of eight bits are parts of it

@@ -8,6 +8,8 @@ from itertools import pairwise
 from threading import Thread
 from typing import TypeVar
 
+from caldist._util.invalid import InvalidInput
+
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
 
@@ -23,8 +25,8 @@ def thread_count() -> int:
     wanted = os.environ.get(_VARIABLE, "").strip()
     if wanted:
         if not wanted.isdecimal() or int(wanted) == 0:
-            message = f"{_VARIABLE} is {wanted!r}; it must be a positive number of threads."
-            raise ValueError(message)
+            reason = "it must be a positive number of threads"
+            raise InvalidInput(argument=_VARIABLE, value=wanted, reason=reason)
         return int(wanted)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -15,7 +15,7 @@ from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.certificates import _files
 from caldist.data.joint import Joint
-from caldist.errors import CertificateError
+from caldist.errors import CertificateError, InvalidInput
 
 AGREEMENT = 1e-9  # how closely a recomputed bound has to agree with the stored one
 SLACK = 1e-9  # what rounding may leave of all constraints of one proof together
@@ -98,18 +98,19 @@ class Certificate(Result, ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what :meth:`save` wrote, to the bit; a damaged or foreign file is a ``ValueError``.
+        """Read what :meth:`save` wrote, to the bit.
 
-        Nothing in the file runs. What it says is not checked: call :meth:`verify`.
+        A damaged or foreign file is an ``InvalidInput``. Nothing in the file runs. What it says is
+        not checked: call :meth:`verify`.
         """
         certificate = _files.load(path, {kind.measure: kind for kind in Certificate._kinds()})
         if not isinstance(certificate, cls):
             wanted = " or ".join(kind.measure for kind in cls._kinds())
-            message = (
-                f"{os.fspath(path)!r} is a certificate of {certificate.measure}, not of "
-                f"{wanted}: load it with Certificate.load."
+            raise InvalidInput(
+                argument=os.fspath(path),
+                reason=f"is a certificate of {certificate.measure}, not of {wanted}",
+                remedy="Load it with Certificate.load.",
             )
-            raise ValueError(message)  # noqa: TRY004 -- the file is wrong, not an argument's type
         return certificate
 
     @classmethod

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.invalid import clause_of
 from caldist.data.files import JOINT_ARRAYS, read, write
 from caldist.data.joint import Joint
+from caldist.errors import InvalidInput
 
 if TYPE_CHECKING:
     from caldist.certificates._base import Certificate
@@ -34,8 +36,8 @@ def load(path: str | os.PathLike[str], kinds: Mapping[str, type[Certificate]]) -
     try:
         return _certificate(content, kinds)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
-        message = f"{os.fspath(path)!r} is not a valid certificate: {error}"
-        raise ValueError(message) from error
+        reason = f"is not a valid certificate: {clause_of(error)}"
+        raise InvalidInput(argument=os.fspath(path), reason=reason) from error
 
 
 def _certificate(
@@ -43,13 +45,12 @@ def _certificate(
 ) -> Certificate:
     measure = str(content.pop("measure", "unknown"))
     if measure not in kinds:
-        message = f"its measure is {measure!r}; this version knows {', '.join(kinds)}."
-        raise ValueError(message)
+        reason = f"this version knows {', '.join(kinds)}"
+        raise InvalidInput(argument="measure", value=measure, reason=reason)
     must, may = kinds[measure]._members()  # noqa: SLF001
     for name in sorted((content.keys() - may) ^ must):
-        state = "missing" if name in must else "there, but no part of it"
-        message = f"of the proof of {measure} {name!r} is {state}."
-        raise ValueError(message)
+        state = "is missing from" if name in must else "is no part of"
+        raise InvalidInput(argument=name, reason=f"{state} the proof of {measure}")
     return kinds[measure]._from_content(content)  # noqa: SLF001
 
 

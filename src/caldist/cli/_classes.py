@@ -16,6 +16,7 @@ from caldist.cli._missing_values import Content, called, read_content
 from caldist.cli._source import Source
 from caldist.data import validate
 from caldist.data.class_rows import ROW_SUM_TOLERANCE, ClassRows, check_order, divided_by_sums
+from caldist.errors import InvalidInput
 
 if TYPE_CHECKING:
     from caldist.cli._data import Data
@@ -242,7 +243,7 @@ def _class_names(found: Mapping[str, list[str]], given: list[str] | None) -> lis
                 "their order."
             )
             raise ValueError(message)
-        check_order(f"the columns of {name!r} are", columns, given)
+        check_order(f"--score {name!r}", columns, given)
     return given
 
 
@@ -285,7 +286,11 @@ def _matrix(columns: Sequence[str], content: Content, *, normalize: bool) -> NDA
     matrix = np.column_stack(parts)
     total = matrix.sum(axis=1)
     if normalize:
-        return divided_by_sums(matrix, total, content.place)
+        try:
+            return divided_by_sums(matrix, total, "the row")
+        except InvalidInput as error:
+            where = content.place(validate.first(total == 0))
+            raise error.but(argument=where, index=None) from None
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE
     if off.any():
         row = validate.first(off)

@@ -22,7 +22,7 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.inference.classical import chi_squared_tail
 from caldist.inference.limits import normal_quantile, warn_if_few
 from caldist.inference.null_distribution import drawing_error
@@ -296,11 +296,11 @@ def summary_of(
     """Summarise rows that were checked."""
     joint, units = rows.joint, rows.units
     if units.cluster is not None and units.worth()[0] == 1:
-        message = (
-            "clusters has the same value in every row: one cluster says nothing of others. Leave "
-            "clusters out if these rows are independent."
+        raise InvalidInput(
+            argument="clusters",
+            reason="has the same value in every row, and one cluster says nothing about others",
+            remedy="Leave clusters out if these rows are independent.",
         )
-        raise ValueError(message)
     risk = 1 - confidence_level
     z = -normal_quantile(risk / 2)
     mean, rate = means(joint)

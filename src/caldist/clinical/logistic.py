@@ -17,6 +17,7 @@ from caldist._util.products import dot, gram
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.units import Units
+from caldist.errors import InvalidInput
 
 _STEPS = 200  # of Newton's method, which needs about ten
 _CONVERGED = 1e-14
@@ -49,13 +50,13 @@ class Counts:
         v, total = joint.prediction, joint.total
         for value, mass, label in ((0.0, joint.mass1, 1), (1.0, joint.mass0, 0)):
             if (mass[v == value] > 0).any():
-                message = (
-                    f"y_prob is exactly {value:g} in a row of label {label}: its log odds are "
-                    "infinite, so no intercept and no slope explain it. Leave such rows out, or "
-                    "move predictions off 0 and 1 yourself, for example with numpy.clip(y_prob, "
-                    "1e-6, 1 - 1e-6)."
+                raise InvalidInput(
+                    argument="y_prob",
+                    reason=f"is exactly {value:g} in a row of label {label}: its log odds are "
+                    "infinite, so that no intercept and no slope explain it",
+                    remedy="Leave such rows out, or move predictions off 0 and 1 yourself, for "
+                    "example with numpy.clip(y_prob, 1e-6, 1 - 1e-6).",
                 )
-                raise ValueError(message)
         keep = (v > 0) & (v < 1) & (joint.mass0 + joint.mass1 > 0)
         counts = cls(logit(v[keep]), joint.mass0[keep] / total, joint.mass1[keep] / total)
         counts._check()
@@ -65,26 +66,29 @@ class Counts:
         """Raise where the likelihood has no maximum."""
         for label, share in ((1, self.share1), (0, self.share0)):
             if not share.any():
-                message = (
-                    f"y_true has no row of label {label} with a prediction strictly between 0 and "
-                    "1: the calibration intercept would be infinite. Both labels are needed."
+                raise InvalidInput(
+                    argument="y_true",
+                    reason=f"has no row of label {label} with a prediction strictly between 0 and "
+                    "1: the calibration intercept would be infinite",
+                    remedy="Both labels are needed.",
                 )
-                raise ValueError(message)
         if self.log_odds[0] == self.log_odds[-1]:  # to the last digit, if not the predictions
-            message = (
-                "y_prob has the same value in every row: a calibration slope needs two different "
-                "predictions. Compare the mean of y_true with it instead."
+            raise InvalidInput(
+                argument="y_prob",
+                reason="has the same value in every row, but a calibration slope needs two "
+                "different predictions",
+                remedy="Compare the mean of y_true with it instead.",
             )
-            raise ValueError(message)
         zeros, ones = (self.log_odds[share > 0] for share in (self.share0, self.share1))
         for low, high, direction in ((zeros, ones, "above"), (ones, zeros, "below")):
             if low[-1] <= high[0]:
-                message = (
-                    f"y_prob separates the labels: every row of label 1 is predicted {direction}, "
-                    "or level with, every row of label 0, so the calibration slope would be "
-                    "infinite. More rows are needed."
+                raise InvalidInput(
+                    argument="y_prob",
+                    reason=f"separates the labels: every row of label 1 is predicted {direction}, "
+                    "or level with, every row of label 0, so that the calibration slope would be "
+                    "infinite",
+                    remedy="More rows are needed.",
                 )
-                raise ValueError(message)
 
     def in_the_large(self) -> float:
         """Return a of the line with b = 1: the offset that makes the mean right."""

@@ -17,7 +17,7 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
-from caldist.errors import answering
+from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.inference.limits import normal_quantile, warn_if_few
 
 _SHOWN = 20  # lines of a printed table
@@ -166,8 +166,8 @@ def net_benefit(
 def check_thresholds(thresholds: ArrayLike) -> Vector:
     """Return thresholds as contiguous float64 in [0, 1)."""
     if isinstance(thresholds, numbers.Real):
-        message = f"thresholds is {thresholds}; it must be a list of thresholds, as [{thresholds}]."
-        raise TypeError(message)
+        reason, remedy = "a list of thresholds is needed", f"Pass [{thresholds}]."
+        raise InvalidType(argument="thresholds", value=thresholds, reason=reason, remedy=remedy)
     array = validate.real_vector(thresholds, "thresholds")
     bad = ~((array >= 0) & (array < 1))
     if bad.any():
@@ -260,12 +260,12 @@ def _around(
     if joint.radius == 0:
         return first, first
     if joint.grid is None:
-        message = (
-            "the predictions of this Joint were rounded by an unknown amount each (radius "
-            f"{joint.radius:.3g} is a mean), so it is not known which are above a threshold: make "
-            "it on a grid, with caldist.summarize or .coarsen(bits), or pass the rows."
+        raise InvalidInput(
+            argument="joint",
+            reason="has predictions that were rounded by an unknown amount each (radius "
+            f"{joint.radius:.3g} is a mean), so it is not known which are above a threshold",
+            remedy="Make it on a grid, with caldist.summarize or .coarsen(bits), or pass the rows.",
         )
-        raise ValueError(message)
     place = threshold * 2.0**joint.grid.bits
     low, high = (np.searchsorted(joint.grid.cell, edge(place)) for edge in (np.floor, np.ceil))
     return low, high

@@ -7,12 +7,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._util.invalid import show
+from caldist._util.invalid import InvalidInput, InvalidType
 from caldist._util.numbers import short
 from caldist._util.tensors import readable
 from caldist._util.types import Integers, Vector
 from caldist.data import validate
 
+_MISSING_REMEDY = "Give rows without a label one of their own, or drop them."
 _BINS = 4  # of numbers, with about as many rows in each
 _TRIED = 4096  # texts that show whether there are few
 _MEASURED = 20  # different numbers with fractions, from which on they are no labels
@@ -39,20 +40,20 @@ def number_labels(values: object, size: int, name: str) -> tuple[list[Any], Inte
     else:
         array = np.asarray(readable(values, name))
     if array.ndim == 0:  # text, a dict, a set or None
-        message = f"{name} is {show(values)}; it must hold one label for each row."
-        raise TypeError(message)
+        reason = "it must hold one label for each row"
+        raise InvalidType(argument=name, value=values, reason=reason)
     if array.ndim != 1:
-        message = f"{name} has shape {array.shape}; it must be one-dimensional, a label per row."
-        raise ValueError(message)
+        raise InvalidInput(argument=name, reason=_shaped(array))
     validate.check_size(name, array.size, "y_prob", size)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        _fail_missing(name, validate.first(np.ma.getmaskarray(values)), "masked")
+        at = validate.first(np.ma.getmaskarray(values))
+        raise InvalidInput(argument=name, index=at, reason="is masked", remedy=_MISSING_REMEDY)
     if array.dtype.kind == "O":
         return _number_objects(array, name)
     if array.dtype.kind in "fcmM":
         missing = np.isnat(array) if array.dtype.kind in "mM" else np.isnan(array)
         if missing.any():
-            _fail_missing(name, validate.first(missing), str(array[validate.first(missing)]))
+            _fail_missing(name, validate.first(missing), array)
     if array.dtype.kind in "US" and _is_repeated(array):
         return _number_texts(array.tolist())
     if array.dtype.kind in "iu" and array.size > 0:
@@ -71,12 +72,14 @@ def refuse_measurements(values: object, name: str) -> None:
     numbers, broken, distinct = _numbers(values)
     if broken.any() and (distinct > _MEASURED or 1 < distinct == numbers.size):
         at = validate.first(broken)
-        message = (
-            f"{name}[{at}] is {numbers[at]}, one of {distinct} different measurements, each of "
-            "which would be a sub-group: put them into bins first, for example with "
-            "numpy.digitize(…), or turn them into text."
+        raise InvalidInput(
+            argument=name,
+            index=at,
+            value=float(numbers[at]),
+            reason=f"one of {distinct} different measurements, each of which would be a sub-group",
+            remedy="Put them into bins first, for example with numpy.digitize(…), or turn them "
+            "into text.",
         )
-        raise ValueError(message)
 
 
 def is_measured(values: object, *, repeated: bool = False) -> bool:
@@ -99,12 +102,11 @@ def bin_numbers(
     """
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1:
-        message = f"{name} has shape {numbers.shape}; it must be one-dimensional, a label per row."
-        raise ValueError(message)
+        raise InvalidInput(argument=name, reason=_shaped(numbers))
     validate.check_size(name, numbers.size, "y_prob", size)
     bad = ~np.isfinite(numbers)
     if bad.any():
-        _fail_missing(name, validate.first(bad), str(numbers[validate.first(bad)]))
+        _fail_missing(name, validate.first(bad), numbers)
     level = np.arange(1, _BINS) / _BINS
     if rows is None:
         edges = np.unique(np.quantile(numbers, level, method="inverted_cdf"))
@@ -163,11 +165,11 @@ def _number_objects(array: NDArray[Any], name: str) -> tuple[list[Any], Integers
         try:
             known = number.get(item)
         except TypeError:
-            message = f"{name}[{at}] is {show(item)}: a label must be hashable."
-            raise TypeError(message) from None
+            reason = "a label must be hashable"
+            raise InvalidType(argument=name, index=at, value=item, reason=reason) from None
         if known is None:
             if _is_missing(item):
-                _fail_missing(name, at, str(item))
+                _fail_missing(name, at, array)
             known = number[item] = len(number)
         code[at] = known
     return list(number), code
@@ -182,9 +184,12 @@ def _is_missing(item: object) -> bool:
         return True  # pandas.NA has no truth value
 
 
-def _fail_missing(name: str, at: int, found: str) -> NoReturn:
-    message = (
-        f"{name}[{at}] is {found}: a row without a label cannot be placed. Give such rows a label "
-        "of their own, or drop them."
+def _shaped(array: NDArray[Any]) -> str:
+    return f"has shape {array.shape}, but it must be one-dimensional, a label per row"
+
+
+def _fail_missing(name: str, at: int, array: NDArray[Any]) -> NoReturn:
+    reason = "a row without a label belongs to no group"
+    raise InvalidInput(
+        argument=name, index=at, value=array[at], reason=reason, remedy=_MISSING_REMEDY
     )
-    raise ValueError(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._util.cached import cached_property
-from caldist._util.invalid import show
+from caldist._util.invalid import InvalidInput, InvalidType, show
 from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.categories import number_labels
@@ -28,6 +28,7 @@ ROW_SUM_TOLERANCE = 7.5e-3
 
 EXACT_SUM = 1e-12  # what the sum of a row of double precision may miss 1 by; more is divided out
 _SAME = 1e-9  # by how much, in proportion, totals of summaries of the same rows may differ
+_BINARY = "For one column of probabilities use the binary measures directly."
 _BLOCK = 16  # columns that are taken from a matrix at once
 
 
@@ -75,24 +76,25 @@ class ClassRows:
             return y_true
         if isinstance(y_true, Joint) or isinstance(y_prob, Joint):
             argument = "y_true" if isinstance(y_true, Joint) else "y_prob"
-            message = (
-                f"{argument} is a Joint, which has one column of predictions: pass labels and a "
-                "matrix, or use the function of the same name for two classes."
+            raise InvalidType(
+                argument=argument,
+                reason="is a Joint, which has one column of predictions",
+                remedy="Pass labels and a matrix, or use the function of the same name for two "
+                "classes.",
             )
-            raise TypeError(message)
         if _are_summaries(y_true):
-            message = (
-                "y_true holds a Joint for each class, which say nothing of single rows: this needs "
-                "labels and a matrix. multiclass.classwise_distance and classwise_table take them, "
-                "and caldist.report."
+            raise InvalidType(
+                argument="y_true",
+                reason="holds a Joint for each class, and these do not hold the single rows that "
+                "this needs",
+                remedy="Pass labels and a matrix. multiclass.classwise_distance and "
+                "classwise_table take joints, and caldist.report.",
             )
-            raise TypeError(message)
         if y_prob is None:
-            message = (
-                "y_prob is None: pass a matrix, with a row per example and a column per class."
-            )
-            raise TypeError(message)
-        hint = " For other labels pass classes=[…], in the order of the columns."
+            remedy = "Pass a matrix, with a row per example and a column per class."
+            reason = "predictions are needed"
+            raise InvalidType(argument="y_prob", value=None, reason=reason, remedy=remedy)
+        hint = "For other labels pass classes=[…], in the order of the columns."
         label, matrix, names = labelled_matrix(y_true, y_prob, classes, hint, normalize=normalize)
         weight = None
         if sample_weight is not None:
@@ -201,10 +203,8 @@ class ClassJoints:
         """Check that the joints are those of all classes of the same rows."""
         if isinstance(joints, Mapping):
             if classes is not None:
-                message = (
-                    "classes was given beside a dict, whose keys are the classes: leave it out."
-                )
-                raise TypeError(message)
+                reason = "was given with a dict, whose keys are the classes"
+                raise InvalidType(argument="classes", reason=reason, remedy="Leave it out.")
             names = list(joints)
             values = list(joints.values())
         else:
@@ -212,32 +212,31 @@ class ClassJoints:
             names = class_names(classes, len(values))
         for name, joint in zip(names, values, strict=True):
             if not isinstance(joint, Joint):
-                message = (
-                    f"y_true[{name!r}] is of type {type(joint).__name__}; in place of labels there "
-                    "must be a caldist.Joint for each class, as summarize_one_vs_rest returns."
+                raise InvalidType(
+                    argument=f"y_true[{name!r}]",
+                    reason=f"is of type {type(joint).__name__}, but in place of labels there must "
+                    "be a caldist.Joint for each class",
+                    remedy="multiclass.summarize_one_vs_rest returns them.",
                 )
-                raise TypeError(message)
         if len(values) < 2:
-            message = (
-                f"y_true has {len(values)} joint; a joint for each class is needed, two or more."
-            )
-            raise ValueError(message)
+            reason = f"has {len(values)} joint, but two or more are needed, one for each class"
+            raise InvalidInput(argument="y_true", reason=reason)
         total = values[0].total
         for name, joint in zip(names, values, strict=True):
             if not abs(joint.total - total) <= _SAME * total:
-                message = (
-                    f"y_true[{name!r}] has mass {joint.total:.10g} and y_true[{names[0]!r}] has "
-                    f"{total:.10g}: they must be summaries of the same rows."
+                raise InvalidInput(
+                    argument=f"y_true[{name!r}]",
+                    reason=f"has mass {joint.total:.10g} and y_true[{names[0]!r}] has "
+                    f"{total:.10g}, but they must be summaries of the same rows",
                 )
-                raise ValueError(message)
         true = sum(float(joint.mass1.sum()) for joint in values)
         if not abs(true - total) <= _SAME * total:
-            message = (
-                f"y_true has mass {true:.10g} of label 1 over all classes and {total:.10g} in all: "
-                "each row has exactly one class, so these must be equal. Pass the joints of all "
-                "classes."
+            raise InvalidInput(
+                argument="y_true",
+                reason=f"has mass {true:.10g} of label 1 over all classes and {total:.10g} in "
+                "all: each row has exactly one class, so these must be equal",
+                remedy="Pass the joints of all classes.",
             )
-            raise ValueError(message)
         return cls(names, values)
 
 
@@ -259,11 +258,8 @@ def class_source(
     given = {"y_prob": y_prob, "sample_weight": sample_weight, "normalize": normalize or None}
     for name, value in given.items():
         if value is not None:
-            message = (
-                f"{name} was given beside a Joint for each class, which have it in them: leave it "
-                "out."
-            )
-            raise TypeError(message)
+            reason = "was given with a Joint for each class, which have it in them"
+            raise InvalidType(argument=name, reason=reason, remedy="Leave it out.")
     return ClassJoints.of(y_true, classes)
 
 
@@ -284,22 +280,16 @@ def class_names(classes: Classes | None, size: int) -> list[Any]:
         return list(range(size))
     unordered = isinstance(classes, str | bytes | Mapping | AbstractSet)
     if unordered or not hasattr(classes, "__iter__"):
-        message = (
-            f"classes is {show(classes)}; it must be a list of {size} classes, in the "
-            "order of the columns of y_prob."
-        )
-        raise TypeError(message)
+        reason = f"it must be a list of {size} classes, in the order of the columns of y_prob"
+        raise InvalidType(argument="classes", value=classes, reason=reason)
     names = [item.item() if isinstance(item, np.generic) else item for item in classes]
     for at, name in enumerate(names):
         if not isinstance(name, Hashable):
-            message = f"classes[{at}] is {show(name)}: the name of a class must be hashable."
-            raise TypeError(message)
+            reason = "the name of a class must be hashable"
+            raise InvalidType(argument="classes", index=at, value=name, reason=reason)
     if len(names) != size or len(set(names)) != size:
-        message = (
-            f"classes is {show(names)}; it must name {size} different classes, one for "
-            "each column of y_prob."
-        )
-        raise ValueError(message)
+        reason = f"it must name {size} different classes, one for each column of y_prob"
+        raise InvalidInput(argument="classes", value=names, reason=reason)
     return names
 
 
@@ -322,7 +312,7 @@ def labelled_matrix(
         classes = columns
     names = class_names(classes, matrix.shape[1])
     if columns:
-        check_order("y_prob has the columns", columns, names)
+        check_order("y_prob", columns, names)
     if classes is None:
         label = class_numbers(y_true, matrix.shape[0], matrix.shape[1], hint)
         return label, matrix, names
@@ -339,11 +329,11 @@ def _name_classes(columns: list[Any], y_true: object) -> bool:
     if columns == list(positions):
         return False
     if 0 < len(set(columns) & set(positions)) < len(columns):
-        message = (
-            f"y_prob has the columns {show(columns)}, of which some are also positions: "
-            "pass classes=[…], the labels in the order of the columns."
+        raise InvalidInput(
+            argument="y_prob",
+            reason=f"has the columns {show(columns)}, of which some are also positions",
+            remedy="Pass classes=[…], the labels in the order of the columns.",
         )
-        raise ValueError(message)
     label = np.asarray(y_true, dtype=object)
     if label.ndim != 1:
         return False
@@ -355,19 +345,19 @@ def _name_classes(columns: list[Any], y_true: object) -> bool:
     return bool(known) and (known == labels or any(isinstance(name, str) for name in known))
 
 
-def check_order(what: str, columns: Sequence[Any], names: Sequence[Any]) -> None:
+def check_order(name: str, columns: Sequence[Any], names: Sequence[Any]) -> None:
     """Raise for columns that are called as the classes, and stand in another order.
 
     What all columns begin or end with, as in p_cat and p_dog, is no part of their names.
     """
     called, wanted = (_told_apart(list(map(str, which))) for which in (columns, names))
     if called != wanted and sorted(called) == sorted(wanted):
-        message = (
-            f"{what} {show(list(columns))} and the classes are "
-            f"{show(list(names))}, the same names in another order. Columns are "
-            "matched by position: reorder the columns or the classes."
+        raise InvalidInput(
+            argument=name,
+            reason=f"has the columns {show(list(columns))} and the classes are "
+            f"{show(list(names))}, the same names in another order",
+            remedy="Columns are matched by position: reorder the columns or the classes.",
         )
-        raise ValueError(message)
 
 
 def _told_apart(names: list[str]) -> list[str]:
@@ -382,17 +372,16 @@ def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Inte
     """Return labels that are the numbers of their classes."""
     try:
         array = validate.real_array(y_true, "y_true")
-    except TypeError as error:
-        if not hint or not _has_text(y_true):
-            raise
-        message = f"{error}{hint}"
-        raise TypeError(message) from None
+    except InvalidType as error:
+        if hint and isinstance(error.value, str | bytes):
+            raise error.but(remedy=hint) from None
+        raise
     if array.ndim == 2 and 1 not in array.shape:
-        message = (
-            f"y_true has shape {array.shape}; it must be one-dimensional, a class per row. If it "
-            "is 1 at the true class and 0 at the others, pass y_true.argmax(axis=1)."
+        raise InvalidInput(
+            argument="y_true",
+            reason=f"has shape {array.shape}, but it must be one-dimensional, a class per row",
+            remedy="If it is 1 at the true class and 0 at the others, pass y_true.argmax(axis=1).",
         )
-        raise ValueError(message)
     array = validate.real_vector(array, "y_true")
     validate.check_size("y_true", array.size, "y_prob", size)
     bad = ~((array >= 0) & (array < count) & (np.floor(array) == array))
@@ -405,10 +394,6 @@ def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Inte
     return label
 
 
-def _has_text(values: object) -> bool:
-    return isinstance(values, Iterable) and any(isinstance(item, str | bytes) for item in values)
-
-
 def _named_numbers(y_true: object, size: int, names: list[Any]) -> Integers:
     """Return the number of each row's class, labels being names of classes."""
     labels, code = number_labels(y_true, size, "y_true")
@@ -416,11 +401,13 @@ def _named_numbers(y_true: object, size: int, names: list[Any]) -> Integers:
     result = np.array([number.get(label, -1) for label in labels], dtype=np.int64)[code]
     if (result < 0).any():
         at = validate.first(result < 0)
-        message = (
-            f"y_true[{at}] is {show(labels[code[at]])}, which is none of classes, "
-            f"{show(names)}: add it, with its column of y_prob, or drop those rows."
+        raise InvalidInput(
+            argument="y_true",
+            index=at,
+            value=labels[code[at]],
+            reason=f"it is none of classes, {show(names)}",
+            remedy="Add it, with its column of y_prob, or drop those rows.",
         )
-        raise ValueError(message)
     return result
 
 
@@ -444,12 +431,12 @@ def fail_if_swapped(
     """Raise where the shapes are those of a matrix for labels and of labels for a matrix."""
     true, prob = _shape(y_true), _shape(y_prob)
     if len(true) == 2 and len(prob) == 1 and true[0] == prob[0]:
-        message = (
-            f"{names[0]} has shape {true} and {names[1]} has shape {prob}: they look swapped, as "
-            f"the matrix, with a row per example and a column per class, is {names[1]}. The order "
-            f"is {order}."
+        raise InvalidInput(
+            argument=names[0],
+            reason=f"has shape {true} and {names[1]} has shape {prob}: they look swapped, as the "
+            f"matrix, with a row per example and a column per class, is {names[1]}",
+            remedy=f"The order is {order}.",
         )
-        raise ValueError(message)
 
 
 def _shape(values: Any) -> tuple[int, ...]:
@@ -473,49 +460,56 @@ def probability_matrix(
     """
     array = validate.real_array(values, name)
     if array.ndim != 2:
-        message = (
-            f"{name} has shape {array.shape}; a matrix is needed, with a row per example and a "
-            "column per class. For one column of probabilities use the binary measures directly. "
-            "The order is (y_true, y_prob)."
+        raise InvalidInput(
+            argument=name,
+            reason=f"has shape {array.shape}, but a matrix is needed, with a row per example and "
+            "a column per class",
+            remedy=f"{_BINARY} The order is (y_true, y_prob).",
         )
-        raise ValueError(message)
     if array.size == 0:
-        message = f"{name} is empty, of shape {array.shape}: at least one row is needed."
-        raise ValueError(message)
+        reason = f"is empty, of shape {array.shape}"
+        raise InvalidInput(argument=name, reason=reason, remedy="Pass at least one row.")
     if array.shape[1] == 1:
-        message = (
-            f"{name} has 1 column; a column per class is needed, two or more. For one column of "
-            "probabilities use the binary measures directly."
-        )
-        raise ValueError(message)
+        reason = "has 1 column, but two or more are needed, one for each class"
+        raise InvalidInput(argument=name, reason=reason, remedy=_BINARY)
     if not (array.min() >= 0 and array.max() <= 1):  # NaN fails both
         bad = ~((array >= 0) & (array <= 1))
         row, column = divmod(validate.first(bad.ravel()), bad.shape[1])
-        why = validate.why_no_probability(array[bad], "apply the softmax first")
-        message = f"{name}[{row}, {column}] is {show(array[row, column])}: {why}"
-        raise ValueError(message)
+        reason, advice = validate.why_no_probability(array[bad], "apply the softmax first")
+        raise InvalidInput(
+            argument=name,
+            index=(row, column),
+            value=array[row, column],
+            reason=reason,
+            remedy=advice,
+        )
     total = _row_sums(array)
     if normalize:
-        return divided_by_sums(array, total, lambda row: f"{name}[{row}]")
+        return divided_by_sums(array, total, name)
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE
     if off.any():
         row = validate.first(off)
-        message = (
-            f"{name}[{row}] sums to {total[row]:.6g}, the first of {int(off.sum())} such rows: the "
-            "probabilities of the classes sum to 1 in each row. If they were rounded, "
-            f"{remedy}. For independent labels use one binary measure per column; columns that are "
-            "models go by their names, {name: column}, to caldist.compare_all and caldist.report."
+        raise InvalidInput(
+            argument=name,
+            index=row,
+            reason=f"sums to {total[row]:.6g}, the first of {int(off.sum())} such rows: the "
+            "probabilities of the classes sum to 1 in each row",
+            remedy=f"If they were rounded, {remedy}. For independent labels use one binary measure "
+            "per column; columns that are models go by their names, {name: column}, to "
+            "caldist.inference.compare_all and caldist.report.",
         )
-        raise ValueError(message)
     return array
 
 
-def divided_by_sums(matrix: NDArray[Any], total: Vector, place: Callable[[int], str]) -> Vector:
-    """Return rows of nonnegative numbers divided by their sums; ``place`` names a row."""
+def divided_by_sums(matrix: NDArray[Any], total: Vector, name: str) -> Vector:
+    """Return rows of nonnegative numbers divided by their sums."""
     if not total.all():
-        row = place(validate.first(total == 0))
-        message = f"{row} sums to 0, so it cannot be normalized: correct or drop such rows."
-        raise ValueError(message)
+        raise InvalidInput(
+            argument=name,
+            index=validate.first(total == 0),
+            reason="sums to 0, so it cannot be normalized",
+            remedy="Correct or drop such rows.",
+        )
     return np.asarray(matrix / total[:, None])
 
 

@@ -12,6 +12,7 @@ import math
 import os
 import struct
 import zipfile
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.atomic_files import write_atomically
+from caldist._util.invalid import InvalidInput, InvalidType, clause_of
 
 JOINT = "caldist-joint-1"
 JOINT_ARRAYS = frozenset(
@@ -36,8 +38,8 @@ def write(
     arrays: dict[str, Any] = {name: np.asarray(values) for name, values in content.items()}
     for name, array in arrays.items():
         if array.dtype.hasobject:  # NumPy would pickle it
-            message = f"{name} cannot be saved: it is {content[name]!r}, not numbers."
-            raise TypeError(message)
+            reason = "only numbers can be saved"
+            raise InvalidType(argument=name, value=content[name], reason=reason)
 
     def fill(file: IO[bytes]) -> None:
         np.savez(file, format=np.str_(format_name), **arrays)
@@ -52,7 +54,7 @@ def read(
     arrays: Collection[str] = JOINT_ARRAYS,
     what: str = "a saved joint",
 ) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a file; a damaged or foreign one is a ``ValueError``.
+    """Read the arrays of a file; a damaged or foreign one is an ``InvalidInput``.
 
     ``arrays`` are the names that may be in a file of the format; ``what`` is what messages call it.
     """
@@ -63,13 +65,14 @@ def read(
         except MemoryError:
             raise
         except Exception as error:
-            message = f"{name!r} is not {what}, or it is damaged: {error}"
-            raise ValueError(message) from error
+            reason = f"is not {what}, or it is damaged: {clause_of(error)}"
+            raise InvalidInput(argument=name, reason=reason) from error
     if found != format_name:
-        message = (
-            f"{name!r} is not {what}: its format is {found!r}; this version reads {format_name!r}."
+        raise InvalidInput(
+            argument=name,
+            reason=f"is not {what}: its format is {found!r}, and this version reads "
+            f"{format_name!r}",
         )
-        raise ValueError(message)
     return content
 
 
@@ -95,18 +98,15 @@ def _read_members(
         members = archive.infolist()
         names = [member.filename.removesuffix(".npy") for member in members]
         if len(set(names)) < len(names):
-            message = "two arrays have the same name."
-            raise ValueError(message)
+            [(name, _)] = Counter(names).most_common(1)
+            raise InvalidInput(argument=name, reason="is the name of two arrays")
         for name, member in zip(names, members, strict=True):
             if member.compress_type != zipfile.ZIP_STORED:
-                message = f"{name!r} is compressed, which caldist never does."
-                raise ValueError(message)
+                raise InvalidInput(argument=name, reason="is compressed, which caldist never does")
         if sum(member.file_size for member in members) > size:
-            message = "the arrays would be larger than the file."
-            raise ValueError(message)
+            raise InvalidInput(argument="its content", reason="would be larger than the file")
         if _end_of(file, members) != archive.start_dir:
-            message = "an array is hidden or missing."
-            raise ValueError(message)
+            raise InvalidInput(argument="its list of arrays", reason="hides or lacks one")
         if "format" not in names:
             return "unknown", {}
         found = str(_read_array(archive, "format"))
@@ -115,8 +115,7 @@ def _read_members(
         names.remove("format")
         for name in names:
             if name not in arrays:
-                message = f"{format_name!r} has no array {name!r}."
-                raise ValueError(message)
+                raise InvalidInput(argument=name, reason=f"is no array of {format_name}")
         return found, {name: _read_array(archive, name) for name in names}
 
 
@@ -139,14 +138,14 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     data = archive.read(f"{name}.npy")
     head = io.BytesIO(data)
     if np.lib.format.read_magic(head) != (1, 0):
-        message = f"{name!r} is in a version of NumPy's format that caldist never writes."
-        raise ValueError(message)
+        reason = "is in a version of NumPy's format that caldist never writes"
+        raise InvalidInput(argument=name, reason=reason)
     shape, _, dtype = np.lib.format.read_array_header_1_0(head)
     if len(shape) > 1 or dtype.kind not in ("biuf" if shape else "biufU"):
-        message = f"{name!r} is neither a vector of numbers nor a single number or word."
-        raise ValueError(message)
+        reason = "is neither a vector of numbers nor a single number or word"
+        raise InvalidInput(argument=name, reason=reason)
     start = head.tell()
     if (declared := math.prod(shape) * dtype.itemsize) != len(data) - start:
-        message = f"{name!r} should have {declared} bytes, but has {len(data) - start}."
-        raise ValueError(message)
+        reason = f"should have {declared} bytes, but has {len(data) - start}"
+        raise InvalidInput(argument=name, reason=reason)
     return np.ndarray(shape, dtype, buffer=data, offset=start).copy()

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from caldist._util.brief import Brief
 from caldist._util.cached import cached_property
+from caldist._util.invalid import InvalidInput
 from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.within_cells import WithinCells
@@ -66,8 +67,12 @@ class Grid(Brief):
     def __post_init__(self) -> None:
         if self.is_integer:
             if (self.count0 + self.count1).max(initial=0) > ROWS_PER_CELL:
-                message = f"a cell would hold more than {ROWS_PER_CELL} rows: use more bits."
-                raise ValueError(message)
+                raise InvalidInput(
+                    argument="bits",
+                    value=self.bits,
+                    reason=f"a cell would hold more than {ROWS_PER_CELL} rows",
+                    remedy="Use more bits.",
+                )
             object.__setattr__(self, "n_rows", int(self.count0.sum() + self.count1.sum()))
         for array in self.arrays().values():
             array.flags.writeable = False
@@ -487,9 +492,7 @@ def from_sums(
         "weight_square": (weight_square0, weight_square1),
     }
     for name, (first, second) in optional.items():
-        if (first is None) != (second is None):
-            message = f"{name}0 and {name}1 go together: pass both or neither."
-            raise ValueError(message)
+        validate.check_pair(name, first, second)
     number = validate.real_vector(cell, "cell")
     bad = ~((number >= 0) & (number <= 2**bits) & (np.floor(number) == number))
     if bad.any():
@@ -531,11 +534,13 @@ def _checked_sum(array: NDArray[Any], name: str, size: int, *, counted: bool) ->
 
 def _check_rows(n_rows: int, counted: int) -> None:
     if n_rows != counted:
-        message = (
-            f"n_rows is {n_rows}, but count0 and count1 add up to {counted} rows: leave it out, or "
-            "pass weight_square0 and weight_square1 too if they are sums of weights."
+        raise InvalidInput(
+            argument="n_rows",
+            value=n_rows,
+            reason=f"count0 and count1 add up to {counted} rows",
+            remedy="Leave it out, or pass weight_square0 and weight_square1 too if they are sums "
+            "of weights.",
         )
-        raise ValueError(message)
 
 
 def _check_weight_squares(sums: dict[str, Sums], label: str, n_rows: int | None) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._util.cached import cached_property
+from caldist._util.invalid import InvalidInput, InvalidType, clause_of
 from caldist._util.threads import in_threads
 from caldist._util.types import Vector
 from caldist.data import files, validate
@@ -24,6 +25,7 @@ from caldist.kernels.loader import support
 
 _ARRAYS = ("prediction", "mass0", "mass1", "weight_square0", "weight_square1")
 
+_CHECKED = "Use Joint.from_masses."
 _MOST_ROWS = 2**53  # that a float64 counts
 
 # Why rows of a table were left out.
@@ -80,18 +82,19 @@ class Joint:
     def __post_init__(self) -> None:
         object.__setattr__(self, "invalid", _check_invalid(self.invalid))
         if self.n_rows is not None and self.n_rows > _MOST_ROWS:
-            message = (
-                f"the joint would have {self.n_rows} rows, and beyond 2^53 masses, which are "
-                "float64, do not count them exactly: keep parts of it in joints of their own."
+            raise InvalidInput(
+                argument="n_rows",
+                value=self.n_rows,
+                reason="beyond 2^53 rows masses, which are float64, do not count them exactly",
+                remedy="Keep parts of the joint in joints of their own.",
             )
-            raise ValueError(message)
         for name in _ARRAYS:
             array = getattr(self, name)
             if array is None and name in _ARRAYS[3:]:
                 continue
             if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != 1:
-                message = f"{name} is not a float64 vector: use Joint.from_masses."
-                raise TypeError(message)
+                reason = "is not a float64 vector"
+                raise InvalidType(argument=name, reason=reason, remedy=_CHECKED)
             # A copy of what somebody may change, and of what compiled code cannot read.
             if array.flags.writeable or not (array.flags.aligned and array.flags.c_contiguous):
                 array = array.copy()
@@ -103,18 +106,18 @@ class Joint:
         if sizes == {0} and self.grid is not None:
             return
         if len(sizes) > 1 or v.size == 0 or not (v[0] >= 0 and v[-1] <= 1):
-            message = "prediction, mass0 and mass1 do not belong together: use Joint.from_masses."
-            raise ValueError(message)
+            reason = "does not lie in [0, 1], or is not as long as the masses"
+            raise InvalidInput(argument="prediction", reason=reason, remedy=_CHECKED)
         if not (v[1:] > v[:-1]).all() or not (self.mass0.min() >= 0 and self.mass1.min() >= 0):
-            message = "prediction must increase and masses not be negative: use Joint.from_masses."
-            raise ValueError(message)
+            reason = "does not increase, or has negative masses"
+            raise InvalidInput(argument="prediction", reason=reason, remedy=_CHECKED)
         with np.errstate(over="ignore"):
             total = self.total
         if not 0 < total < np.inf:
-            message = (
-                f"the masses add up to {total}, not to a positive finite number: rescale them."
+            reason = f"adds up to {total}, not to a positive finite number"
+            raise InvalidInput(
+                argument="mass0 + mass1", reason=reason, remedy="Rescale the masses."
             )
-            raise ValueError(message)
 
     # -- making one --------------------------------------------------------------------------
 
@@ -197,11 +200,9 @@ class Joint:
             n_rows = validate.check_count("n_rows", n_rows)
         radius = validate.check_nonnegative("radius", radius)
         if radius > 1:
-            message = f"radius is {radius}; predictions in [0, 1] move by at most 1."
-            raise ValueError(message)
-        if (weight_square0 is None) != (weight_square1 is None):
-            message = "weight_square0 and weight_square1 go together: pass both or neither."
-            raise ValueError(message)
+            reason = "predictions in [0, 1] move by at most 1"
+            raise InvalidInput(argument="radius", value=radius, reason=reason)
+        validate.check_pair("weight_square", weight_square0, weight_square1)
         squares = [
             validate.masses(values, f"weight_square{label}", value.size, "prediction")
             for label, values in enumerate((weight_square0, weight_square1))
@@ -274,12 +275,16 @@ class Joint:
         bits = _check_bits(bits)
         if self.grid is not None:
             if bits > self.grid.bits:
-                message = f"bits is {bits}, but this joint has only {self.grid.bits}."
-                raise ValueError(message)
+                reason = f"this joint has only {self.grid.bits}"
+                raise InvalidInput(argument="bits", value=bits, reason=reason)
             return self._from_grid(self.grid.coarsen(bits), self.invalid)
         if self.radius > 0:
-            message = "a joint with a radius but no grid cannot be put on a grid."
-            raise ValueError(message)
+            raise InvalidInput(
+                argument="joint",
+                reason="has predictions that were rounded by an unknown amount each (a radius but "
+                "no grid), so that it cannot be put on a grid",
+                remedy="Make it on a grid, with caldist.summarize or .coarsen(bits).",
+            )
         counted = self.counts_rows and self.weight_square0 is None
         grid = _grid.from_masses(
             self.prediction,
@@ -307,11 +312,12 @@ class Joint:
                 "no grid" if part.grid is None else f"{part.grid.bits} bits"
                 for part in (self, other)
             )
-            message = (
-                f"joints with different grids ({have}, {has}) do not add up: bring both to the "
-                "same grid with .coarsen(bits)."
+            raise InvalidInput(
+                argument="the sum of both joints",
+                reason=f"needs the same grid in both, but they have different grids ({have}, "
+                f"{has})",
+                remedy="Bring both to the same grid with .coarsen(bits).",
             )
-            raise ValueError(message)
         share = self.total / (self.total + other.total)
         known = self.n_rows is not None and other.n_rows is not None
         columns = [
@@ -369,12 +375,11 @@ class Joint:
 
     def _positive_total(self) -> float:
         if self.prediction.size == 0:
-            message = (
-                f"the {self.n_rows} rows of the joint all have weight 0: no row would count."
-                if self.n_rows
-                else "the joint has no rows: at least one is needed."
-            )
-            raise ValueError(message)
+            reason, remedy = "has no rows", "At least one is needed."
+            if self.n_rows:
+                reason = f"has {self.n_rows} rows, all of weight 0"
+                remedy = "Give a positive weight to the rows that count."
+            raise InvalidInput(argument="joint", reason=reason, remedy=remedy)
         return self.total
 
     def normalized(self) -> tuple[Vector, Vector]:
@@ -450,13 +455,13 @@ class Joint:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Joint:
-        """Read what :meth:`save` wrote; a damaged or foreign file is a ``ValueError``."""
+        """Read what :meth:`save` wrote; a damaged or foreign file is an ``InvalidInput``."""
         content = files.read(path)
         try:
             return cls._from_content(content)
         except (TypeError, ValueError, KeyError, OverflowError) as error:
-            message = f"{os.fspath(path)!r} is not a valid joint: {error}"
-            raise ValueError(message) from error
+            reason = f"is not a valid joint: {clause_of(error)}"
+            raise InvalidInput(argument=os.fspath(path), reason=reason) from error
 
     @classmethod
     def _from_content(cls, content: Mapping[str, Any]) -> Joint:
@@ -486,11 +491,12 @@ def _check_squares(
     total = float(masses[0].sum() + masses[1].sum())
     least = 0.0 if n_rows is None else total**2 / n_rows
     if float(squares[0].sum() + squares[1].sum()) < least * (1 - 1e-9):
-        message = (
-            f"weight_square0 and weight_square1 add up to less than {least:.6g}, the least that "
-            f"{n_rows} weights with the sum {total:.6g} can have: they do not belong together."
+        raise InvalidInput(
+            argument="weight_square0 + weight_square1",
+            reason=f"adds up to less than {least:.6g}, the least that {n_rows} weights with the "
+            f"sum {total:.6g} can have",
+            remedy="Pass the sums of the squared weights of the same rows.",
         )
-        raise ValueError(message)
 
 
 def _same(first: tuple[Vector, Vector] | None, second: tuple[Vector, Vector] | None) -> bool:
@@ -511,8 +517,4 @@ def _check_invalid(invalid: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _check_bits(bits: int) -> int:
-    bits = validate.check_count("bits", bits)
-    if bits > _grid.MAX_BITS:
-        message = f"bits is {bits}; it must be at most {_grid.MAX_BITS}."
-        raise ValueError(message)
-    return bits
+    return validate.check_count("bits", bits, maximum=_grid.MAX_BITS)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caldist._util.cached import cached_property
-from caldist._util.invalid import show
+from caldist._util.invalid import InvalidInput, InvalidType, show
 from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.categories import cluster_codes
@@ -80,8 +80,8 @@ class Rows:
             )
             return y_true if isinstance(y_true, Rows) else cls(None, None, joint=y_true)
         if isinstance(y_prob, Joint):
-            message = "y_prob is a Joint: it stands for labels and predictions, so pass it alone."
-            raise TypeError(message)
+            reason = "is a Joint, which stands for labels and predictions"
+            raise InvalidType(argument="y_prob", reason=reason, remedy="Pass the Joint alone.")
         label, prediction, weight = validate.binary_inputs(
             y_true, y_prob, sample_weight, pos_label=pos_label
         )
@@ -94,14 +94,14 @@ class Rows:
     def label(self) -> Labels:
         """The labels, in the order of the rows."""
         if self._label is None:
-            raise TypeError(_NO_ROWS)
+            _refuse_joint()
         return self._label
 
     @property
     def prediction(self) -> Vector:
         """The predictions, in the order of the rows."""
         if self._prediction is None:
-            raise TypeError(_NO_ROWS)
+            _refuse_joint()
         return self._prediction
 
     @property
@@ -270,37 +270,39 @@ class Rows:
         return parts
 
 
-_NO_ROWS = (
-    "a Joint says nothing of single rows, which this needs: pass labels and predictions instead."
-)
-_CANNOT = {
+_CANNOT = {  # why an argument does not go with a joint, and the remedy
     "clusters": (
-        "clusters was given with a Joint, which does not say which rows belong together: pass "
-        "labels and predictions instead of the Joint."
+        "which does not say which rows belong together",
+        "Pass labels and predictions instead of the Joint.",
     ),
-    "sample_weight": (
-        "sample_weight was given with a Joint, which has the weights of its rows in it already: "
-        "leave it out."
-    ),
+    "sample_weight": ("which has the weights of its rows in it already", "Leave it out."),
     "pos_label": (
-        "pos_label was given with a Joint, whose labels are 0 and 1 already: leave it out here and "
-        "pass it where the Joint is made."
+        "whose labels are 0 and 1 already",
+        "Leave it out here and pass it where the Joint is made.",
     ),
     "by": (
-        "by was given with a Joint, which has no rows to divide: make a joint of each sub-group, "
-        "for example with caldist.summarize(…, by=…), and pass them as {name: joint}."
+        "which has no rows to divide",
+        "Make a joint of each sub-group, as caldist.summarize(…, by=…) does: {name: joint}.",
     ),
 }
+
+
+def _refuse_joint() -> NoReturn:
+    raise InvalidType(
+        argument="y_true",
+        reason="is a Joint, which does not hold the single rows that this needs",
+        remedy="Pass labels and predictions instead.",
+    )
 
 
 def refuse_beside_joint(**given: object) -> None:
     """Raise for an argument that a joint in the place of the data leaves no room for."""
     for name, value in given.items():
         if value is not None:
-            message = _CANNOT.get(
-                name, f"{name} was given beside a Joint, which stands for both: pass it alone."
-            )
-            raise TypeError(message)
+            usual = ("which stands for labels and predictions", "Pass the Joint alone.")
+            why, remedy = _CANNOT.get(name, usual)
+            reason = f"was given with a Joint, {why}"
+            raise InvalidType(argument=name, reason=reason, remedy=remedy)
 
 
 def _codes(clusters: ArrayLike | None, size: int) -> tuple[Integers | None, int]:
@@ -324,13 +326,12 @@ def models_of(
     model.
     """
     if name is not None and not isinstance(name, str):
-        message = f"name is {show(name)}; it must be a text."
-        raise TypeError(message)
+        raise InvalidType(argument="name", value=name, reason="it must be a string")
     several = y_true if isinstance(y_true, Mapping) else y_prob
     if isinstance(several, Mapping) and name is not None:
         argument = "y_true" if several is y_true else "y_prob"
-        message = f"name is {show(name)}, but {argument} is a dict, whose keys are the names."
-        raise ValueError(message)
+        reason = f"{argument} is a dict, whose keys are the names"
+        raise InvalidInput(argument="name", value=name, reason=reason, remedy="Leave name out.")
     if isinstance(y_true, Mapping):
         refuse_beside_joint(
             y_prob=y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
@@ -368,19 +369,22 @@ def paired_rows(
 
 def _summaries(joints: Mapping[Any, Any]) -> dict[str, Rows]:
     if not joints:
-        message = "y_true is empty: at least one joint is needed, {name: joint}."
-        raise ValueError(message)
+        remedy = "Pass at least one joint, {name: joint}."
+        raise InvalidInput(argument="y_true", reason="is empty", remedy=remedy)
     for key, joint in joints.items():
         if not isinstance(key, str):
-            message = f"y_true has the key {show(key)}; a name must be a text."
-            raise TypeError(message)
+            reason = f"has the key {show(key)}, but a name must be a string"
+            raise InvalidType(argument="y_true", reason=reason)
         if not isinstance(joint, Joint | Rows):
-            message = (
-                f"y_true[{key!r}] is of type {type(joint).__name__}; a dict in place of the labels "
-                "holds a caldist.Joint for each model."
+            raise InvalidType(
+                argument=f"y_true[{key!r}]",
+                reason=f"is of type {type(joint).__name__}, but a dict in place of the labels "
+                "holds a caldist.Joint for each model",
             )
-            raise TypeError(message)
         if isinstance(joint, Joint) and joint.prediction.size == 0:
-            message = f"y_true[{key!r}] has no valid rows: leave this model out."
-            raise ValueError(message)
+            raise InvalidInput(
+                argument=f"y_true[{key!r}]",
+                reason="has no valid rows",
+                remedy="Leave this model out.",
+            )
     return {key: Rows.of(cast("Joint | Rows", joint)) for key, joint in joints.items()}

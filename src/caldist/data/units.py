@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.cached import cached_property
+from caldist._util.invalid import InvalidInput
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.random_labels import RandomLabels, random_bytes
@@ -478,13 +479,14 @@ def one_after_the_other(units: Sequence[Units]) -> Units:
 
 def _known_squares(joint: Joint) -> tuple[Vector, Vector]:
     if joint.weight_square0 is None or joint.weight_square1 is None:
-        message = (
-            "the masses of joint do not say how many rows there are, nor of which weight, so "
-            "nothing can be said of the population: pass n_rows to Joint.from_masses (and "
-            "weight_square0, weight_square1 where rows have weights, as they have if n_rows is not "
-            "the sum of the masses), or pass the rows themselves."
+        raise InvalidInput(
+            argument="joint",
+            reason="has masses that do not say how many rows there are, nor of which weight, so "
+            "that nothing is known of the population",
+            remedy="Pass n_rows to Joint.from_masses (and weight_square0, weight_square1 where "
+            "rows have weights, as they have if n_rows is not the sum of the masses), or pass the "
+            "rows themselves.",
         )
-        raise ValueError(message)
     return joint.weight_square0, joint.weight_square1
 
 

@@ -37,12 +37,12 @@ _CLASSES_REMEDY = (
 _MATRIX_REMEDY = (
     "Binary measures take the probability of label 1 as one column, for example y_prob[:, 1]. "
     "For several classes use caldist.multiclass, for example multiclass.classwise_distance, or "
-    "reduce explicitly with caldist.top_label or caldist.one_vs_rest."
+    "reduce explicitly with multiclass.top_label or multiclass.one_vs_rest."
 )
 
 
 def first(mask: NDArray[np.bool_]) -> int:
-    """Return the place of the first True."""
+    """Return the index of the first True."""
     return int(np.argmax(mask))
 
 
@@ -419,9 +419,8 @@ def named_inputs(
 def called(y_prob: Mapping[Any, object]) -> dict[str, object]:
     """Return the predictions of models that were passed by their names, as messages call them."""
     if not y_prob:
-        raise InvalidInput(
-            argument="y_prob", value=y_prob, reason="no model", remedy="Pass at least one model."
-        )
+        remedy = "Pass at least one model, {name: predictions}."
+        raise InvalidInput(argument="y_prob", reason="is an empty dict", remedy=remedy)
     for name in y_prob:
         if not isinstance(name, str):
             reason = f"has the key {show(name)}, but the name of a model must be a string"
@@ -482,6 +481,18 @@ def check_goes_with(
             value=value,
             reason=f"it goes with {listed} only, but {other} is {found!r}",
             remedy=f"Leave {name} out.",
+        )
+
+
+def check_pair(name: str, first: object, second: object) -> None:
+    """Raise unless the columns of label 0 and label 1 are both given, or neither."""
+    if (first is None) != (second is None):
+        missing, given = (f"{name}0", f"{name}1") if first is None else (f"{name}1", f"{name}0")
+        raise InvalidInput(
+            argument=missing,
+            value=None,
+            reason=f"it goes with {given}, which was given",
+            remedy="Pass both or neither.",
         )
 
 

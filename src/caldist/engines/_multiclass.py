@@ -42,7 +42,7 @@ class ClassRows:
         """Choose columns and check their rows."""
         names = _check_columns(y_prob)
         values = _check_classes(classes, len(names))
-        check_order("y_prob is", names, values)
+        check_order("y_prob", names, values)
         probabilities = tuple(columns.number("y_prob", name) for name in names)
         is_number = all(isinstance(value, int | float) for value in values)
         if is_number:

@@ -21,7 +21,7 @@ from caldist.data.categories import number_labels, refuse_measurements
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
 from caldist.data.units import FEW, Units
-from caldist.errors import answering
+from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.groups.simulated_groups import smooth_ce_of_groups
 from caldist.inference.intervals import Interval, Method, interval_of
 from caldist.inference.limits import worth_in_words
@@ -304,28 +304,33 @@ def _with_interval(measures: object) -> list[Measure[Any]]:
     for at, measure in enumerate(chosen):
         if not measure.has_interval:
             able = ", ".join(m.name for m in all_measures().values() if m.has_interval)
-            message = (
-                f"measures[{at}] is {measure.name!r}, which has no interval; the measures with an "
-                f"interval are {able}."
+            raise InvalidInput(
+                argument="measures",
+                index=at,
+                value=measure.name,
+                reason="this measure has no interval",
+                remedy=f"The measures with an interval are {able}.",
             )
-            raise ValueError(message)
     return chosen
 
 
 def _joints(joints: Mapping[Any, Any]) -> tuple[list[Any], list[Rows]]:
     if not joints:
-        message = "y_true is an empty dict: at least one sub-group is needed, {name: joint}."
-        raise ValueError(message)
+        remedy = "Pass at least one sub-group, {name: joint}."
+        raise InvalidInput(argument="y_true", reason="is an empty dict", remedy=remedy)
     for name, joint in joints.items():
         if not isinstance(joint, Joint):
-            message = (
-                f"y_true[{show(name)}] is of type {type(joint).__name__}; a dict in "
-                "place of the labels holds a caldist.Joint for each sub-group."
+            raise InvalidType(
+                argument=f"y_true[{show(name)}]",
+                reason=f"is of type {type(joint).__name__}, but a dict in place of the labels "
+                "holds a caldist.Joint for each sub-group",
             )
-            raise TypeError(message)
         if joint.prediction.size == 0:
-            message = f"y_true[{show(name)}] has no valid rows: leave this sub-group out."
-            raise ValueError(message)
+            raise InvalidInput(
+                argument=f"y_true[{show(name)}]",
+                reason="has no valid rows",
+                remedy="Leave this sub-group out.",
+            )
     return list(joints), [Rows.of(joint) for joint in joints.values()]
 
 
@@ -334,8 +339,9 @@ def _divided(rows: Rows, by: object) -> tuple[list[Any], list[Rows], list[Units]
     if rows.is_summary:
         refuse_beside_joint(by=by if by is not None else True)
     if by is None:
-        message = "by is None: pass the sub-group of each row, or a dict {name: joint}."
-        raise TypeError(message)
+        reason = "sub-groups are needed"
+        remedy = "Pass the sub-group of each row, or in place of labels a dict {name: joint}."
+        raise InvalidType(argument="by", value=None, reason=reason, remedy=remedy)
     refuse_measurements(by, "by")
     names, code = number_labels(by, rows.label.size, "by")
     _check_weights(names, code, rows.weight)
@@ -393,8 +399,10 @@ def _check_weights(names: list[Any], code: Integers, weight: Vector | None) -> N
     empty = np.bincount(code, weights=weight) == 0
     if empty.any():
         at = validate.first(empty)
-        message = (
-            f"sample_weight is 0 in all rows of group {show(names[at])}, the first of "
-            f"which is sample_weight[{validate.first(code == at)}]: leave these rows out."
+        raise InvalidInput(
+            argument="sample_weight",
+            index=validate.first(code == at),
+            value=0.0,
+            reason=f"all rows of group {show(names[at])} have weight 0",
+            remedy="Leave these rows out.",
         )
-        raise ValueError(message)

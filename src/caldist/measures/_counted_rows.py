@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from caldist._util.types import Integers
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.errors import InvalidInput
 
 
 def counted_joint(
@@ -25,8 +26,8 @@ def counted_joint(
     say how many rows they are of, or whose predictions were rounded.
     """
     if sample_weight is not None and not isinstance(y_true, Joint):
-        message = f"sample_weight was given, but {why}: leave sample_weight out."
-        raise ValueError(message)
+        remedy = "Leave sample_weight out."
+        raise InvalidInput(argument="sample_weight", reason=f"was given, but {why}", remedy=remedy)
     joint = Rows.of(
         y_true,
         y_prob,
@@ -35,17 +36,16 @@ def counted_joint(
     ).joint
     if joint.radius > 0:
         found = "holds rounded predictions"
-        remedy = "pass labels and predictions, or a joint of them that is not on a grid"
+        remedy = "Pass labels and predictions, or a joint of them that is not on a grid."
     elif joint.weight_square0 is not None:
         found = "holds rows with weights"
-        remedy = "make it without sample_weight"
+        remedy = "Make it without sample_weight."
     elif not joint.counts_rows:
         found = "has masses that are not known to be numbers of rows"
-        remedy = "make it of labels and predictions, or of whole masses with n_rows, their sum"
+        remedy = "Make it of labels and predictions, or of whole masses with n_rows, their sum."
     else:
         return joint
-    message = f"the joint {found}, but {why}: {remedy}."
-    raise ValueError(message)
+    raise InvalidInput(argument="joint", reason=f"{found}, but {why}", remedy=remedy)
 
 
 def row_counts(joint: Joint) -> tuple[Integers, Integers]:

@@ -17,7 +17,7 @@ from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.joint import Joint
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 
 KernelFunction = Callable[[Vector, Vector], Any]
 
@@ -54,8 +54,8 @@ def kernel_ce_draws(*, precision: float, confidence_level: float = 0.95) -> Kern
     """
     precision = validate.check_fraction("precision", precision)
     if precision < _FINEST:
-        message = f"precision is {precision!r}; it must be at least {_FINEST}."
-        raise ValueError(message)
+        reason = f"it must be at least {_FINEST}"
+        raise InvalidInput(argument="precision", value=precision, reason=reason)
     level = validate.check_fraction("confidence_level", confidence_level)
     draws = math.log(2 / (1 - level)) / precision**2
     return KernelDraws(n_terms=math.ceil(2 * draws), n_features=math.ceil(draws / 2))
@@ -66,16 +66,16 @@ def evaluate_kernel(function: KernelFunction, u: Vector, v: Vector) -> Vector:
     shape = np.broadcast_shapes(u.shape, v.shape)
     values = np.asarray(function(u, v))
     if values.shape != shape or values.dtype.kind not in "buif":
-        message = (
-            f"kernel returned shape {values.shape} and dtype {values.dtype}; called with arrays "
-            f"that broadcast to {shape}, it must return as many real numbers."
+        raise InvalidInput(
+            argument="kernel",
+            reason=f"returned shape {values.shape} and dtype {values.dtype}, but called with "
+            f"arrays that broadcast to {shape} it must return as many real numbers",
         )
-        raise ValueError(message)
     if not np.isfinite(values).all():
         at = np.unravel_index(int(np.argmin(np.isfinite(values))), shape)
         first, second = np.broadcast_to(u, shape)[at], np.broadcast_to(v, shape)[at]
-        message = f"kernel returned {values[at]} at ({first}, {second})."
-        raise ValueError(message)
+        reason = f"returned {values[at]} at ({first}, {second}), which is not finite"
+        raise InvalidInput(argument="kernel", reason=reason)
     return values.astype(np.float64, copy=False)
 
 

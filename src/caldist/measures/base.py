@@ -23,7 +23,7 @@ from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS, Units
-from caldist.errors import refuse_unknown
+from caldist.errors import InvalidInput, refuse_unknown
 from caldist.measures.norms import Norm
 
 if TYPE_CHECKING:
@@ -391,11 +391,11 @@ class Measure(Generic[P]):
         """Return a value and limits for the rows before they were rounded."""
         ends = self.rounding(joint, value)
         if ends is None:
-            message = (
-                f"the predictions of joint are rounded, and what that does to {self} is not "
-                "bounded: use measure='smooth_ce', or a joint of exact predictions."
+            raise InvalidInput(
+                argument="joint",
+                reason=f"has rounded predictions, and what that does to {self} is not bounded",
+                remedy="Use measure='smooth_ce', or a joint of exact predictions.",
             )
-            raise ValueError(message)
         least, most = ends
         # The value itself may lie outside of what is certain; caldist.evaluate moves it likewise.
         return min(max(value, least), most), lower - value + least, upper - value + most

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import BLOCK, Rows
+from caldist.errors import InvalidInput
 from caldist.measures.base import NO_POPULATION, Entries, measure
 from caldist.measures.bins import Strategy, equal_mass_starts
 
@@ -207,8 +208,9 @@ def _uniform_places(prediction: Vector, edges: Vector) -> NDArray[np.intp]:
 def _refuse_beside_edges(n_bins: int, strategy: str) -> None:
     for name, value, usual in (("n_bins", n_bins, _BINS), ("strategy", strategy, "uniform")):
         if value != usual:
-            message = f"{name} is {value!r}, but edges say which bins there are: leave {name} out."
-            raise ValueError(message)
+            reason = "edges say which bins there are"
+            remedy = f"Leave {name} out."
+            raise InvalidInput(argument=name, value=value, reason=reason, remedy=remedy)
 
 
 def _increase(values: Vector) -> bool:
@@ -220,27 +222,25 @@ def _check_edges(edges: ArrayLike, rows: Rows) -> Vector:
     if -math.inf < values[0] <= 0 and 1 <= values[-1] < math.inf and _increase(values):
         return values
     if values.size < 2:
-        message = f"edges has {values.size} value; one bin needs two."
-        raise ValueError(message)
+        reason = "has 1 value, but one bin needs two"
+        raise InvalidInput(argument="edges", reason=reason)
     with np.errstate(invalid="ignore"):
         step = np.diff(values)
     if not np.isfinite(values).all():
-        at = int(np.argmin(np.isfinite(values)))
-        message = f"edges[{at}] is {values[at]}: edges are finite numbers."
-        raise ValueError(message)
+        validate.fail("edges", values, ~np.isfinite(values), "edges are finite numbers")
     if not (step > 0).all():
         at = int(np.argmin(step > 0)) + 1
-        message = f"edges[{at}] is {values[at]}, after {values[at - 1]}: edges must increase."
-        raise ValueError(message)
+        _refuse_edge(values, at, f"edges must increase, but the one before is {values[at - 1]}")
     least, most = rows.range
     for at, name, found, outside in (
         (0, "smallest", least, values[0] > least),
-        (-1, "largest", most, values[-1] < most),
+        (values.size - 1, "largest", most, values[-1] < most),
     ):
         if outside:
-            message = (
-                f"edges[{at}] is {values[at]}, but the {name} prediction (y_prob) is "
-                f"{found}: the edges must cover all predictions."
-            )
-            raise ValueError(message)
+            why = f"edges must cover all predictions, and the {name} one (y_prob) is {found}"
+            _refuse_edge(values, at, why)
     return values
+
+
+def _refuse_edge(values: Vector, at: int, reason: str) -> NoReturn:
+    raise InvalidInput(argument="edges", index=at, value=values[at], reason=reason)

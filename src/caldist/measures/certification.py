@@ -14,7 +14,7 @@ from caldist.certificates import JointCertificate
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.measures.base import Measure
 from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
 from caldist.measures.registry import all_measures, find
@@ -71,8 +71,8 @@ def certify(
     chosen = find(measure, among=[m.name for m in all_measures().values() if m.facts.certify])
     if chosen.facts.certify is None:
         able = ", ".join(m.name for m in all_measures().values() if m.facts.certify)
-        message = f"measure is {chosen.name!r}, of which no proof is known: use one of {able}."
-        raise ValueError(message)
+        reason, remedy = "no proof of this measure is known", f"Use one of {able}."
+        raise InvalidInput(argument="measure", value=chosen.name, reason=reason, remedy=remedy)
     tol = validate.check_positive("tol", tol)
     progress = validate.check_flag("progress", progress)
     joint = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label).joint

@@ -9,6 +9,7 @@ import numpy as np
 
 from caldist._util.types import Vector
 from caldist.data import validate
+from caldist.errors import InvalidInput
 
 __all__ = ["polynomials", "region"]
 
@@ -40,8 +41,8 @@ def region(low: float, high: float) -> Callable[[Vector], Vector]:
         validate.check_nonnegative(name, value) for name, value in (("low", low), ("high", high))
     )
     if not low <= high <= 1:
-        message = f"low is {low} and high is {high}; it must hold that 0 <= low <= high <= 1."
-        raise ValueError(message)
+        reason = f"it must hold that 0 <= low <= high <= 1, but low is {low}"
+        raise InvalidInput(argument="high", value=high, reason=reason)
     return partial(_indicator, low, high)
 
 

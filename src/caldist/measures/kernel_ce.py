@@ -15,6 +15,7 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.residuals import Residuals
 from caldist.data.rows import Rows
+from caldist.errors import InvalidInput
 from caldist.kernels.loader import gaussian, laplace
 from caldist.measures import _kernel_estimators as estimators
 from caldist.measures import _second_order
@@ -51,14 +52,15 @@ class KernelNorm(Norm):
         super().__init__(prediction)
         for name, value in others.items():
             if name != "rng" and value != _OF_NORM[name]:
-                message = f"{name} is {value!r}: with it kernel_ce is not the norm that this needs."
-                raise ValueError(message)
+                reason = "with it kernel_ce is not the norm that this needs"
+                remedy = "Leave it out here."
+                raise InvalidInput(argument=name, value=value, reason=reason, remedy=remedy)
         if callable(kernel):
-            message = (
-                "kernel is a function; replicates are fast and proved for kernel='laplace' and "
-                "kernel='gaussian' only."
+            raise InvalidInput(
+                argument="kernel",
+                reason="is a function, but replicates are fast and proved for kernel='laplace' and "
+                "kernel='gaussian' only",
             )
-            raise ValueError(message)  # noqa: TRY004 -- kernel_ce itself takes functions
         validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
         self.kernel = kernel
         self.bandwidth = validate.check_positive("bandwidth", bandwidth)
@@ -275,13 +277,16 @@ def kernel_ce(
         value = estimators.subsample(joint, _function(kernel, bandwidth), terms, generator)
     elif method == "fourier":
         if callable(kernel):
-            message = "method='fourier' knows the frequencies of 'laplace' and 'gaussian' only."
-            raise ValueError(message)
+            raise InvalidInput(
+                argument="kernel",
+                reason="is a function, but method='fourier' knows the frequencies of 'laplace' and "
+                "'gaussian' only",
+            )
         value = estimators.fourier(joint, kernel, bandwidth, n_features or 1, generator)
     else:
         if kernel != "laplace":
-            message = f"method='binning' is for kernel='laplace' only; kernel is {kernel!r}."
-            raise ValueError(message)
+            reason = "method='binning' is for kernel='laplace' only"
+            raise InvalidInput(argument="kernel", value=kernel, reason=reason)
         value = estimators.binning(joint, bandwidth, n_features or 1, generator)
     return _finish(value, squared=squared)
 
@@ -311,8 +316,8 @@ def _without_diagonal(joint: Joint, value: float, function: KernelFunction) -> f
     """Return the U-statistic from the V-statistic ``value`` of unweighted rows."""
     n = joint.total
     if n < 2:
-        message = "unbiased=True needs at least two rows; y_prob has 1."
-        raise ValueError(message)
+        reason = "has 1 row, but unbiased=True needs at least two"
+        raise InvalidInput(argument="y_prob", reason=reason)
     v = joint.prediction
     own = joint.mass1 * (1 - v) ** 2 + joint.mass0 * v**2
     diagonal = estimators.evaluate_kernel(function, v, v)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.errors import InvalidInput
 from caldist.measures.base import Entries, measure
 from caldist.measures.log_loss import log_loss, log_loss_properties
 
@@ -86,11 +87,12 @@ def normalized_cross_entropy(
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
     zeros, ones = rows.mean(lambda y, _: 1 - y), rows.mean(lambda y, _: y)
     if zeros == 0 or ones == 0:
-        message = (
-            f"y_true is {int(zeros == 0)} in every row with weight: the entropy of the base rate "
-            "is then 0 and cannot be divided by. Pass rows of both labels, or use log_loss."
+        raise InvalidInput(
+            argument="y_true",
+            reason=f"is {int(zeros == 0)} in every row with weight: the entropy of the base rate "
+            "is then 0 and cannot be divided by",
+            remedy="Pass rows of both labels, or use log_loss.",
         )
-        raise ValueError(message)
     rarer = min(zeros, ones)  # log(1 - rarer) would lose its digits
     entropy = -rarer * math.log(rarer) - (1 - rarer) * math.log1p(-rarer)
     return (entropy - log_loss.of(rows)) / entropy

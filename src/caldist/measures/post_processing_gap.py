@@ -7,13 +7,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._util.invalid import show
 from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.certificates import GapCertificate
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.errors import InvalidInput
 from caldist.kernels.loader import chain
 from caldist.measures._rounding import around, residual_moves
 from caldist.measures.base import NOT_A_NORM, Entries, measure
@@ -30,11 +30,10 @@ _BETWEEN = (
 def _checked(max_slope: float) -> float:
     slope = validate.check_positive("max_slope", max_slope)
     if slope < 1:
-        message = (
-            f"max_slope is {show(max_slope)}; it must be at least 1, or leaving the "
-            "predictions as they are would not be allowed."
+        reason = (
+            "it must be at least 1, or leaving the predictions as they are would not be allowed"
         )
-        raise ValueError(message)
+        raise InvalidInput(argument="max_slope", value=max_slope, reason=reason)
     return slope
 
 

@@ -12,6 +12,7 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.sorting import merged
+from caldist.errors import InvalidInput
 from caldist.kernels.arrays import prefix_sums
 from caldist.measures import _passes, _second_order
 from caldist.measures._rounding import (
@@ -35,8 +36,9 @@ class RandomIntervalNorm(Norm):
     ) -> None:
         super().__init__(prediction)
         if add_width:
-            message = "add_width=True makes it more than a norm: leave it out here."
-            raise ValueError(message)
+            reason = "with it random_interval_ce is not the norm that this needs"
+            remedy = "Leave it out here."
+            raise InvalidInput(argument="add_width", value=True, reason=reason, remedy=remedy)
         self.width = validate.check_positive("width", width)
         # The window sums have variance p/n, p the mass in the window; the root's integral over
         # the windows, of length 1 + width, is largest where p is the same for all.

@@ -14,8 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from caldist import measures
-from caldist._util.invalid import show
-from caldist.errors import KNOWN_AS
+from caldist.errors import KNOWN_AS, InvalidInput, InvalidType
 from caldist.measures.base import Measure
 
 
@@ -45,10 +44,16 @@ def shown_in(place: str) -> list[Measure[Any]]:
     return [measure for measure in all_measures().values() if place in measure.facts.shown_in]
 
 
-def find(measure: object, argument: str = "measure", among: Iterable[str] = ()) -> Measure[Any]:
+def find(
+    measure: object,
+    argument: str = "measure",
+    among: Iterable[str] = (),
+    index: int | None = None,
+) -> Measure[Any]:
     """Return the measure that is meant by a name, or by the measure itself.
 
-    ``among`` are the names that the message proposes; by default all.
+    ``among`` are the names that the message proposes; by default all. ``index`` is the position in
+    the argument.
     """
     if isinstance(measure, Measure):
         found: Measure[Any] = measure
@@ -56,19 +61,24 @@ def find(measure: object, argument: str = "measure", among: Iterable[str] = ()) 
         known = all_measures()
         if not isinstance(measure, str) or measure not in known:
             names = ", ".join(among or known)
-            message = (
-                f"{argument} is {show(measure)}; it must be a measure, such as "
-                f"caldist.smooth_ce, or one of the names {names}.{_hint(measure, known)}"
+            raise InvalidInput(
+                argument=argument,
+                index=index,
+                value=measure,
+                reason=f"it must be a measure, such as caldist.smooth_ce, or one of the names "
+                f"{names}",
+                remedy=_hint(measure, known),
             )
-            raise ValueError(message)
         found = known[measure]
     missing = found.missing_option
     if missing is not None:
-        message = (
-            f"{argument} is {found.name}, which needs {missing}: pass "
-            f"caldist.{found.name}.using({missing}=…)."
+        raise InvalidType(
+            argument=argument,
+            index=index,
+            value=found.name,
+            reason=f"this measure needs {missing}",
+            remedy=f"Pass caldist.{found.name}.using({missing}=…).",
         )
-        raise TypeError(message)
     return found
 
 
@@ -78,10 +88,10 @@ def _hint(name: object, known: Mapping[str, Measure[Any]]) -> str:
         return ""
     if name.lower() in KNOWN_AS:
         other, call = KNOWN_AS[name.lower()]
-        return f" Did you mean {other!r}? The same number is {call}."
+        return f"Did you mean {other!r}? The same number is {call}."
     symbols = [key for key, one in known.items() if one.facts.symbol.lower() == name.lower()]
     near = symbols or get_close_matches(name.lower(), known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    return f"Did you mean {near[0]!r}?" if near else ""
 
 
 def find_all(measures: object, among: Iterable[Measure[Any]]) -> list[Measure[Any]]:
@@ -89,15 +99,14 @@ def find_all(measures: object, among: Iterable[Measure[Any]]) -> list[Measure[An
     if measures is None:
         return list(among)
     if isinstance(measures, str | Measure):
-        shown = repr(measures)
-        message = f"measures is {shown}; pass a list, [{shown}]."
-        raise TypeError(message)
+        reason, remedy = "a list is needed", f"Pass [{measures!r}]."
+        raise InvalidType(argument="measures", value=measures, reason=reason, remedy=remedy)
     if not isinstance(measures, Iterable):
-        message = f"measures is {show(measures)}; pass a list of measures or names."
-        raise TypeError(message)
+        reason, remedy = "a list is needed", "Pass a list of measures or names."
+        raise InvalidType(argument="measures", value=measures, reason=reason, remedy=remedy)
     return list(_each(measures))
 
 
 def _each(measures: Iterable[object]) -> Iterator[Measure[Any]]:
     for at, measure in enumerate(measures):
-        yield find(measure, f"measures[{at}]")
+        yield find(measure, "measures", index=at)

@@ -13,6 +13,7 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.residuals import Residuals
 from caldist.data.rows import Rows
+from caldist.errors import InvalidInput
 from caldist.measures import _passes, _second_order
 from caldist.measures._rounding import within_cells_of
 from caldist.measures.base import NOT_A_NORM, Entries, measure
@@ -177,8 +178,8 @@ def surrogate_interval_ce(
     if precision is not None:
         precision = validate.check_fraction("precision", precision)
         if precision < _FINEST_PRECISION:
-            message = f"precision is {precision!r}; it must be at least {_FINEST_PRECISION}."
-            raise ValueError(message)
+            reason = f"it must be at least {_FINEST_PRECISION}"
+            raise InvalidInput(argument="precision", value=precision, reason=reason)
         validate.check_goes_with("precision", precision, "method", method, ("monte_carlo",))
     if n_shifts is not None:
         n_shifts = validate.check_count("n_shifts", n_shifts)

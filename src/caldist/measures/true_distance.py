@@ -14,7 +14,7 @@ from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.joint import Joint
-from caldist.errors import ToleranceError, answering
+from caldist.errors import InvalidInput, ToleranceError, answering
 from caldist.kernels.loader import partition
 from caldist.measures import _partitions
 from caldist.measures.base import Entries
@@ -135,8 +135,8 @@ def true_distance_bounds(
     mean, value, share = _check(y_mean, y_prob, mass)
     order = validate.check_positive("order", order)
     if not 1 <= order <= _LARGEST_ORDER:
-        message = f"order is {order!r}; it must be between 1 and {_LARGEST_ORDER}."
-        raise ValueError(message)
+        reason = f"it must be between 1 and {_LARGEST_ORDER}"
+        raise InvalidInput(argument="order", value=order, reason=reason)
     k = value.size
     certain = bool(np.all((mean == 0) | (mean == 1)) and np.all(share == share[0]))
     if k > _partitions.DYNAMIC and certain and order == 1 and k <= _LATTICE:

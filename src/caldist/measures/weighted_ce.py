@@ -12,6 +12,7 @@ from caldist._util.products import dot
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.errors import InvalidInput, InvalidType
 from caldist.measures import polynomials
 from caldist.measures.base import Entries, measure
 from caldist.measures.norms import Norm
@@ -128,33 +129,34 @@ def weighted_ce(
 
 def _check_functions(functions: object) -> list[WeightFunction]:
     if callable(functions):
-        message = "functions is one function; pass a list, functions=[…]."
-        raise TypeError(message)
+        reason, remedy = "is one function, but a list is needed", "Pass functions=[…]."
+        raise InvalidType(argument="functions", reason=reason, remedy=remedy)
     if not isinstance(functions, Iterable):
-        message = f"functions is {functions!r}; it must be a list of functions."
-        raise TypeError(message)
+        reason = "it must be a list of functions"
+        raise InvalidType(argument="functions", value=functions, reason=reason)
     family = list(functions)
     if not family:
-        message = "functions is empty: at least one function is needed."
-        raise ValueError(message)
+        remedy = "Pass at least one function."
+        raise InvalidInput(argument="functions", reason="is empty", remedy=remedy)
     for at, function in enumerate(family):
         if not callable(function):
-            message = f"functions[{at}] is {function!r}; it must be callable."
-            raise TypeError(message)
+            reason = "it must be callable"
+            raise InvalidType(argument="functions", index=at, value=function, reason=reason)
     return family
 
 
 def _values(function: WeightFunction, at: int, prediction: Vector) -> Vector:
     values = np.asarray(function(prediction))
     if values.shape not in {(), prediction.shape} or values.dtype.kind not in "buif":
-        message = (
-            f"functions[{at}] returned shape {values.shape} and dtype {values.dtype} for "
-            f"{prediction.size} predictions; it must return as many real numbers."
+        raise InvalidInput(
+            argument="functions",
+            index=at,
+            reason=f"returned shape {values.shape} and dtype {values.dtype} for {prediction.size} "
+            "predictions, but it must return as many real numbers",
         )
-        raise ValueError(message)
     result = np.broadcast_to(values, prediction.shape).astype(np.float64)
     if not np.isfinite(result).all():
         bad = int(np.argmin(np.isfinite(result)))
-        message = f"functions[{at}] returned {result[bad]} at the prediction {prediction[bad]}."
-        raise ValueError(message)
+        reason = f"returned {result[bad]} at the prediction {prediction[bad]}, which is not finite"
+        raise InvalidInput(argument="functions", index=at, reason=reason)
     return result

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from caldist._util.atomic_files import write_atomically
 from caldist._util.optional import how_to_install
+from caldist.errors import InvalidInput
 from caldist.paper import errata, figure1, figure2, lemmas, sample_complexity
 from caldist.paper.common import Part
 
@@ -50,13 +51,13 @@ def run(out: str | Path, *, only: str | None = None, quick: bool = False) -> lis
         The files written: SVG and PNG for each figure, CSV for each table, and the page.
     """
     if only is not None and only not in PARTS:
-        message = f"only is {only!r}; the parts are {', '.join(PARTS)}."
-        raise ValueError(message)
+        reason = f"the parts are {', '.join(PARTS)}"
+        raise InvalidInput(argument="only", value=only, reason=reason)
     folder = Path(out)
     _check_folder(folder)
     if find_spec("matplotlib") is None:
         message = f"the figures need matplotlib: {how_to_install('report')}."
-        raise ValueError(message)
+        raise ImportError(message)
     files = _make([PARTS[only]] if only else list(PARTS.values()), quick=quick)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -71,11 +72,11 @@ def _check_folder(folder: Path) -> None:
     """Refuse before minutes of computing what could not be written after them."""
     present = next(path for path in (folder, *folder.parents) if path.exists())
     if not present.is_dir():
-        message = f"out is {str(folder)!r}, but {str(present)!r} is a file: name a folder."
-        raise ValueError(message)
+        reason, remedy = f"{str(present)!r} is a file", "Name a folder."
+        raise InvalidInput(argument="out", value=str(folder), reason=reason, remedy=remedy)
     if not os.access(present, os.W_OK):
-        message = f"out is {str(folder)!r}, but {str(present)!r} may not be written to."
-        raise ValueError(message)
+        reason = f"{str(present)!r} may not be written to"
+        raise InvalidInput(argument="out", value=str(folder), reason=reason)
 
 
 def _make(parts: list[Part], *, quick: bool) -> dict[str, bytes]:
