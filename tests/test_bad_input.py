@@ -206,6 +206,8 @@ def check(function, arguments, options, expected):
     assert (error.argument, error.index) == (argument, index), error
     assert same(error.value, value), error
     assert error.reason
+    assert not error.reason.endswith(".")  # the sentence adds it
+    assert error.remedy == "" or error.remedy.endswith((".", "?"))
     for word in words:
         assert word in f"{error.reason} {error.remedy}", error
     assert str(error).startswith(error.place)

@@ -516,7 +516,7 @@ def test_more_rows_than_can_be_counted_are_refused_when_the_joint_is_made(tmp_pa
     most = Joint.from_masses([0.5], [2.0**53 - 1], [1.0], n_rows=2**53)
     most.save(tmp_path / "most.npz")
     assert Joint.load(tmp_path / "most.npz") == most
-    with pytest.raises(ValueError, match="would have 18014398509481984 rows"):
+    with pytest.raises(ValueError, match="n_rows is 18014398509481984"):
         most + most
     cells = np.arange(2**21)
     full, none = np.full(cells.size, 2**32), np.zeros(cells.size, np.int64)
