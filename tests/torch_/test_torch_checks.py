@@ -53,8 +53,8 @@ def test_predictions(value, message, gradients, dtype, loss, device):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([0, 1, 2, 1], r"y_true\[2\] is 2: .* caldist\.top_label"),
-        ([1, -1, 1, -1], r"y_true\[1\] is -1 .* with \(y_true == 1\)\.$"),  # no pos_label here
+        ([0, 1, 2, 1], r"y_true\[2\] is 2: .* multiclass\.top_label"),
+        ([1, -1, 1, -1], r"y_true\[1\] is -1: .* with \(y_true == 1\)\.$"),  # no pos_label here
         ([0.0, 0.5, 1.0, 1.0], r"y_true\[1\] is 0\.5: .* two rows"),
         ([0.0, 1.0, 1.0, math.nan], r"y_true\[3\] is nan: .*Drop"),
     ],
