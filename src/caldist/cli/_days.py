@@ -24,7 +24,7 @@ from caldist.engines.collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
 from caldist.engines.files import connect, reading
 from caldist.engines.summaries import invalid_in_words
 from caldist.monitoring import Monitor
-from caldist.monitoring.labels import DATE, Label, kind_of
+from caldist.monitoring.batch_names import DATE, Label, kind_of
 
 BITS = 14  # of the grid of a new monitor
 _MEMORY = 2**30  # bytes that the days of one query may take

@@ -11,7 +11,7 @@ from caldist._util.escaping import for_terminal
 
 if TYPE_CHECKING:
     from caldist.monitoring import Monitor, Step
-    from caldist.monitoring.labels import Label
+    from caldist.monitoring.batch_names import Label
 
 _ESCAPED = {"\\": r"\\", '"': r"\"", "\n": r"\n"}
 

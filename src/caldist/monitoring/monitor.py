@@ -20,8 +20,8 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.errors import answering
 from caldist.monitoring import state_files
+from caldist.monitoring.batch_names import Label, check_after, clean_label
 from caldist.monitoring.batches import read_batch
-from caldist.monitoring.labels import Label, check_after, clean_label
 from caldist.monitoring.mixtures import log_sum
 from caldist.monitoring.state import Dependence, Settings, State
 from caldist.monitoring.steps import Step, Steps, rejected, shares_by_name

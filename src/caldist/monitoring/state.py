@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from caldist.monitoring.labels import Label
+from caldist.monitoring.batch_names import Label
 from caldist.monitoring.steps import Step
 from caldist.monitoring.streams import Stream
 

@@ -19,8 +19,8 @@ from caldist.data import validate
 from caldist.data.files import JOINT_ARRAYS, open_to_read, read, write
 from caldist.data.joint import Joint
 from caldist.monitoring import windows
+from caldist.monitoring.batch_names import Label, check_after, from_plain, kind_of, to_plain
 from caldist.monitoring.experts import FAMILIES
-from caldist.monitoring.labels import Label, check_after, from_plain, kind_of, to_plain
 from caldist.monitoring.state import Settings, State
 from caldist.monitoring.steps import Step, shares_by_name
 from caldist.monitoring.streams import N_SUMS, POOLED_BITS, RECENT_BITS, Stream

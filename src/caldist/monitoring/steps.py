@@ -12,8 +12,8 @@ from caldist._util.escaping import for_line
 from caldist._util.frames import frame
 from caldist._util.numbers import chance, least, most
 from caldist._util.results import Result
+from caldist.monitoring.batch_names import Label
 from caldist.monitoring.experts import FAMILIES
-from caldist.monitoring.labels import Label
 
 
 @dataclass(frozen=True)
