@@ -373,7 +373,7 @@ def test_frames_are_of_pandas_unless_polars_is_asked_for():
         caldist.evaluate_groups(*data, by=np.arange(100) % 2, **QUICK),
         caldist.corp(*data),
         caldist.t_cal(*data, **QUICK),
-        monitor.update(*data, label=1),
+        monitor.update(*data, batch=1),
         monitor.steps,
     ):
         assert type(result.to_frame()).__module__.startswith("pandas"), type(result)

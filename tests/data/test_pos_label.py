@@ -134,11 +134,11 @@ def test_one_label_alone():
 
 def test_monitors_take_it():
     plain, words = caldist.Monitor(), caldist.Monitor()
-    assert words.update(WORDS, P, label=1, pos_label="ill") == plain.update(Y, P, label=1)
+    assert words.update(WORDS, P, batch=1, pos_label="ill") == plain.update(Y, P, batch=1)
     with pytest.raises(TypeError, match=r"pos_label was given with a Joint.*leave it out"):
-        words.update(Joint.from_arrays(Y, P).coarsen(14), label=2, pos_label="ill")
+        words.update(Joint.from_arrays(Y, P).coarsen(14), batch=2, pos_label="ill")
     with pytest.raises(ValueError, match="pos_label is 'sick', which is none of"):
-        words.update(WORDS, P, label=2, pos_label="sick")
+        words.update(WORDS, P, batch=2, pos_label="sick")
 
 
 def test_a_drawn_map_takes_it():

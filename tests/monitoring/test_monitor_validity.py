@@ -29,8 +29,8 @@ def label_vectors(p):
 
 
 def run(monitor, y, p, cuts):
-    for label, (a, b) in enumerate(itertools.pairwise((0, *cuts, len(y)))):
-        step = monitor.update(y[a:b], p[a:b], label=label)
+    for batch, (a, b) in enumerate(itertools.pairwise((0, *cuts, len(y)))):
+        step = monitor.update(y[a:b], p[a:b], batch=batch)
     return step
 
 
@@ -73,8 +73,8 @@ def test_weights_have_mean_at_most_one():
 
     def read(y):
         monitor = caldist.Monitor()
-        monitor.update(y[:3], p[:3], label=0, sample_weight=w[:3])
-        return e_value(monitor.update(y[3:], p[3:], label=1, sample_weight=w[3:]))
+        monitor.update(y[:3], p[:3], batch=0, sample_weight=w[:3])
+        return e_value(monitor.update(y[3:], p[3:], batch=1, sample_weight=w[3:]))
 
     found = math.fsum(chance * read(y) for y, chance in label_vectors(p))
     assert 0.8 < found <= 1
@@ -86,8 +86,8 @@ def test_groups_and_all_rows_together_have_mean_one():
 
     def read(y):
         monitor = caldist.Monitor(by=("a", "b", "never"))
-        for label, part in enumerate((slice(0, 2), slice(2, 6))):
-            step = monitor.update(y[part], p[part], label=label, by=by[part])
+        for batch, part in enumerate((slice(0, 2), slice(2, 6))):
+            step = monitor.update(y[part], p[part], batch=batch, by=by[part])
         return e_value(step)
 
     found = math.fsum(chance * read(y) for y, chance in label_vectors(p))
@@ -111,9 +111,9 @@ def test_dropped_starts_only_lower_the_mean():
 
     def read(y):
         monitor = caldist.Monitor()
-        for label in range(40):
-            rows = {0: slice(0, 2), 20: slice(2, 4), 39: slice(4, 6)}.get(label, slice(0, 0))
-            step = monitor.update(y[rows], p[rows], label=label)
+        for batch in range(40):
+            rows = {0: slice(0, 2), 20: slice(2, 4), 39: slice(4, 6)}.get(batch, slice(0, 0))
+            step = monitor.update(y[rows], p[rows], batch=batch)
         return e_value(step)
 
     found = math.fsum(chance * read(y) for y, chance in label_vectors(p))
@@ -406,7 +406,7 @@ def test_symmetric_sums_of_batches_have_mean_at_most_one():
 def test_the_mean_payoff_of_a_batch_is_one_bounded_number():
     p = np.array([0.2, 0.7, 0.9])
     monitor = caldist.Monitor(tolerance=0.01, dependence="batches")
-    monitor.update([0, 1, 1], p, label=1)
+    monitor.update([0, 1, 1], p, batch=1)
     total = monitor._state.streams[0].total
     residual = (np.array([0, 1, 1]) - p).sum()
     assert total[streams.ROWS] == 1
@@ -446,9 +446,9 @@ def false_alarms(monitor_of, streams_count=60, batch_count=12, rows=60, toleranc
     count = 0
     for _ in range(streams_count):
         monitor = monitor_of()
-        for label in range(batch_count):
+        for batch in range(batch_count):
             p = rng.uniform(0.2, 0.8, rows)
-            step = monitor.update((rng.random(rows) < p).astype(int), p, label=label)
+            step = monitor.update((rng.random(rows) < p).astype(int), p, batch=batch)
         count += step.alarm
     return count / streams_count
 

@@ -20,7 +20,7 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.errors import answering
 from caldist.monitoring import state_files
-from caldist.monitoring.batch_names import Label, check_after, clean_label
+from caldist.monitoring.batch_names import BatchName, check_after, clean_name
 from caldist.monitoring.batches import read_batch
 from caldist.monitoring.mixtures import log_sum
 from caldist.monitoring.state import Dependence, Settings, State
@@ -85,10 +85,10 @@ class Monitor:
     >>> for day in range(1, 31):  # from day 16 on another model predicts
     ...     model = "logistic_regression" if day <= 15 else "naive_Bayes"
     ...     rows = slice(day % 15, None, 15)
-    ...     step = monitor.update(demo.y_true[rows], demo.y_prob[model][rows], label=day)
+    ...     step = monitor.update(demo.y_true[rows], demo.y_prob[model][rows], batch=day)
     ...     if step.alarm:
     ...         break
-    >>> step.label, step.onset, next(iter(step.kind))
+    >>> step.batch, step.onset, next(iter(step.kind))
     (21, 17, 'slope')
     """
 
@@ -120,7 +120,7 @@ class Monitor:
         )
         self._state = self._fresh(None)
 
-    def _fresh(self, floor: Label | None) -> State:
+    def _fresh(self, floor: BatchName | None) -> State:
         count = 1 + len(self.by)
         streams = tuple(Stream.empty(self.bits) for _ in range(count))
         return State([], floor, streams, (0.0,) * count, [])
@@ -133,7 +133,7 @@ class Monitor:
         y_true: ArrayLike | Joint | Mapping[Any, Joint],
         y_prob: ArrayLike | None = None,
         *,
-        label: object,
+        batch: object,
         by: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         pos_label: object = None,
@@ -150,7 +150,7 @@ class Monitor:
             rows left out.
         y_prob : array-like in [0, 1]
             The predicted probability of label 1; left out with joints.
-        label : str, number or date
+        batch : str, number or date
             What the batch is called: all of one kind, each larger than the one before.
         by : array-like, optional
             The sub-group of each row, where sub-groups were declared.
@@ -164,27 +164,27 @@ class Monitor:
         -------
         Step
         """
-        clean = clean_label(label)
+        name = clean_name(batch)
         state = self._state
-        if state.labels:
-            check_after(clean, state.labels[-1])
+        if state.batches:
+            check_after(name, state.batches[-1])
         elif state.floor is not None:
-            check_after(clean, state.floor, allow_equal=True)
-        batches = read_batch(y_true, y_prob, sample_weight, pos_label, by, self.by, self.bits)
+            check_after(name, state.floor, allow_equal=True)
+        parts = read_batch(y_true, y_prob, sample_weight, pos_label, by, self.by, self.bits)
         streams = tuple(
-            stream.updated(*batch, by_batch=self._settings.by_batch)
-            for stream, batch in zip(state.streams, batches, strict=True)
+            stream.updated(*part, by_batch=self._settings.by_batch)
+            for stream, part in zip(state.streams, parts, strict=True)
         )
-        rows = [batch.grid.n_rows or 0 for batch in batches]
+        rows = [part.grid.n_rows or 0 for part in parts]
         alarmed = bool(state.steps) and state.steps[-1].alarm
-        labels = [*state.labels, clean]
-        step, peaks = self._step(labels, streams, state.peaks, rows, alarmed=alarmed)
-        self._state = State(labels, state.floor, streams, peaks, [*state.steps, step])
+        names = [*state.batches, name]
+        step, peaks = self._step(names, streams, state.peaks, rows, alarmed=alarmed)
+        self._state = State(names, state.floor, streams, peaks, [*state.steps, step])
         return step
 
     def _step(
         self,
-        labels: Sequence[Label],
+        names: Sequence[BatchName],
         streams: Sequence[Stream],
         peaks: Sequence[float],
         rows: Sequence[int],
@@ -202,7 +202,7 @@ class Monitor:
         highest = tuple(map(max, peaks, (overall, *logs[1:])))
         follows = _averaged(followed)
         parts = [
-            self._part(labels, stream, found, count)
+            self._part(names, stream, found, count)
             for stream, found, count in zip(streams, evidence, rows, strict=True)
         ]
         found = rejected(logs[1:], self.false_alarm_rate) if self.by else []
@@ -239,38 +239,38 @@ class Monitor:
         return _Evidence(ever, followed, calibrated, int(windows.argmax()))
 
     def _part(
-        self, labels: Sequence[Label], stream: Stream, evidence: _Evidence, rows: int
+        self, names: Sequence[BatchName], stream: Stream, evidence: _Evidence, rows: int
     ) -> dict[str, Any]:
         """Return the fields of a step that follow from one stream."""
         fit = stream.fit
         rate = self.false_alarm_rate
         return {
-            "label": labels[-1],
+            "batch": names[-1],
             "value": None if fit is None else fit.lower,
             "lower": stream.lower(rate),
             "upper": None if self._settings.by_batch else stream.upper(rate),
-            "onset": None if fit is None else labels[int(stream.start[evidence.window])],
+            "onset": None if fit is None else names[int(stream.start[evidence.window])],
             "kind": {} if fit is None else shares_by_name(stream.shares(evidence.window)),
             "n_rows": rows,
         }
 
-    def reset(self, label: object) -> Self:
-        """Forget all batches, after a recalibration: from ``label`` on the model is watched anew.
+    def reset(self, batch: object) -> Self:
+        """Forget all batches, after a recalibration: from ``batch`` on the model is watched anew.
 
-        Settings stay, and with them a new guarantee begins. Batches before ``label`` are refused
+        Settings stay, and with them a new guarantee begins. Batches before that are refused
         from now on.
 
         Parameters
         ----------
-        label : str, number or date
-            The first label of the new time; larger than that of the last batch.
+        batch : str, number or date
+            The name of the first batch to come; larger than the name of the last one.
         """
-        clean = clean_label(label)
-        if self._state.labels:
-            check_after(clean, self._state.labels[-1])
+        name = clean_name(batch)
+        if self._state.batches:
+            check_after(name, self._state.batches[-1])
         elif self._state.floor is not None:
-            check_after(clean, self._state.floor, allow_equal=True)
-        self._state = self._fresh(clean)
+            check_after(name, self._state.floor, allow_equal=True)
+        self._state = self._fresh(name)
         return self
 
     # -- reading it ----------------------------------------------------------------------------
@@ -316,13 +316,13 @@ class Monitor:
         return Steps(self._state.steps)
 
     @property
-    def last_label(self) -> Label | None:
-        """The label of the last batch; None before the first."""
-        return self._state.labels[-1] if self._state.labels else None
+    def last_batch(self) -> BatchName | None:
+        """The name of the last batch; None before the first."""
+        return self._state.batches[-1] if self._state.batches else None
 
     @property
-    def since(self) -> Label | None:
-        """The label of the last reset, before which batches are refused; None without one."""
+    def since(self) -> BatchName | None:
+        """The name given to the last reset, before which batches are refused; None without one."""
         return self._state.floor
 
     @property
@@ -360,9 +360,9 @@ class Monitor:
         return stream.curve(self._evidence(stream).window)
 
     def __repr__(self) -> str:
-        parts = [f"{len(self._state.labels)} batches"]
-        if self.last_label is not None:
-            parts.append(f"last {shown_value(self.last_label)}")
+        parts = [f"{len(self._state.batches)} batches"]
+        if self.last_batch is not None:
+            parts.append(f"last {shown_value(self.last_batch)}")
         parts += [
             f"{name}={shown_value(value)}"
             for name, value in vars(self._settings).items()

@@ -263,9 +263,9 @@ class DataReport(Result):
 
 @dataclass(frozen=True)
 class MonitorStepReport(Result):
-    """A batch of a monitor: its label as text, and where the monitor stood after it."""
+    """A batch of a monitor: its name as a string, and where the monitor stood after it."""
 
-    label: str
+    batch: str
     n_rows: int
     alarm: bool
     pvalue: float
