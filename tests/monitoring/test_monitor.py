@@ -47,7 +47,7 @@ def bits_of(monitor):
         for part in (
             stream.total,
             stream.start,
-            stream.starts,
+            stream.windows,
             stream.recent,
             *stream.grid.arrays().values(),
         )
@@ -570,15 +570,15 @@ def encoded(value):
             {"batches": encoded({"kind": "number", "floor": None, "batches": [0, 2, 1]})},
             "last one was",
         ),
-        ({"batches": encoded({"kind": "number", "floor": None, "batches": [0, 1]})}, "starts"),
+        ({"batches": encoded({"kind": "number", "floor": None, "batches": [0, 1]})}, "windows"),
         (
             {"batches": encoded({"kind": "string", "floor": None, "batches": [0, 1, 2]})},
             "not a string",
         ),
-        ({"start": np.array([0, 2])}, "starts are not those"),
+        ({"start": np.array([0, 2])}, "windows are not those"),
         ({"0.total": np.zeros(3)}, "should hold"),
         ({"0.total": np.full(718, np.nan)}, "finite"),
-        ({"0.starts": np.zeros(7)}, "should hold"),
+        ({"0.windows": np.zeros(7)}, "should hold"),
         ({"0.recent": np.full(1025, -1.0)}, "negative"),
         ({"0.step.alarm": np.zeros(1, bool)}, "one value for each batch"),
         ({"1.total": np.zeros(718)}, "no sub-group"),
@@ -617,7 +617,7 @@ def test_ten_years_of_days_fit_into_a_mebibyte(tmp_path):
         monitor.update(month[day % 30], batch=(first + dt.timedelta(day)).isoformat())
     monitor.save(tmp_path / "m.npz")
     size = (tmp_path / "m.npz").stat().st_size
-    starts = monitor._state.streams[0].start.size
-    # Per doubling eight starts, and per day a step: so much is added until day 3,653.
-    later = size + (80 - starts) * 718 * 8 + 2653 * (6 * 8 + 8 + 4 + 4 + 1 + 14)
+    windows = monitor._state.streams[0].start.size
+    # Per doubling eight windows, and per day a step: so much is added until day 3,653.
+    later = size + (80 - windows) * 718 * 8 + 2653 * (6 * 8 + 8 + 4 + 4 + 1 + 14)
     assert later < 2**20

@@ -95,7 +95,7 @@ def test_groups_and_all_rows_together_have_mean_one():
 
 
 @pytest.mark.parametrize("batch_count", [1, 2, 3])
-def test_the_sum_over_starts_has_as_mean_the_number_of_batches(batch_count):
+def test_the_sum_over_windows_has_as_mean_the_number_of_batches(batch_count):
     """So that run_length is the least mean number of batches until a false alarm."""
     p = P[:6]
     cuts = (2, 4)[: batch_count - 1]
@@ -105,7 +105,7 @@ def test_the_sum_over_starts_has_as_mean_the_number_of_batches(batch_count):
 
 @pytest.mark.slow
 @compiled_only
-def test_dropped_starts_only_lower_the_mean():
+def test_dropped_windows_only_lower_the_mean():
     """Forty batches, three of them with rows: what is dropped is lost, and nothing else."""
     p = P[:6]
 
@@ -118,7 +118,7 @@ def test_dropped_starts_only_lower_the_mean():
 
     found = math.fsum(chance * read(y) for y, chance in label_vectors(p))
     every = np.arange(40)
-    held = np.exp(windows.log_shares(every[windows.kept(every, 40)])).sum() + windows.cash(40)
+    held = np.exp(windows.log_shares(every[windows.mask(every, 40)])).sum() + windows.cash(40)
     assert found == pytest.approx(held, abs=1e-12)
     assert held < 0.97
 
@@ -132,14 +132,14 @@ def test_shares_and_cash_add_up_to_one():
     )
 
 
-def test_starts_are_thinned_out_evenly_and_never_come_back():
+def test_windows_are_thinned_out_evenly_and_never_come_back():
     before = np.zeros(0, np.int64)
     for t in range(1, 4000):
         start = np.append(before, t - 1)
-        before = start[windows.kept(start, t)]
+        before = start[windows.mask(start, t)]
         if t in {100, 1000, 3653}:
             every = np.arange(t)
-            assert np.array_equal(before, every[windows.kept(every, t)])
+            assert np.array_equal(before, every[windows.mask(every, t)])
             gap = np.diff(np.append(before, t))
             assert (gap <= np.maximum(1, (t - before) / 8)).all()
             assert before[0] == 0
@@ -465,7 +465,7 @@ class Peeking(Stream):
             after.batches,
             total,
             after.start,
-            after.starts,
+            after.windows,
             after.grid,
             {},
             after.recent,
@@ -494,7 +494,7 @@ def test_choosing_the_best_expert_after_the_fact_gives_false_alarms(monkeypatch)
     honest = false_alarms(monitor)
 
     def best(stream, *, by_batch):
-        window = stream.total[streams.EXPERTS] - stream.starts[:, streams.EXPERTS]
+        window = stream.total[streams.EXPERTS] - stream.windows[:, streams.EXPERTS]
         return window[:, 640:].max(axis=1) + 3
 
     monkeypatch.setattr(Stream, "calibrated_values", best)

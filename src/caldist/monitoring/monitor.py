@@ -230,13 +230,13 @@ class Monitor:
         return step, highest
 
     def _evidence(self, stream: Stream) -> _Evidence:
-        windows = stream.calibrated_values(by_batch=self._settings.by_batch)
-        ever = calibrated = stream.value_of(windows)
+        values = stream.calibrated_values(by_batch=self._settings.by_batch)
+        ever = calibrated = stream.value_of(values)
         if self.tolerance is not None:
-            windows = stream.distance_values(self.tolerance)
-            ever = stream.value_of(windows)
-        followed = ever if self.run_length is None else log_sum(windows)
-        return _Evidence(ever, followed, calibrated, int(windows.argmax()))
+            values = stream.distance_values(self.tolerance)
+            ever = stream.value_of(values)
+        followed = ever if self.run_length is None else log_sum(values)
+        return _Evidence(ever, followed, calibrated, int(values.argmax()))
 
     def _part(
         self, names: Sequence[BatchName], stream: Stream, evidence: _Evidence, rows: int

@@ -27,7 +27,7 @@ from caldist.monitoring.streams import N_SUMS, POOLED_BITS, RECENT_BITS, Stream
 
 _FORMAT, _WHAT = "caldist-monitor-1", "a saved monitor"
 _SINGLE = ("settings", "batches", "start", "peaks", "scales")
-_STREAM = ("total", "starts", "recent")
+_STREAM = ("total", "windows", "recent")
 _NUMBERS = ("pvalue", "log_e_value", "log_e_calibrated", "value", "lower", "upper")
 _STEP = ("alarm", *_NUMBERS, "onset", "kind", "n_rows")
 
@@ -94,7 +94,7 @@ def save(
     }
     for number, stream in enumerate(state.streams):
         content[f"{number}.total"] = stream.total
-        content[f"{number}.starts"] = stream.starts.ravel()
+        content[f"{number}.windows"] = stream.windows.ravel()
         content[f"{number}.recent"] = stream.recent
         joint = stream.joint._content()  # noqa: SLF001 -- the same arrays as in its own file
         content |= {f"{number}.joint.{name}": array for name, array in joint.items()}
@@ -156,8 +156,8 @@ def _state(content: dict[str, NDArray[Any]]) -> tuple[Settings, State]:
     count = 1 + len(settings.by)
     start = content["start"].astype(np.int64)
     expected = np.arange(len(batches))
-    if not np.array_equal(start, expected[windows.kept(expected, len(batches))]):
-        _fail("the starts are not those that are kept after so many batches.")
+    if not np.array_equal(start, expected[windows.mask(expected, len(batches))]):
+        _fail("the windows are not those that stay after so many batches.")
     streams = tuple(
         _stream(content, number, start, len(batches), settings) for number in range(count)
     )
@@ -222,7 +222,7 @@ def _stream(
         batches=batches,
         total=_vector(content, f"{number}.total", N_SUMS),
         start=start,
-        starts=_vector(content, f"{number}.starts", start.size * N_SUMS).reshape(-1, N_SUMS),
+        windows=_vector(content, f"{number}.windows", start.size * N_SUMS).reshape(-1, N_SUMS),
         grid=joint.grid,
         invalid=joint.invalid,
         recent=recent,

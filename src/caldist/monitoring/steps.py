@@ -33,7 +33,7 @@ class Step(Result):
         every batch.
     log_e_value
         The logarithm of what the alarm follows: the e-value against calibration or, with a
-        tolerance, against a distance within it; with ``run_length`` the sum over all starts.
+        tolerance, against a distance within it; with ``run_length`` the sum over all windows.
     log_e_calibrated
         The logarithm of the e-value against perfect calibration, whatever the alarm follows.
     value

@@ -81,7 +81,7 @@ class MonitorDisplay(Display[MonitorCurve]):
 
     Above, the e-value on a logarithmic axis with the threshold of the alarm, which is right at
     every look: the line may be read after each batch. With ``run_length`` it is the sum over all
-    starts. In the middle the distance to calibration of all rows so far, its confidence sequence
+    windows. In the middle the distance to calibration of all rows so far, its confidence sequence
     and the tolerance. The lower end holds for the mean distance of the batches, whatever changes;
     the upper end only as long as rows are independent and of one law. Below, by how much labels
     are more frequent than predicted since the onset, as the experts see it, and where predictions
