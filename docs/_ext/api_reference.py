@@ -128,7 +128,7 @@ TASKS = (
         (
             "recalibrate Recalibration recalibration.RecalibrationBounds "
             "recalibration.LossChange recalibration.CandidateLoss",
-            "certify_map",
+            "evaluate_map",
             "CalibrationMap",
         ),
     ),

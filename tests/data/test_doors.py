@@ -25,7 +25,7 @@ STATEMENTS = {
     "miscalibrated_regions": caldist.miscalibrated_regions,
     "bracket": caldist.distance_bracket,
     "recalibrate": caldist.recalibrate,
-    "certify_map": lambda *data, **options: caldist.certify_map(
+    "evaluate_map": lambda *data, **options: caldist.recalibration.evaluate_map(
         *data, **options, map=([0, 0.4, 1], [0, 0.5, 1])
     ),
     "population bracket": lambda *data, **options: caldist.distance_bracket(

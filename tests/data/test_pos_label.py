@@ -51,7 +51,7 @@ WORDS = np.array(["healthy", "ill"])[Y]
 NEEDED = {
     "evaluate_groups": {"by": ["a"] * 30 + ["b"] * 30},
     "gate": {"at_most": 0.1},
-    "certify_map": {"map": ([0, 1], [0, 1])},
+    "evaluate_map": {"map": ([0, 1], [0, 1])},
     "net_benefit": {"thresholds": [0.5]},
 }
 FUNCTIONS = [

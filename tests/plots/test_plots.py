@@ -54,6 +54,7 @@ from caldist.plots import (
 )
 from caldist.plots.inputs import Cells
 from caldist.plots.map import map_curve
+from caldist.recalibration import evaluate_map
 
 ROOT = Path(__file__).parents[2]
 PICTURES = Path(__file__).parents[1] / "stored" / "plots"
@@ -906,7 +907,7 @@ def scene(name):
         y, p = np.random.default_rng(0).random(4000) < u, u**2 / (u**2 + (1 - u) ** 2)
         bounds = caldist.recalibration.RecalibrationBounds
         stated = replace(
-            caldist.certify_map(y, p, CalibrationMap(p[::40], u[::40]), confidence_level=None),
+            evaluate_map(y, p, map=CalibrationMap(p[::40], u[::40]), confidence_level=None),
             before={"smooth_ce": bounds(0.06, 0.05, 0.07)},
             after={"smooth_ce": bounds(0.0, 0.0, 0.02)},
         )
@@ -1067,7 +1068,7 @@ def test_a_map_alone():
     y, p = rows(30)
     assert MapDisplay.from_map(table, y, p).models[0].name == "map"
     plt.close("all")
-    wrong = caldist.certify_map(y, p, lambda v: 1 - v, confidence_level=None)
+    wrong = evaluate_map(y, p, map=lambda v: 1 - v, confidence_level=None)
     for error, words, call in (
         (TypeError, "table is of type dict", lambda: MapDisplay.from_map({})),
         (

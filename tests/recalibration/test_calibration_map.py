@@ -132,7 +132,7 @@ def test_tables_that_are_no_monotone_maps_are_refused(x, y, match):
     with pytest.raises((TypeError, ValueError), match=match):
         CalibrationMap(x, y)
     with pytest.raises((TypeError, ValueError), match=match):
-        caldist.certify_map([0, 1], [0.2, 0.7], (x, y))
+        caldist.recalibration.evaluate_map([0, 1], [0.2, 0.7], map=(x, y))
 
 
 def test_a_table_has_at_most_a_million_knots():

@@ -199,7 +199,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         Parameters
         ----------
         found : Recalibration
-            What :func:`caldist.recalibrate` or :func:`caldist.certify_map` returned.
+            What :func:`caldist.recalibrate` or :func:`caldist.recalibration.evaluate_map` returned.
         y_true : array-like of 0 and 1, or Joint, optional
             The rows, for histograms and reliability; without them the map alone is drawn.
         y_prob : array-like in [0, 1], optional

@@ -1,4 +1,4 @@
-"""``recalibrate`` and ``certify_map``: a monotone map, and what is proved of it."""
+"""``recalibrate`` and ``evaluate_map``: a monotone map, and what is proved of it."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def recalibrate(
 
     See Also
     --------
-    certify_map : the statement for a map made elsewhere.
+    evaluate_map : the statement for a map made elsewhere.
 
     Examples
     --------
@@ -282,11 +282,11 @@ def recalibrate(
 
 
 @answering
-def certify_map(
+def evaluate_map(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
-    map: Any = None,  # noqa: A002 -- the word that everyone uses for it
     *,
+    map: Any,  # noqa: A002 -- the word that everyone uses for it
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
@@ -345,14 +345,15 @@ def certify_map(
     Examples
     --------
     >>> import caldist
+    >>> from caldist.recalibration import evaluate_map
     >>> demo = caldist.datasets.load_demo()
     >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
     >>> def sharper(v):
     ...     return v**2 / (v**2 + (1 - v) ** 2)
-    >>> found = caldist.certify_map(y_true, y_prob, sharper, n_resamples=99, rng=0)
+    >>> found = evaluate_map(y_true, y_prob, map=sharper, n_resamples=99, rng=0)
     >>> found.before["smooth_ce"].lower > 0.03, found.after["smooth_ce"].upper < 0.03
     (True, True)
-    >>> wrong = caldist.certify_map(y_true, y_prob, lambda v: (v - 0.5) ** 2, rng=0)
+    >>> wrong = evaluate_map(y_true, y_prob, map=lambda v: (v - 0.5) ** 2, rng=0)
     >>> wrong.map is None, wrong.reason
     (True, 'the map is not monotone: it falls from ... at ... to ... at ....')
     """

@@ -29,7 +29,7 @@ from caldist.recalibration.recalibration import (
     Family,
     Method,
     Recalibration,
-    certify_map,
+    evaluate_map,
     recalibrate,
 )
 from caldist.sklearn import _checks
@@ -407,7 +407,7 @@ def _kept_largest(
     raised = CalibrationMap(x, y, provenance=table.provenance)
     if confidence.min() >= start:  # all rows are mapped as before, so all that was said holds
         return replace(found, map=raised)
-    stated = certify_map(right, confidence, raised, **options)
+    stated = evaluate_map(right, confidence, map=raised, **options)
     said = None
     if not stated.reason:
         said = {"confidence_level": stated.confidence_level, "method": stated.method}
