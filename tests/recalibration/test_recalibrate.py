@@ -795,18 +795,17 @@ def test_the_words():
     kept = recalibrate(y, u, **QUICK)
     assert kept.family == "identity"
     assert str(kept).startswith(
-        "The predictions stay as they are: no recalibration that these rows support makes them "
-        "better."
+        "The predictions stay as they are: these rows support no map that makes them better."
     )
     worse = recalibrate(y[:300], u[:300], family="beta", **QUICK)
     assert worse.loss["log_loss"].lower > 0
-    assert "The recalibration makes predictions worse: leave them as they are." in str(worse)
+    assert "Recalibration makes the predictions worse: leave them as they are." in str(worse)
     stiff = recalibrate(rng.random(5000) < (u > 0.5), u, family="shift", **QUICK)
     left = stiff.after["smooth_ce"].lower
     said = float(re.search(r"At least (\S+) is left: another family may", str(stiff))[1])
     assert left - 1e-4 < said <= left
     weak = recalibrate(y[:500], u[:500], family="shift", **QUICK)
-    assert "do not show that the recalibration makes predictions better or worse" in str(weak)
+    assert "do not show that recalibration makes the predictions better or worse" in str(weak)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -1,4 +1,4 @@
-"""MonotoneCalibrator and RecalibratedClassifier: recalibrations as estimators of scikit-learn."""
+"""MonotoneCalibrator and RecalibratedClassifier: recalibration by estimators of scikit-learn."""
 
 import copy
 import pickle

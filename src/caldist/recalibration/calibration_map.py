@@ -32,7 +32,7 @@ class CalibrationMap(Result):
     .. math:: \kappa(v) = y_i + \frac{y_{i+1} - y_i}{x_{i+1} - x_i}(v - x_i),
               \quad x_i \le v \le x_{i+1}
 
-    **What it means.** What :func:`caldist.recalibrate` finds, and what its statement is about. The
+    **What it means.** What :func:`caldist.recalibrate` fits, and what its statement is about. The
     table is all there is: NumPy, SQL, another language or a phone evaluate the same few numbers. It
     is continuous, so a score that was rounded to 32 bits moves by at most its slope times
     :math:`2^{-24}`, and where ``y`` increases strictly the ranking of rows stays as it was, as far
@@ -47,7 +47,7 @@ class CalibrationMap(Result):
     y : array-like in [0, 1]
         The values at the knots, not decreasing.
     provenance : mapping, optional
-        Where it comes from, in terms of texts, numbers, lists and mappings.
+        Where it comes from, in terms of strings, numbers, lists and mappings.
 
     Attributes
     ----------
