@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 
-from caldist._util.invalid import show
+from caldist.errors import InvalidInput
 
 BatchName: TypeAlias = str | int | float | dt.date
 
@@ -45,11 +45,12 @@ def clean_name(name: object) -> BatchName:
 
 
 def _fail(name: object) -> NoReturn:
-    message = (
-        f"batch is {show(name)}; the name of a batch is a string, a finite number or a "
-        "date, larger than that of the batch before."
+    raise InvalidInput(
+        argument="batch",
+        value=name,
+        reason="the name of a batch is a string, a finite number or a date",
+        remedy="Each must be larger than the one before.",
     )
-    raise ValueError(message)
 
 
 def kind_of(name: BatchName) -> str:
@@ -65,24 +66,26 @@ def check_after(name: BatchName, last: BatchName, *, allow_equal: bool = False) 
     """Raise unless a name comes after the last one."""
     kind, before = kind_of(name), kind_of(last)
     if kind != before:
-        message = (
-            f"batch is {name!r}, {_MEANING[kind]}, and the one before was {last!r}, "
-            f"{_MEANING[before]}: the names of a monitor's batches are all of one kind."
+        raise InvalidInput(
+            argument="batch",
+            value=name,
+            reason=f"this is {_MEANING[kind]}, and the one before was {last!r}, {_MEANING[before]}",
+            remedy="The names of a monitor's batches are all of one kind.",
         )
-        raise ValueError(message)
     try:
         comes_after = name > last or (allow_equal and name == last)  # type: ignore[operator]
     except TypeError as error:  # with a time zone and without
-        message = f"batch is {name!r} and the one before was {last!r}: {error}."
-        raise ValueError(message) from None
+        reason = f"it cannot be compared with the batch before, {last!r} ({error})"
+        raise InvalidInput(argument="batch", value=name, reason=reason) from None
     if not comes_after:
-        why = (
-            "a batch is counted once, so a job that is run again must leave it out"
+        raise InvalidInput(
+            argument="batch",
+            value=name,
+            reason=f"the last one was {last!r}",
+            remedy="A batch is counted once: a job that is run again must leave it out."
             if name == last
-            else "batches come in increasing order of their names"
+            else "Pass batches in increasing order of their names.",
         )
-        message = f"batch is {name!r}, and the last one was {last!r}: {why}."
-        raise ValueError(message)
 
 
 def to_plain(name: BatchName) -> str | int | float:
@@ -96,6 +99,5 @@ def from_plain(value: Any, kind: str) -> BatchName:
         return (dt.date if kind == DATE else dt.datetime).fromisoformat(value)
     name = clean_name(value)
     if kind_of(name) != kind:
-        message = f"the name {value!r} is not {_MEANING[kind]}."
-        raise ValueError(message)
+        raise InvalidInput(argument="batches", value=value, reason=f"this is not {_MEANING[kind]}")
     return name

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist._util.brief import listed, shown_value
-from caldist._util.invalid import show
 from caldist._util.locks import locked
 from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.joint import Joint
-from caldist.errors import answering
+from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.monitoring import state_files
 from caldist.monitoring.batch_names import BatchName, check_after, clean_name
 from caldist.monitoring.batches import read_batch
@@ -111,8 +110,8 @@ class Monitor:
         if run_length is not None:
             run_length = validate.check_positive("run_length", run_length)
             if run_length < 1:
-                message = f"run_length is {run_length}; it is a number of batches, at least 1."
-                raise ValueError(message)
+                reason = "it is a number of batches, at least 1"
+                raise InvalidInput(argument="run_length", value=run_length, reason=reason)
         validate.check_choice("dependence", dependence, ("rows", "batches"))
         Joint.empty(bits)  # checks it
         self._settings = Settings(
@@ -350,13 +349,16 @@ class Monitor:
             A sub-group; all rows by default.
         """
         if group is not None and group not in self.by:
-            message = f"group is {show(group)}; the monitor knows {list(self.by)}."
-            raise ValueError(message)
+            reason = f"the monitor knows {list(self.by)}"
+            raise InvalidInput(argument="group", value=group, reason=reason)
         number = 0 if group is None else 1 + self.by.index(group)
         stream = self._state.streams[number]
         if stream.fit is None:
-            message = "the monitor has seen no rows yet: there is no curve."
-            raise ValueError(message)
+            raise InvalidInput(
+                argument="group" if number else "monitor",
+                reason="has seen no rows yet, so there is no curve",
+                remedy="Update the monitor first.",
+            )
         return stream.curve(self._evidence(stream).window)
 
     def __repr__(self) -> str:
@@ -397,7 +399,7 @@ class Monitor:
     def load(cls, path: str | os.PathLike[str]) -> Monitor:
         """Read what :meth:`save` wrote: the monitor goes on to the bit as the saved one would.
 
-        A damaged or foreign file is a ``ValueError``.
+        A damaged or foreign file is an :class:`caldist.InvalidInput`.
         """
         result = cls.__new__(cls)
         # Before the content is read: if that is changed in between, saving is refused.
@@ -435,20 +437,21 @@ def _group_names(by: object) -> tuple[str | int, ...]:
     if by is None:
         return ()
     if isinstance(by, str | bytes | Mapping) or not hasattr(by, "__iter__"):
-        message = (
-            f"by is {show(by)}; it must be a sequence of the names of all sub-groups, "
-            "for example by=('north', 'south')."
+        raise InvalidType(
+            argument="by",
+            value=by,
+            reason="it must be a sequence of the names of all sub-groups",
+            remedy="For example by=('north', 'south').",
         )
-        raise TypeError(message)
     names = [name.item() if hasattr(name, "item") else name for name in by]
     for at, name in enumerate(names):
         if isinstance(name, bool) or not isinstance(name, str | int):
-            message = f"by[{at}] is {show(name)}; a sub-group is named by a text or integer."
-            raise TypeError(message)
+            reason = "a sub-group is named by a string or an integer"
+            raise InvalidType(argument="by", index=at, value=name, reason=reason)
         if name in names[:at]:
-            message = f"by[{at}] is {name!r}, which was listed before: name each sub-group once."
-            raise ValueError(message)
+            reason, remedy = "it was listed before", "Name each sub-group once."
+            raise InvalidInput(argument="by", index=at, value=name, reason=reason, remedy=remedy)
     if not names:
-        message = "by is empty: leave it out, or name the sub-groups."
-        raise ValueError(message)
+        remedy = "Leave it out, or name the sub-groups."
+        raise InvalidInput(argument="by", reason="is empty", remedy=remedy)
     return tuple(names)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from caldist.data import validate
 from caldist.data.files import JOINT_ARRAYS, open_to_read, read, write
 from caldist.data.joint import Joint
+from caldist.errors import InvalidInput
 from caldist.monitoring import windows
 from caldist.monitoring.batch_names import BatchName, check_after, from_plain, kind_of, to_plain
 from caldist.monitoring.experts import FAMILIES
@@ -137,13 +138,13 @@ def _columns(steps: Sequence[Step], position: Mapping[BatchName, int]) -> dict[s
 
 
 def load(path: str | os.PathLike[str]) -> tuple[Settings, State]:
-    """Read what :func:`save` wrote; a damaged or foreign file is a ``ValueError``."""
+    """Read what :func:`save` wrote; a damaged or foreign file is an ``InvalidInput``."""
     content = read(path, format_name=_FORMAT, arrays=_Names(), what=_WHAT)
     try:
         return _state(content)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError) as error:
-        message = f"{os.fspath(path)!r} is not a valid monitor: {error}"
-        raise ValueError(message) from error
+        reason = f"is not a valid monitor: {str(error).rstrip('.')}"
+        raise InvalidInput(argument=repr(os.fspath(path)), reason=reason) from error
 
 
 def _state(content: dict[str, NDArray[Any]]) -> tuple[Settings, State]:
