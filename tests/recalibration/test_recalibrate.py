@@ -681,7 +681,7 @@ def test_masses_without_rows_say_nothing_of_a_population():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"family": "platt"}, "family is 'platt'; it must be one of 'auto', 'identity'"),
+        ({"family": "platt"}, "family is 'platt': it must be one of 'auto', 'identity'"),
         ({"method": "none"}, "method is 'none'"),
         ({"confidence_level": 95}, "confidence_level is 95"),
         ({"confidence_level": True}, "confidence_level is True"),
@@ -757,13 +757,13 @@ def test_a_map_that_falls_gets_no_statement_and_the_place():
     ("form", "match"),
     [
         (None, "map is None"),
-        (3, "map is 3, of type int"),
-        (lambda v: v + 0.5, "map returns 1.*for the score"),
+        (3, "map is 3: .* type int"),
+        (lambda v: v + 0.5, r"map\(0\.\d+\) is 1\.\d*: .* for every score"),
         (lambda v: v[:3], r"map\(y_prob\) has 3 values"),
-        (lambda v: np.full(v.size, np.nan), "map returns nan"),
+        (lambda v: np.full(v.size, np.nan), r"map\(0\) is nan"),
         (lambda v: ["a"] * v.size, r"map\(y_prob\)\[0\] is 'a'"),
         (IsotonicRegression().fit([0.3, 0.5, 0.6], [0, 0, 1]), "out_of_bounds='clip'"),
-        (([0, 1], [1, 0]), r"y\[1\] is 0.0 after 1.0"),
+        (([0, 1], [1, 0]), r"y\[1\] is 0.0: it comes after 1.0"),
     ],
 )
 def test_bad_maps_are_named(form, match):

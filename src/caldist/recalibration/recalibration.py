@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._util.invalid import show
 from caldist._util.products import dot
 from caldist._util.results import Result, plain
 from caldist._util.types import Vector
@@ -21,7 +20,7 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
-from caldist.errors import answering
+from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.inference.folds import FOLDS, ordered_units
 from caldist.inference.resampling import Resampler, order_rank
 from caldist.measures.corp import Corp, corp
@@ -497,11 +496,12 @@ def _function(given: Any) -> Callable[[Vector], Any]:
             return lambda v: np.asarray(getattr(given, name)(v[:, None])).reshape(-1)
     if callable(given):
         return given  # type: ignore[no-any-return]
-    message = (
-        f"map is {show(given)}, of type {type(given).__name__}: pass a CalibrationMap, a "
-        "table (x, y), a callable or a fitted estimator."
+    raise InvalidType(
+        argument="map",
+        value=given,
+        reason=f"something of type {type(given).__name__} is no map",
+        remedy="Pass a CalibrationMap, a table (x, y), a callable or a fitted estimator.",
     )
-    raise TypeError(message)
 
 
 def _values(function: Callable[[Vector], Any], x: Vector) -> Vector:
@@ -510,12 +510,12 @@ def _values(function: Callable[[Vector], Any], x: Vector) -> Vector:
     outside = ~((value >= 0) & (value <= 1))
     if outside.any():
         at = validate.first(outside)
-        message = (
-            f"map returns {show(value[at])} for the score {x[at]:.6g}; it must return a "
-            "probability for every score between 0 and 1. For scikit-learn's IsotonicRegression "
-            "set out_of_bounds='clip'."
+        raise InvalidInput(
+            argument=f"map({x[at]:.6g})",
+            value=value[at],
+            reason="a map must return a probability for every score between 0 and 1",
+            remedy="For scikit-learn's IsotonicRegression set out_of_bounds='clip'.",
         )
-        raise ValueError(message)
     return np.ascontiguousarray(value, dtype=np.float64)
 
 

@@ -32,6 +32,7 @@ from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FEW, FLIPS, LABELS, Units
+from caldist.errors import InvalidInput
 from caldist.inference.intervals import chosen_method
 from caldist.inference.limits import Limits, few_parts, normal_quantile
 from caldist.inference.resampling import Resampler
@@ -114,11 +115,12 @@ def why_none(units: Units, method: str) -> str:
 def refuse_unproved(units: Units, method: str) -> None:
     """Raise where the inequality for every n is not proved."""
     if method == "finite_sample" and not units.are_alike:
-        message = (
-            "method is 'finite_sample', which is proved for independent rows of equal weight: "
-            "use method='resampling' with sample_weight or clusters."
+        raise InvalidInput(
+            argument="method",
+            value=method,
+            reason="it is proved for independent rows of equal weight",
+            remedy="Use method='resampling' with sample_weight or clusters.",
         )
-        raise ValueError(message)
 
 
 def mapped_units(units: Units, table: CalibrationMap) -> Units:
