@@ -22,7 +22,7 @@ from typing import Any
 PHONE = 390  # pixels
 SEARCHES = {  # what people look for, and the title of one of the pages that they are shown
     "weights": "A five-minute tutorial",
-    "recalibration": "Recalibration a model’s probabilities",
+    "recalibration": "Recalibrate a model’s probabilities",
     "scikit-learn": "With scikit-learn",
     "smooth_ce": "smooth_ce",
 }

@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--recalibration",
         action="store_true",
-        help="only recalibrations: maps, statements, summaries, files",
+        help="only recalibration: maps, statements, summaries, files",
     )
     parser.add_argument(
         "--many", action="store_true", help="only many groups, and reports on many rows"

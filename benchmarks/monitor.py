@@ -37,7 +37,7 @@ def monitor_table(days: tuple[int, ...], large: int, effort: Effort) -> Table:
         while day < stop:
             batch = _day(rng, _DAY_ROWS)
             start = time.process_time()
-            monitor.update(*batch, label=day)
+            monitor.update(*batch, batch=day)
             seconds.append(time.process_time() - start)
             day += 1
         taken = 1e3 * min(seconds[-_LAST:])
@@ -58,7 +58,7 @@ def monitor_table(days: tuple[int, ...], large: int, effort: Effort) -> Table:
     batch, best = _day(rng, large), np.inf
     for repeat in range(max(effort.fewest, 1)):
         start = time.perf_counter()
-        monitor.update(*batch, label=day + repeat)
+        monitor.update(*batch, batch=day + repeat)
         best = min(best, time.perf_counter() - start)
     speed = large / best
     target = f"{_ROWS_A_SECOND:.0e} rows/s".replace("+0", "")
@@ -71,7 +71,7 @@ def monitor_table(days: tuple[int, ...], large: int, effort: Effort) -> Table:
         ]
     )
     note = (
-        "caldist.Monitor(tolerance=0.02).update(y_true, y_prob, label=day): everything that a step "
+        "caldist.Monitor(tolerance=0.02).update(y_true, y_prob, batch=day): everything that a step "
         "says, from raw arrays. Processor time of all threads, the least of the last "
         f"{_LAST} days; the "
         f"large batch {best_of(effort)}, by the clock."

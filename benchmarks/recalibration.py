@@ -1,4 +1,4 @@
-"""What a recalibration costs: the kernel at its worst, maps, statements, summaries, files."""
+"""What recalibration costs: the kernel at its worst, maps, statements, summaries, files."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _files(n: int, method: str, effort: Effort) -> float:
 
 
 def recalibration_table(sizes: Sizes, effort: Effort) -> Table:
-    """Time what is promised of a recalibration."""
+    """Time what is promised of recalibration."""
     rows = []
 
     def add(what: str, taken: float, unit: str, target: float | None) -> None:
@@ -147,4 +147,4 @@ def recalibration_table(sizes: Sizes, effort: Effort) -> Table:
         f"{'once' if effort.fewest == 1 else f'best of {effort.fewest}'} each. At its worst every "
         "second step of the kernel passes half of all bends, chunk by chunk: O(n√n)."
     )
-    return Table("Recalibrations", ["what", "measured", "target", "verdict"], rows, note)
+    return Table("Recalibration", ["what", "measured", "target", "verdict"], rows, note)

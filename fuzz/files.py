@@ -49,7 +49,7 @@ def _make(instance: Instance) -> Joint | Certificate | Monitor:
     y_true, y_prob = instance["y_true"], instance["y_prob"]
     if instance["kind"] == "monitor":
         monitor = Monitor(tolerance=0.02)
-        monitor.update(y_true, y_prob, label=1)
+        monitor.update(y_true, y_prob, batch=1)
         return monitor
     if instance["kind"] == "certificate":
         return caldist.certify(y_true, y_prob, sample_weight=instance["sample_weight"])

@@ -306,7 +306,7 @@ def _false_alarms(case: str, rng: np.random.Generator) -> Found:
             more["sample_weight"] = rng.exponential(size=BATCH)
         if case == "sub-groups":
             more["by"] = np.minimum(np.arange(BATCH) // 25, 2)
-        step = monitor.update(y, v, label=look, **more)
+        step = monitor.update(y, v, batch=look, **more)
         falsely = max(falsely, float(any(part.alarm for part in step.by.values())))
     result = {("alarm", str(level)): float(step.pvalue <= level) for level in LEVELS}
     if case == "sub-groups":
@@ -319,7 +319,7 @@ def _run_length(rng: np.random.Generator) -> Found:
     monitor = Monitor(run_length=SHORT_RUN)
     for batch in range(MOST_BATCHES):
         v = rng.random(50)
-        if monitor.update(rng.random(50) < v, v, label=batch).alarm:
+        if monitor.update(rng.random(50) < v, v, batch=batch).alarm:
             break
     return {("batches until an alarm", ""): float(batch + 1)}
 
@@ -349,7 +349,7 @@ def _coverage(case: str, rng: np.random.Generator) -> Found:
         law = _drift()[0][look] if drifting else LAWS[case]
         y, v, _ = law.draw(BATCH, rng)
         for monitor, level in ((wide, 0.2), (narrow, RATE)):
-            step = monitor.update(y, v, label=look)
+            step = monitor.update(y, v, batch=look)
             below, above = ("lower", str(level)), ("upper", str(level))
             missed[below] = max(missed.get(below, 0), float(step.lower > truths[look] + 1e-6))
             if not drifting:
@@ -390,11 +390,11 @@ def _delay(case: str, rng: np.random.Generator) -> Found:
     y, v, p = law.draw(LONGEST, rng)
     wealth = np.cumsum(_ratio(y, v, p))[BATCH - 1 :: BATCH]
     passed = np.flatnonzero(wealth >= -np.log(RATE))
-    monitor, label = Monitor(false_alarm_rate=RATE), iter(range(LONGEST))
+    monitor, batch = Monitor(false_alarm_rate=RATE), iter(range(LONGEST))
     found: Found = {
         ("oracle", ""): float((passed[0] + 1) * BATCH) if passed.size else float(LONGEST),
         ("caldist", ""): _batch_ends(
-            lambda a, b: monitor.update(a, b, label=next(label)).alarm, y, v, BATCH
+            lambda a, b: monitor.update(a, b, batch=next(batch)).alarm, y, v, BATCH
         ),
     }
     other = _probcal()
@@ -425,7 +425,7 @@ def _change(case: str, rng: np.random.Generator) -> Found:
             if name == "probcal":
                 alarm = bool(monitor.update(y.astype(int), v).alarm)
             else:
-                step = monitor.update(y, v, label=at)
+                step = monitor.update(y, v, batch=at)
                 alarm = step.alarm
             if alarm:
                 early = at < CALM
@@ -463,8 +463,8 @@ def _tolerance(case: str, rng: np.random.Generator) -> Found:
         if _log_wealth(excess, float(square[end - 1])) >= -np.log(RATE):
             best = float(end)
             break
-    monitor, label = Monitor(tolerance=TOLERANCE), iter(range(y.size))
-    ours = _batch_ends(lambda a, b: monitor.update(a, b, label=next(label)).alarm, y, v, BATCH)
+    monitor, batch = Monitor(tolerance=TOLERANCE), iter(range(y.size))
+    ours = _batch_ends(lambda a, b: monitor.update(a, b, batch=next(batch)).alarm, y, v, BATCH)
     return {("oracle", ""): best, ("caldist", ""): ours}
 
 
@@ -477,7 +477,7 @@ def _after_calm(case: str, rng: np.random.Generator) -> Found:
     for name, options in (("ever", {}), ("run length", {"run_length": RUN_LENGTH})):
         monitor, day, early = Monitor(tolerance=0.02, **options), DAYS, False
         for at, (y, v, _) in enumerate(days):
-            if monitor.update(y, v, label=at).alarm:
+            if monitor.update(y, v, batch=at).alarm:
                 early, day = at < CALM, max(at + 1 - CALM, 0)
                 break
         found[name, ""] = float(day)

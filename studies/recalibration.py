@@ -28,13 +28,22 @@ from studies.laws import ATOMS, LAWS, Law, Vector, identity, midpoints, stream
 from studies.runs import Row
 from studies.truth import SLACK
 
-__all__ = ["FULL", "METHODS", "REAL", "RECALIBRATED", "ROWS", "Plan", "cells", "recalibration_cell"]
+__all__ = [
+    "FAMILIES",
+    "FULL",
+    "REAL",
+    "RECALIBRATED",
+    "ROWS",
+    "Plan",
+    "cells",
+    "recalibration_cell",
+]
 
 LEVEL = 0.9
 ROWS = (300, 1000, 4000)
 FEW_ROWS = (25, 50, 75, 100, 150)
 BOUND_ROWS = 800
-METHODS = ("auto", "sigmoid", "isotonic")
+FAMILIES = ("auto", "sigmoid", "isotonic")
 TOLERANCE = 0.02  # what the share of misses may be above its nominal value
 _RESAMPLES = 999  # what users get, where the size of the bound is the question
 _QUALITY_ATOMS = 4_000
@@ -130,14 +139,14 @@ FULL = Plan()
 
 
 def cells(rows: Sequence[int] = ROWS) -> list[tuple[str | int, ...]]:
-    """Return (kind, law, rows, method) of all cells, the slow ones first."""
+    """Return (kind, law, rows, family or "all") of all cells, the slow ones first."""
     found: list[tuple[str | int, ...]] = []
     for n in sorted(rows, reverse=True):
-        found += [("coverage", law, n, method) for law in RECALIBRATED for method in METHODS]
+        found += [("coverage", law, n, family) for law in RECALIBRATED for family in FAMILIES]
         found += [
             ("quality", law, n, "all") for law in RECALIBRATED if not RECALIBRATED[law].clustered
         ]
-    found += [("bound", law, BOUND_ROWS, method) for law in BALANCED for method in METHODS]
+    found += [("bound", law, BOUND_ROWS, family) for law in BALANCED for family in FAMILIES]
     found += [("real", name, 0, "all") for name in REAL]
     found += [("few", law, n, "all") for law in FEW_LAWS for n in FEW_ROWS]
     return found + [("few real", name, 0, "all") for name in REAL]
@@ -186,7 +195,7 @@ def _population(law: Law, function: Map, atoms: int = ATOMS) -> Joint:
     return Joint.from_masses(function(law.prediction(u)), 1 - rate, rate)
 
 
-def _coverage(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
+def _coverage(law: Law, n: int, family: str, plan: Plan) -> list[Row]:
     original = law.population()
     before = {"smooth_ce": caldist.smooth_ce(original)}
     before["lower_distance"] = caldist.lower_distance(original)
@@ -194,9 +203,9 @@ def _coverage(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
     for at in range(plan.data_sets[ROWS.index(n)]):
         sample = law.draw(n, stream(plan.seed, law.name, n, at))
         result = caldist.recalibrate(
-            sample.y_true, sample.y_prob, family=method, clusters=sample.clusters,  # type: ignore[arg-type]
+            sample.y_true, sample.y_prob, family=family, clusters=sample.clusters,  # type: ignore[arg-type]
             confidence_level=LEVEL, n_resamples=plan.n_resamples,
-            rng=stream(plan.seed, law.name, n, method, at),
+            rng=stream(plan.seed, law.name, n, family, at),
         )  # fmt: skip
         if not result.after:
             continue
@@ -226,7 +235,7 @@ def _coverage(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
             found.setdefault(quantity, []).append(float(value))
     empty = {"smooth_ce, after misses": [], "smooth_ce, before misses": []}
     return [
-        _row("coverage", law.name, n, method, quantity, values)
+        _row("coverage", law.name, n, family, quantity, values)
         for quantity, values in (found or empty).items()
     ]
 
@@ -241,35 +250,35 @@ def _log(joint: Joint) -> float:
     return -float(mass1 @ np.log(p) + mass0 @ np.log1p(-p))
 
 
-def _bound(law: Law, n: int, method: str, plan: Plan) -> list[Row]:
+def _bound(law: Law, n: int, family: str, plan: Plan) -> list[Row]:
     ours, theirs = [], []
     for at in range(plan.bound_sets):
         sample = law.draw(n, stream(plan.seed, law.name, n, "bound", at))
-        rng = stream(plan.seed, law.name, n, method, "bound", at)
+        rng = stream(plan.seed, law.name, n, family, "bound", at)
         options: dict[str, Any] = {"n_resamples": _RESAMPLES, "rng": rng}
         y, p = sample.y_true, sample.y_prob
-        whole = caldist.recalibrate(y, p, family=method, confidence_level=LEVEL, **options)  # type: ignore[arg-type]
+        whole = caldist.recalibrate(y, p, family=family, confidence_level=LEVEL, **options)  # type: ignore[arg-type]
         if not whole.after:
             continue
         ours.append(whole.after["smooth_ce"].upper)
-        half = caldist.recalibrate(y[::2], p[::2], family=method, confidence_level=None, rng=rng)  # type: ignore[arg-type]
+        half = caldist.recalibrate(y[::2], p[::2], family=family, confidence_level=None, rng=rng)  # type: ignore[arg-type]
         assert half.map is not None
         judged = caldist.confidence_interval(
             y[1::2], half.map(p[1::2]), confidence_level=LEVEL, **options
         )
         theirs.append(judged.upper)
     return [
-        _row("bound", law.name, n, method, "all rows", ours),
-        _row("bound", law.name, n, method, "half held out", theirs),
+        _row("bound", law.name, n, family, "all rows", ours),
+        _row("bound", law.name, n, family, "half held out", theirs),
     ]
 
 
 # -- maps ----------------------------------------------------------------------------------------
 
 
-def _ours(method: str) -> Fitter:
+def _ours(family: str) -> Fitter:
     def fit(y: Labels, p: Vector) -> Map:
-        found = caldist.recalibrate(y, p, family=method, confidence_level=None, rng=0)  # type: ignore[arg-type]
+        found = caldist.recalibrate(y, p, family=family, confidence_level=None, rng=0)  # type: ignore[arg-type]
         assert found.map is not None
         return found.map
 

@@ -33,7 +33,7 @@ _PAGE = """\
 side, at {nominal:.0f}% nominal, within two of the share's standard errors. Over all laws together,
 where that error is small, nothing is allowed for.
 
-![Share of statements that miss, by method and law](recalibration.svg)
+![Share of statements that miss, by family and law](recalibration.svg)
 
 The statement at {level:.0f}%: the smooth calibration error was at least `lower` before, and is at
 most `upper` after, each wrong in {nominal:.0f}% of the cases. The map is fitted to the same rows,
@@ -60,7 +60,7 @@ _BOUND = """\
 ## The bound beside that of rows held out
 
 The mean upper limit of the smooth calibration error after, at {level:.0f}% and n = {rows}: of
-`recalibrate`, and of the same method fitted to one half of the rows and judged on the other by
+`recalibrate`, and of the same family fitted to one half of the rows and judged on the other by
 `confidence_interval`, both with 999 replicates. Asked for is at most {share} of the latter, and
 {mean} in the mean over laws.
 
@@ -136,10 +136,10 @@ def recalibration_page(rows: Sequence[Row], plan: recalibration.Plan, command: s
 def _together(judged: Sequence[Row]) -> list[str]:
     """Return shares over the data sets of all laws, which are judged as they are."""
     listed = []
-    for method in recalibration.METHODS:
+    for family in recalibration.FAMILIES:
         for n in map(str, recalibration.ROWS):
-            own = _find(judged, method=method, rows=n)
-            line, worst = [method, n], 0.0
+            own = _find(judged, method=family, rows=n)
+            line, worst = [family, n], 0.0
             for quantity in _JUDGED:
                 found = _find(own, quantity=quantity)
                 sets = sum(int(row["data_sets"]) for row in found)
@@ -148,7 +148,7 @@ def _together(judged: Sequence[Row]) -> list[str]:
                 worst = max(worst, share / max(1, sets))
             good = worst <= _NOMINAL + recalibration.TOLERANCE + 1e-9
             listed.append([*line, "pass" if good else FAIL])
-    head = ("method", "n", "smCE after", "before", "ldCE after", "before", "distance", "")
+    head = ("family", "n", "smCE after", "before", "ldCE after", "before", "distance", "")
     return table(head, listed)
 
 
@@ -168,7 +168,7 @@ def _misses(rows: Sequence[Row], judged: Sequence[Row]) -> list[str]:
         line.append(FAIL if cell in bad else "pass" if cell in counted else "few")
         listed.append(line)
     listed.sort(key=lambda line: (list(recalibration.RECALIBRATED).index(line[0]), int(line[1])))
-    head = ("law", "n", "method", "sets", "smCE after", "before", "ldCE after", "before")
+    head = ("law", "n", "family", "sets", "smCE after", "before", "ldCE after", "before")
     more = ("distance", "loss", "smCE", "its bound", "bound of the distance", "proved better", "")
     return table((*head, *more), listed)
 
@@ -180,10 +180,10 @@ def _bounds(rows: Sequence[Row]) -> list[str]:
         )
     ]
     listed = []
-    for method in recalibration.METHODS:
+    for family in recalibration.FAMILIES:
         pairs = [
             [
-                float(_find(rows, kind="bound", law=law, method=method, quantity=q)[0]["mean"])
+                float(_find(rows, kind="bound", law=law, method=family, quantity=q)[0]["mean"])
                 for q in ("all rows", "half held out")
             ]
             for law in recalibration.BALANCED
@@ -192,10 +192,10 @@ def _bounds(rows: Sequence[Row]) -> list[str]:
         ratio = ours / theirs
         good = ratio.mean() <= _SHARE and ours.mean() <= _MEAN
         listed.append([
-            method, f"{ours.mean():.4f}", f"{theirs.mean():.4f}", f"{ratio.mean():.2f}",
+            family, f"{ours.mean():.4f}", f"{theirs.mean():.4f}", f"{ratio.mean():.2f}",
             f"{ratio.max():.2f}", "pass" if good else FAIL,
         ])  # fmt: skip
-    head = ("method", "bound", "half held out", "ratio", "largest ratio", "")
+    head = ("family", "bound", "half held out", "ratio", "largest ratio", "")
     return lines + table(head, listed)
 
 
@@ -320,13 +320,13 @@ def _few(rows: Sequence[Row]) -> list[str]:
 
 
 def recalibration_figure(rows: Sequence[Row]) -> bytes:
-    """Draw for each method and law how often statements miss, as SVG."""
+    """Draw for each family and law how often statements miss, as SVG."""
     with style():
         drawn = figure(7.2, 4.2)
-        panels = np.ravel(drawn.subplots(1, len(recalibration.METHODS), sharex=True, sharey=True))
-        for axes, method in zip(panels, recalibration.METHODS, strict=True):
-            _draw(axes, _find(rows, kind="coverage", method=method))
-            axes.set_title(method)
+        panels = np.ravel(drawn.subplots(1, len(recalibration.FAMILIES), sharex=True, sharey=True))
+        for axes, family in zip(panels, recalibration.FAMILIES, strict=True):
+            _draw(axes, _find(rows, kind="coverage", method=family))
+            axes.set_title(family)
             axes.set_xlabel("misses, %")
         panels[0].set_yticks(
             range(len(recalibration.RECALIBRATED)), list(recalibration.RECALIBRATED)

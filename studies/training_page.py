@@ -25,15 +25,15 @@ _NAMES = {"log_loss": "log loss", "brier": "Brier", "smooth_ce": "smCE", "auc": 
 _NONE, _KERNEL, _SMOOTH, _SMOOTHING, _DECAY, _BOTH, _HELD_OUT = training.FAMILIES
 _ALL = (*training.SETTINGS, *training.SHIFTS)
 _PAGE = """\
-# A penalty in training, or a recalibration afterwards?
+# A penalty in training, or recalibration afterwards?
 
 A network that is trained too long says 99% where 80% is true. A penalty on miscalibration in the
-training loss can prevent that, and a [recalibration](../guides/recalibration.md) on rows held out
-can mend it. Here are both, beside what else is usual: early stopping, weight decay, label
+training loss can prevent that, and [recalibration](../guides/recalibration.md) on rows held out
+can correct it. Here are both, beside what else is usual: early stopping, weight decay, label
 smoothing.
 
 **In short.** Stop early, or let the weights decay, or both. Add `smooth_ce_loss` if training goes
-on to the last epoch and rows are few or labels are wrong. Recalibration a network that cannot be
+on to the last epoch and rows are few or labels are wrong. Recalibrate a network that cannot be
 trained again, one that was trained too long, one whose training labels are worse than those held
 out, and any after the population has moved.
 
@@ -86,7 +86,7 @@ epoch:
 Stopped early, both:
 
 {early_plain}
-## Against a recalibration afterwards
+## Against recalibration afterwards
 
 The same networks, not recalibrated, against those trained by the log loss alone and recalibrated.
 To the last epoch:
@@ -95,7 +95,7 @@ To the last epoch:
 Stopped early, both:
 
 {early_recalibrated}
-## A penalty and a recalibration
+## A penalty and recalibration
 
 Both recalibrated. To the last epoch:
 
@@ -113,7 +113,7 @@ Stopped early:
 {early_decay}
 ## All rows for training
 
-A recalibration needs rows held out, which then train nothing. Here all rows train, to the last
+Recalibration needs rows held out, which then train nothing. Here all rows train, to the last
 epoch, with the strengths that were chosen before; against networks of fewer rows, trained by the
 log loss alone and recalibrated:
 
@@ -265,7 +265,7 @@ def _about_penalties(results: Results) -> Iterator[Finding]:
         "It says little once the training rows are known by heart.",
         all(found.mean > 0 and found.better < found.worse for found in fits.values()),
         "Where all rows are predicted as 0 or 1, and rightly, the batch is calibrated. After long "
-        f"training, and with few rows, the smooth penalty stands against a recalibration at "
+        f"training, and with few rows, the smooth penalty stands against recalibration at "
         f"{listed}.",
     )
     early = [results.sure(name, (_SMOOTH, "early", "as is"), "plain").mean for name in settings]
@@ -283,7 +283,7 @@ def _about_penalties(results: Results) -> Iterator[Finding]:
         "Weight decay does what a penalty does, and mostly more.",
         sum(found.better < found.worse for found in decay) >= len(decay) - 1,
         f"It has the lower log loss in {sum(found.mean > 0 for found in decay)} of {len(decay)} "
-        f"settings, and a recalibration has little to add: {loss('standard', _DECAY):.4f} as it "
+        f"settings, and recalibration has little to add: {loss('standard', _DECAY):.4f} as it "
         f"is, {loss('standard', _DECAY, after='recalibrated'):.4f} recalibrated, in the "
         "standard setting.",
     )
@@ -333,9 +333,9 @@ def _about_recalibrations(results: Results) -> Iterator[Finding]:
     )
     reached = results.mean("noisy training", recalibrated)
     yield Finding(
-        "Rows with better labels than those for training are best spent on a recalibration.",
+        "Rows with better labels than those for training are best spent on recalibration.",
         clean.mean < -clean.half and reached < penalised,
-        "Where only the training labels are wrong, a recalibration changes the log loss of "
+        "Where only the training labels are wrong, recalibration changes the log loss of "
         f"networks stopped early by {clean}: to {reached:.4f}, and the better penalty to "
         f"{penalised:.4f}.",
     )
@@ -359,7 +359,7 @@ def _about_recalibrations(results: Results) -> Iterator[Finding]:
     )
     many = results.sure("many rows", recalibrated, "plain", "smooth_ce")
     yield Finding(
-        "A recalibration has its price, too.",
+        "Recalibration has its price, too.",
         near.mean > 0 > many.mean,
         f"Of networks stopped early, which are nearly calibrated, it raises smCE ({near}): "
         f"500 rows or fewer tell no better. The log loss changes by {loss}. With 5,000 rows held "

@@ -31,7 +31,7 @@ from measure_cases import complete, counts_rows
 NEEDED = {
     "evaluate_groups": {"by": ["a", "b", "b"]},
     "gate": {"at_most": 0.1},
-    "certify_map": {"map": ([0, 1], [0, 1])},
+    "evaluate_map": {"map": ([0, 1], [0, 1])},
     "net_benefit": {"thresholds": [0.5]},
 }
 # A matrix in place of a column, or several columns of predictions: these have tests of their own.

@@ -123,12 +123,12 @@ TASKS = (
     Task(
         "recalibrating",
         "Recalibration",
-        "A monotone map for new rows, with what is proved of it. "
+        "A monotone map for new rows, with limits for what it achieves. "
         "[The guide](../guides/recalibration.md).",
         (
             "recalibrate Recalibration recalibration.RecalibrationBounds "
             "recalibration.LossChange recalibration.CandidateLoss",
-            "certify_map",
+            "evaluate_map",
             "CalibrationMap",
         ),
     ),

@@ -266,7 +266,7 @@ def monitor(label: Labels, predictions: Models) -> Any:
     for day in range(60):
         model = predictions["logistic regression" if day < 30 else "naive Bayes"]
         rows = slice(day % 30, None, 30)
-        watched.update(label[rows], model[rows], label=day + 1)
+        watched.update(label[rows], model[rows], batch=day + 1)
     return MonitorDisplay.from_monitor(watched)
 
 

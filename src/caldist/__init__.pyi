@@ -102,7 +102,7 @@ from .paper.properties import PropertyTable as PropertyTable
 from .paper.properties import properties as properties
 from .recalibration import CalibrationMap as CalibrationMap
 from .recalibration import Recalibration as Recalibration
-from .recalibration import certify_map as certify_map
+from .recalibration import evaluate_map as evaluate_map
 from .recalibration import recalibrate as recalibrate
 from .reporting import Report as Report
 from .reporting import report as report

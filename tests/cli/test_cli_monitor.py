@@ -57,7 +57,7 @@ def expected(parts, **settings):
     monitor = caldist.Monitor(**settings)
     for part in parts:
         by = part.get("site") if settings.get("by") else None
-        monitor.update(part["y"], part["p"], label=part["day"][0], by=by)
+        monitor.update(part["y"], part["p"], batch=part["day"][0], by=by)
     return monitor
 
 
@@ -110,7 +110,7 @@ def test_only_dates_after_the_last_one_are_taken(place):
     assert (place / "s.npz").read_bytes() == before
     for at, part in enumerate(parts[5:], start=5):
         write_csv(place / f"day{at}.csv", part)
-    assert [line["label"] for line in lines_of(run(*command))] == [
+    assert [line["batch"] for line in lines_of(run(*command))] == [
         str(FIRST + dt.timedelta(at)) for at in range(5, 9)
     ]
     assert caldist.Monitor.load("s.npz").steps == expected(parts, tolerance=0.02).steps
@@ -127,7 +127,7 @@ def test_what_was_read_before_is_not_read_again(place):
     parts[0]["y"] = [7] * len(parts[0]["y"])  # long past
     parts += make_days(4)[3:]
     write_csv(place / "rows.csv", together(parts))
-    assert [line["label"] for line in lines_of(run(*command))] == ["2026-01-04"]
+    assert [line["batch"] for line in lines_of(run(*command))] == ["2026-01-04"]
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_an_alarm_ends_with_exit_code_1_until_there_is_a_new_state(place):
     later = make_days(33)[31:]
     write_csv(place / "rows.csv", together(later))
     found = lines_of(run(*command, "--fail-on-alarm", "--format", "json"))
-    assert [line["label"] for line in found] == ["2026-02-01", "2026-02-02"]
+    assert [line["batch"] for line in found] == ["2026-02-01", "2026-02-02"]
 
 
 def test_dates_are_taken_at_a_fixed_age(place):
@@ -155,9 +155,9 @@ def test_dates_are_taken_at_a_fixed_age(place):
     assert "no new dates up to 2025-12-31" in early.stderr
     assert not (place / "s.npz").exists()
     taken = lines_of(run(*command, *mature, "2026-02-03"))
-    assert [line["label"] for line in taken] == [f"2026-01-0{day}" for day in (1, 2, 3, 4)]
+    assert [line["batch"] for line in taken] == [f"2026-01-0{day}" for day in (1, 2, 3, 4)]
     taken = lines_of(run(*command, "--maturity", "4w", "--today", "2026-02-03"))
-    assert [line["label"] for line in taken] == ["2026-01-05", "2026-01-06"]
+    assert [line["batch"] for line in taken] == ["2026-01-05", "2026-01-06"]
 
 
 def test_age_is_counted_from_the_clock():
@@ -220,11 +220,11 @@ def test_lines_that_could_not_be_printed_are_printed_by_the_next_run(place):
         assert len(done.stderr.splitlines()) == 1  # no traceback
         assert not (place / "s.npz").exists()
     log = place / "log.jsonl"
-    log.write_text('{"label": "2025-12-31"}\n{"label": "2026-01', encoding="utf-8")  # cut off
+    log.write_text('{"batch": "2025-12-31"}\n{"batch": "2026-01', encoding="utf-8")  # cut off
     assert shell(">> log.jsonl").returncode == 0
     first, cut, *lines = log.read_text(encoding="utf-8").splitlines()
-    assert (first, cut) == ('{"label": "2025-12-31"}', '{"label": "2026-01')
-    assert [json.loads(line)["label"] for line in lines] == [
+    assert (first, cut) == ('{"batch": "2025-12-31"}', '{"batch": "2026-01')
+    assert [json.loads(line)["batch"] for line in lines] == [
         "2026-01-01", "2026-01-02", "2026-01-03"
     ]  # fmt: skip
 
@@ -237,7 +237,7 @@ def test_killed_at_random_moments(place):
     command += ["--state", "s.npz", "--format", "json"]
     whole = expected(parts).steps
     rng = np.random.default_rng(1)
-    labels, printed = {step.label.isoformat() for step in whole}, place / "log.jsonl"
+    days, printed = {step.batch.isoformat() for step in whole}, place / "log.jsonl"
     waits = [*rng.uniform(0.1, 2.5, 4), None]  # the last one ends by itself
     for wait in waits:
         with printed.open("ab") as log, subprocess.Popen(command, stdout=log) as job:
@@ -248,7 +248,7 @@ def test_killed_at_random_moments(place):
         if (place / "s.npz").exists():
             assert caldist.Monitor.load("s.npz").steps == whole
             lines = printed.read_text(encoding="utf-8").splitlines()
-            assert {json.loads(line)["label"] for line in lines} == labels
+            assert {json.loads(line)["batch"] for line in lines} == days
     assert (place / "s.npz").exists()
 
 
@@ -315,7 +315,7 @@ def test_days_of_one_label_and_days_without_rows(place):
     found = lines_of(run("monitor", "2026*.npz", "--state", "s.npz", "--format", "json"))
     assert [line["n_rows"] for line in found] == [120, 120, 120, 0]
     state = caldist.Monitor.load("s.npz")
-    assert state.last_label == dt.date(2026, 1, 4)
+    assert state.last_batch == dt.date(2026, 1, 4)
     assert state.steps[:3] == expected(parts).steps
     assert "no new dates" in run("monitor", "2026*.npz", "--state", "s.npz").stderr
 
@@ -491,7 +491,7 @@ def test_dates_that_are_not_iso_are_refused_until_their_format_is_named(
     assert len(refused.stderr.splitlines()) == 1
     assert not (place / "s.npz").exists()
     found = monitored(files, "--date-format", written)
-    assert [line["label"] for line in lines_of(found)] == [*dict.fromkeys(DAYS)]
+    assert [line["batch"] for line in lines_of(found)] == [*dict.fromkeys(DAYS)]
     again = monitored(files, "--date-format", written)
     assert (again.exit_code, again.stdout) == (0, "")
 
@@ -499,14 +499,14 @@ def test_dates_that_are_not_iso_are_refused_until_their_format_is_named(
 @pytest.mark.parametrize("kind", KINDS)
 def test_iso_dates_of_every_kind(place, kind):
     files = write_dates(place, kind, DAYS)
-    assert [line["label"] for line in lines_of(monitored(files))] == [*dict.fromkeys(DAYS)]
+    assert [line["batch"] for line in lines_of(monitored(files))] == [*dict.fromkeys(DAYS)]
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_times_of_day_are_taken_for_their_date_in_utc(place, kind):
     times = ["2026-01-01T01:00:00", "2026-01-01 23:00", "2026-01-02T00:30:00+01:00", "2026-01-05"]
     found = lines_of(monitored(write_dates(place, kind, times)))
-    assert [(line["label"], line["n_rows"]) for line in found] == [
+    assert [(line["batch"], line["n_rows"]) for line in found] == [
         ("2026-01-01", 3), ("2026-01-05", 1)
     ]  # fmt: skip
 
@@ -530,7 +530,7 @@ def test_files_that_are_compressed(place, kind, pack):
     packed = pack.compress((place / name).read_bytes())
     (place / f"{name}.{suffix}").write_bytes(packed)
     found = lines_of(monitored(f"{name}.{suffix}"))
-    assert [line["label"] for line in found] == [*dict.fromkeys(DAYS)]
+    assert [line["batch"] for line in found] == [*dict.fromkeys(DAYS)]
     (place / f"{name}.{suffix}").write_bytes(packed[:-9])
     damaged = monitored(f"{name}.{suffix}", state="t.npz")
     assert (damaged.exit_code, damaged.stdout) == (2, "")
@@ -543,7 +543,7 @@ def test_dates_of_files_that_are_read_in_memory(place):
     files = write_dates(place, "csv", texts, encoding="utf-16")
     assert "rows.csv, line 2: column 'day' is '02012026'" in monitored(files).stderr
     found = lines_of(monitored(files, "--date-format", "%d%m%Y"))
-    assert [line["label"] for line in found] == [*dict.fromkeys(DAYS)]
+    assert [line["batch"] for line in found] == [*dict.fromkeys(DAYS)]
 
 
 @pytest.mark.slow
@@ -576,7 +576,7 @@ def test_what_is_no_date_is_refused(place, values, options, message):
 def test_months_and_long_formats_are_dates_too(place):
     files = write_dates(place, "csv", ["2026-01", "2026-01", "2026-02", "2026-03"])
     found = lines_of(monitored(files, "--date-format", "%Y-%m"))
-    assert [line["label"] for line in found] == ["2026-01-01", "2026-02-01", "2026-03-01"]
+    assert [line["batch"] for line in found] == ["2026-01-01", "2026-02-01", "2026-03-01"]
 
 
 @pytest.mark.slow
@@ -617,7 +617,7 @@ def test_csv_files_in_folders_of_dates(place):
     found = monitored("day=*/*.csv")
     assert found.exit_code == 0, found.stderr
     lines = [json.loads(line) for line in found.stdout.splitlines()]
-    assert [line["label"] for line in lines] == ["2026-01-02", "2026-01-03"]
+    assert [line["batch"] for line in lines] == ["2026-01-02", "2026-01-03"]
 
 
 def test_dates_before_a_reset_are_not_late(place):
@@ -625,7 +625,7 @@ def test_dates_before_a_reset_are_not_late(place):
     caldist.Monitor.load("s.npz").reset(dt.date(2026, 2, 5)).save("s.npz")
     days = ["2026-01-02", "2026-01-20", "2026-02-05", "2026-02-07"]
     again = monitored(write_dates(place, "csv", days))
-    assert [line["label"] for line in lines_of(again)] == days[2:]
+    assert [line["batch"] for line in lines_of(again)] == days[2:]
     assert passed_of(again) == {"older": (2, 2), "late": (0, 0), "epochs": (0, 0)}
     days = ["2026-01-02", "2026-02-05", "2026-02-06", "2026-02-08"]
     again = monitored(write_dates(place, "csv", days))
@@ -654,12 +654,12 @@ def test_a_day_without_rows_in_a_file_of_its_own_is_no_empty_input(place):
         ).to_parquet(place / f"{at}.parquet")
     assert run("monitor", "0.parquet", *COLUMNS, "--state", "s.npz").exit_code == 2
     found = lines_of(run("monitor", "?.parquet", *COLUMNS, "--state", "s.npz", "--format", "json"))
-    assert [line["label"] for line in found] == ["2026-01-02"]
+    assert [line["batch"] for line in found] == ["2026-01-02"]
 
 
-def test_a_state_whose_last_label_is_no_date_is_refused(place):
+def test_a_state_whose_last_batch_is_no_date_is_refused(place):
     monitor = caldist.Monitor()
-    monitor.update([0, 1], [0.2, 0.7], label=5)
+    monitor.update([0, 1], [0.2, 0.7], batch=5)
     monitor.save("s.npz")
     refused = monitored(write_dates(place, "csv", DAYS))
     assert refused.exit_code == 2

@@ -219,7 +219,7 @@ def test_apply_refuses_what_is_no_map(table, tmp_path):
     path.write_text('{"format": "caldist-map-1", "x": [0, 1], "y": [1, 0]}')
     done = run("apply", path, "--sql", "p")
     assert done.exit_code == 2
-    assert "is not a valid map: y[1] is 0.0 after 1.0" in done.output
+    assert "is not a valid map: y[1] is 0.0: it comes after 1.0" in done.output
     assert run("apply", tmp_path / "none.json", "--sql", "p").exit_code == 2
 
 

@@ -90,7 +90,7 @@ def test_a_link_stays_a_link_and_what_it_points_to_is_written(tmp_path, kind, th
 def test_everything_that_is_saved_is_saved_through_links(tmp_path):
     (tmp_path / "data").mkdir()
     monitor = caldist.Monitor()
-    monitor.update([0, 1], [0.2, 0.7], label=1)
+    monitor.update([0, 1], [0.2, 0.7], batch=1)
     for name, saved in {
         "joint.npz": EXACT,
         "map.json": CalibrationMap([0.0, 1.0], [0.25, 0.75]),

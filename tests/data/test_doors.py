@@ -25,7 +25,7 @@ STATEMENTS = {
     "miscalibrated_regions": caldist.miscalibrated_regions,
     "bracket": caldist.distance_bracket,
     "recalibrate": caldist.recalibrate,
-    "certify_map": lambda *data, **options: caldist.certify_map(
+    "evaluate_map": lambda *data, **options: caldist.recalibration.evaluate_map(
         *data, **options, map=([0, 0.4, 1], [0, 0.5, 1])
     ),
     "population bracket": lambda *data, **options: caldist.distance_bracket(
@@ -377,7 +377,7 @@ def test_frames_are_of_pandas_unless_polars_is_asked_for():
         caldist.evaluate_groups(*data, by=np.arange(100) % 2, **QUICK),
         caldist.corp(*data),
         caldist.t_cal(*data, **QUICK),
-        monitor.update(*data, label=1),
+        monitor.update(*data, batch=1),
         monitor.steps,
     ):
         assert type(result.to_frame()).__module__.startswith("pandas"), type(result)

@@ -81,7 +81,7 @@ ROWS = {
     "from_arrays": lambda w: Joint.from_arrays(*FIVE, sample_weight=w),
     "accumulator": lambda w: Accumulator(bits=4).update(*FIVE, sample_weight=w),
     "several classes": lambda w: caldist.multiclass.classwise_distance(*CLASSES, sample_weight=w),
-    "monitor": lambda w: caldist.Monitor().update(*FIVE, label=1, sample_weight=w),
+    "monitor": lambda w: caldist.Monitor().update(*FIVE, batch=1, sample_weight=w),
 }
 
 

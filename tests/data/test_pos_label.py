@@ -51,7 +51,7 @@ WORDS = np.array(["healthy", "ill"])[Y]
 NEEDED = {
     "evaluate_groups": {"by": ["a"] * 30 + ["b"] * 30},
     "gate": {"at_most": 0.1},
-    "certify_map": {"map": ([0, 1], [0, 1])},
+    "evaluate_map": {"map": ([0, 1], [0, 1])},
     "net_benefit": {"thresholds": [0.5]},
 }
 FUNCTIONS = [
@@ -144,11 +144,11 @@ def test_one_label_alone():
 
 def test_monitors_take_it():
     plain, words = caldist.Monitor(), caldist.Monitor()
-    assert words.update(WORDS, P, label=1, pos_label="ill") == plain.update(Y, P, label=1)
+    assert words.update(WORDS, P, batch=1, pos_label="ill") == plain.update(Y, P, batch=1)
     with pytest.raises(TypeError, match=r"pos_label was given with a Joint.*Leave it out"):
-        words.update(Joint.from_arrays(Y, P).coarsen(14), label=2, pos_label="ill")
+        words.update(Joint.from_arrays(Y, P).coarsen(14), batch=2, pos_label="ill")
     with pytest.raises(ValueError, match="pos_label, 'sick'"):
-        words.update(WORDS, P, label=2, pos_label="sick")
+        words.update(WORDS, P, batch=2, pos_label="sick")
 
 
 def test_a_drawn_map_takes_it():

@@ -1,4 +1,4 @@
-"""Monitors: batches of any kind, labels, joints of shards, files, and what is refused."""
+"""Monitors: batches of any kind, their names, joints of shards, files, and what is refused."""
 
 import copy
 import datetime as dt
@@ -34,7 +34,7 @@ def rows(n=200, seed=0, shift=0.0, kind=None):
 def watched(batches=4, shift=0.0, n=200, **options):
     monitor = Monitor(**options)
     for day in range(batches):
-        monitor.update(*rows(n, day, shift), label=day)
+        monitor.update(*rows(n, day, shift), batch=day)
     return monitor
 
 
@@ -47,12 +47,12 @@ def bits_of(monitor):
         for part in (
             stream.total,
             stream.start,
-            stream.starts,
+            stream.windows,
             stream.recent,
             *stream.grid.arrays().values(),
         )
     ]
-    return arrays, state.labels, state.floor, state.peaks, state.steps
+    return arrays, state.batches, state.floor, state.peaks, state.steps
 
 
 def same_rows(a, b):
@@ -72,10 +72,10 @@ COUNTS = ("cell", "count0", "count1")
 def test_a_shift_is_found_with_its_onset_and_its_kind():
     monitor = Monitor()
     for day in range(40):
-        step = monitor.update(*rows(400, day, 0.8 if day >= 15 else 0.0), label=day)
+        step = monitor.update(*rows(400, day, 0.8 if day >= 15 else 0.0), batch=day)
         if step.alarm:
             break
-    assert 15 <= step.label <= 18
+    assert 15 <= step.batch <= 18
     assert step.onset == 15
     assert next(iter(step.kind)) == "level"
     assert sum(step.kind.values()) == pytest.approx(1, abs=0.02)
@@ -88,12 +88,12 @@ def test_an_alarm_and_its_pvalue_stay_until_reset():
     assert monitor.steps[-1].alarm
     lowest = monitor.steps[-1].pvalue
     for day in range(3, 8):
-        step = monitor.update(*rows(3000, day, -0.3), label=day)
+        step = monitor.update(*rows(3000, day, -0.3), batch=day)
     assert step.alarm
     assert step.pvalue <= lowest
     monitor.reset(8)
-    assert (len(monitor.steps), monitor.joint.n_rows, monitor.last_label) == (0, 0, None)
-    step = monitor.update(*rows(200, 8), label=8)
+    assert (len(monitor.steps), monitor.joint.n_rows, monitor.last_batch) == (0, 0, None)
+    step = monitor.update(*rows(200, 8), batch=8)
     assert not step.alarm
     assert step.pvalue == pytest.approx(min(1, math.exp(-step.log_e_value)))
 
@@ -103,7 +103,7 @@ def test_a_tolerance_asks_another_question():
     strict, tolerant = Monitor(), Monitor(tolerance=0.1)
     for day in range(12):
         y, p = rows(1000, day, 0.2)
-        steps = [monitor.update(y, p, label=day) for monitor in (strict, tolerant)]
+        steps = [monitor.update(y, p, batch=day) for monitor in (strict, tolerant)]
     assert steps[0].alarm
     assert not steps[1].alarm
     assert steps[1].pvalue == 1
@@ -134,14 +134,14 @@ def test_the_curve_shows_where_the_model_errs():
     for day in range(8):
         p = rng.random(2000)
         y = rng.random(2000) < np.where((p > 0.6) & (p < 0.75), p - 0.2, p)
-        monitor.update(y, p, label=day, by=np.repeat(["x", "y"], 1000))
+        monitor.update(y, p, batch=day, by=np.repeat(["x", "y"], 1000))
     point, frequency = monitor.curve()
     inside = (point > 0.62) & (point < 0.73)
     outside = (point < 0.5) | (point > 0.85)
     assert frequency[inside] - point[inside] == pytest.approx(-0.2, abs=0.06)
     assert frequency[outside] - point[outside] == pytest.approx(0, abs=0.03)
     assert monitor.curve("y")[1].shape == point.shape
-    with pytest.raises(ValueError, match="group is 'z'; the monitor knows"):
+    with pytest.raises(ValueError, match="group is 'z': the monitor knows"):
         monitor.curve("z")
 
 
@@ -155,7 +155,7 @@ def test_steps_are_frozen_and_read_as_sentences_dicts_and_frames():
     assert json.loads(json.dumps(step.to_dict()))["onset"] == 0
     assert step.to_frame("pandas").shape[0] == 1
     frame = monitor.steps.to_frame("polars")
-    assert frame["label"].to_list() == [0, 1, 2]
+    assert frame["batch"].to_list() == [0, 1, 2]
     assert "<table>" in step._repr_html_()
     assert monitor.steps[1:] == monitor.steps[1:]
     assert repr(monitor.steps) == "Steps(3 steps, 3 with an alarm)"
@@ -167,8 +167,8 @@ def test_steps_are_frozen_and_read_as_sentences_dicts_and_frames():
 def test_a_copy_and_a_pickle_go_on_to_the_same_bits():
     monitor = watched(3, tolerance=0.02)
     others = [copy.deepcopy(monitor), pickle.loads(pickle.dumps(monitor))]
-    step = monitor.update(*rows(seed=9), label=9)
-    assert all(other.update(*rows(seed=9), label=9) == step for other in others)
+    step = monitor.update(*rows(seed=9), batch=9)
+    assert all(other.update(*rows(seed=9), batch=9) == step for other in others)
 
 
 # -- batches of every kind -------------------------------------------------------------------------
@@ -177,12 +177,12 @@ def test_a_copy_and_a_pickle_go_on_to_the_same_bits():
 @pytest.mark.parametrize("options", [{}, {"tolerance": 0.02}, {"dependence": "batches"}], ids=str)
 def test_empty_and_one_class_batches_are_legal(options):
     monitor = Monitor(**options)
-    assert monitor.update([], [], label=0).value is None
-    step = monitor.update([], [], label=1)
+    assert monitor.update([], [], batch=0).value is None
+    step = monitor.update([], [], batch=1)
     assert (step.n_rows, step.onset, step.pvalue, step.lower) == (0, None, 1.0, 0.0)
-    monitor.update([0, 0, 0], [0.1, 0.2, 0.3], label=2)
-    monitor.update([1], [0.9], label=3)
-    step = monitor.update(Joint.empty(14), label=4)
+    monitor.update([0, 0, 0], [0.1, 0.2, 0.3], batch=2)
+    monitor.update([1], [0.9], batch=3)
+    step = monitor.update(Joint.empty(14), batch=4)
     assert step.n_rows == 0
     assert math.isfinite(step.log_e_value)
     assert monitor.joint.n_rows == 4
@@ -190,9 +190,9 @@ def test_empty_and_one_class_batches_are_legal(options):
 
 def test_exact_zeros_and_ones_are_predictions():
     monitor = Monitor()
-    fine = monitor.update([0] * 50 + [1] * 50, [0.0] * 50 + [1.0] * 50, label=1)
+    fine = monitor.update([0] * 50 + [1] * 50, [0.0] * 50 + [1.0] * 50, batch=1)
     assert fine.log_e_value == pytest.approx(0, abs=0.7)
-    assert monitor.update([1] * 20, [0.0] * 20, label=2).alarm
+    assert monitor.update([1] * 20, [0.0] * 20, batch=2).alarm
 
 
 @pytest.mark.parametrize("kind", [None, "ties"])
@@ -206,9 +206,9 @@ def test_a_joint_says_what_its_rows_say_to_the_bit(kind):
         y, p = rows(300, day, 0.4, kind)
         joint = Joint.from_arrays(y, p)
         shuffled = np.random.default_rng(day).permutation(300)
-        step = of_rows.update(y[shuffled], p[shuffled], label=day)
-        assert of_joints.update(joint.coarsen(14), label=day) == step
-        assert of_exact.update(joint, label=day) == step
+        step = of_rows.update(y[shuffled], p[shuffled], batch=day)
+        assert of_joints.update(joint.coarsen(14), batch=day) == step
+        assert of_exact.update(joint, batch=day) == step
     assert bits_of(of_rows) == bits_of(of_joints) == bits_of(of_exact)
     every = sum(Joint.from_arrays(*rows(300, day, 0.4, kind)) for day in range(4))
     assert same_rows(of_rows.joint, every.coarsen(12))
@@ -216,8 +216,8 @@ def test_a_joint_says_what_its_rows_say_to_the_bit(kind):
 
 def test_equal_weights_are_no_weights():
     y, p = rows(300, 1, 0.5)
-    plain = Monitor(tolerance=0.02).update(y, p, label=1)
-    weighted = Monitor(tolerance=0.02).update(y, p, label=1, sample_weight=np.full(300, 7.0))
+    plain = Monitor(tolerance=0.02).update(y, p, batch=1)
+    weighted = Monitor(tolerance=0.02).update(y, p, batch=1, sample_weight=np.full(300, 7.0))
     assert weighted.log_e_value == pytest.approx(plain.log_e_value, abs=1e-9)
     assert weighted.log_e_calibrated == pytest.approx(plain.log_e_calibrated, abs=1e-9)
     assert (weighted.lower, weighted.upper) == pytest.approx((plain.lower, plain.upper), abs=1e-6)
@@ -226,9 +226,9 @@ def test_equal_weights_are_no_weights():
 def test_a_weighted_joint_has_less_evidence_than_its_rows_but_the_same_value():
     y, p = rows(400, 1, 0.8, "ties")
     w = np.random.default_rng(0).uniform(0.5, 1, 400)
-    of_rows = Monitor().update(y, p, label=1, sample_weight=w)
+    of_rows = Monitor().update(y, p, batch=1, sample_weight=w)
     joint = Joint.from_arrays(y, p, sample_weight=w)
-    of_joint = Monitor().update(joint, label=1)
+    of_joint = Monitor().update(joint, batch=1)
     assert 0 < of_joint.log_e_value < of_rows.log_e_value
     assert of_joint.value == pytest.approx(of_rows.value, abs=2e-3)
     assert of_joint.n_rows == of_rows.n_rows == 400
@@ -237,8 +237,8 @@ def test_a_weighted_joint_has_less_evidence_than_its_rows_but_the_same_value():
 def test_rows_of_weight_zero_are_rows_without_effect():
     y, p = rows(100)
     w = np.repeat([1.0, 0.0], 50)
-    some = Monitor().update(y[:50], p[:50], label=1, sample_weight=w[:50])
-    every = Monitor().update(y, p, label=1, sample_weight=w)
+    some = Monitor().update(y[:50], p[:50], batch=1, sample_weight=w[:50])
+    every = Monitor().update(y, p, batch=1, sample_weight=w)
     assert every.log_e_value == some.log_e_value
     assert (every.n_rows, some.n_rows) == (100, 50)
 
@@ -253,7 +253,7 @@ def test_the_group_that_is_wrong_is_named():
             rows(300, 10 * day + k, 0.9 if name == "b" else 0.0) for k, name in enumerate("abc")
         ]
         y, p = (np.concatenate(column) for column in zip(*parts, strict=True))
-        step = monitor.update(y, p, label=day, by=np.repeat(["a", "b", "c"], 300))
+        step = monitor.update(y, p, batch=day, by=np.repeat(["a", "b", "c"], 300))
     assert step.alarm
     assert {name: part.alarm for name, part in step.by.items()} == {
         "a": False, "b": True, "c": False,
@@ -272,12 +272,12 @@ def test_joints_of_groups_say_what_their_rows_say():
     for day in range(3):
         y, p = rows(200, day, 0.3)
         by = np.arange(200) % 2 + 1  # nobody is in the third
-        step = of_rows.update(y, p, label=day, by=by)
+        step = of_rows.update(y, p, batch=day, by=by)
         joints = {k: Joint.from_arrays(y[by == k], p[by == k]) for k in (1, 2)}
-        assert of_joints.update(joints, label=day) == step
+        assert of_joints.update(joints, batch=day) == step
     all_rows = Monitor()
     for day in range(3):
-        alone = all_rows.update(*rows(200, day, 0.3), label=day)
+        alone = all_rows.update(*rows(200, day, 0.3), batch=day)
     groups = np.mean([math.exp(part.log_e_value) for part in step.by.values()])
     mean = (math.exp(alone.log_e_value) + groups) / 2
     assert step.log_e_value == pytest.approx(math.log(mean))
@@ -289,7 +289,7 @@ def naive(day, hour):
     return dt.datetime(2026, 11, day, hour)  # noqa: DTZ001
 
 
-# -- labels ----------------------------------------------------------------------------------------
+# -- names of batches ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -317,61 +317,64 @@ def naive(day, hour):
     ],
     ids=str,
 )
-def test_labels_are_texts_numbers_or_dates(first, second, kept, tmp_path):
+def test_names_are_strings_numbers_or_dates(first, second, kept, tmp_path):
     monitor = Monitor()
-    monitor.update([0, 1], [0.2, 0.7], label=first)
-    step = monitor.update([0, 1], [0.2, 0.7], label=second)
-    assert step.label == (second if kept is None else kept)
-    assert monitor.last_label == step.label
+    monitor.update([0, 1], [0.2, 0.7], batch=first)
+    step = monitor.update([0, 1], [0.2, 0.7], batch=second)
+    assert step.batch == (second if kept is None else kept)
+    assert monitor.last_batch == step.batch
     monitor.save(tmp_path / "m.npz")
     loaded = Monitor.load(tmp_path / "m.npz")
     assert loaded.steps == monitor.steps
-    assert type(loaded.last_label) is type(monitor.last_label)
+    assert type(loaded.last_batch) is type(monitor.last_batch)
     json.dumps(step.to_dict())
-    with pytest.raises(ValueError, match=r"label is .* counted once"):
-        loaded.update([0], [0.5], label=second)
-    with pytest.raises(ValueError, match=r"label is .* increasing order"):
-        loaded.update([0], [0.5], label=first)
+    with pytest.raises(ValueError, match=r"batch is .* counted once"):
+        loaded.update([0], [0.5], batch=second)
+    with pytest.raises(ValueError, match=r"batch is .* increasing order"):
+        loaded.update([0], [0.5], batch=first)
 
 
 @pytest.mark.parametrize(
-    "label",
+    "name",
     [None, True, math.nan, math.inf, np.datetime64("NaT"), pd.NaT, [1], b"x", np.bool_(True), 1j],
     ids=str,
 )
-def test_other_labels_are_refused(label):
-    with pytest.raises(ValueError, match=r"label is .*; the label of a batch is a text"):
-        Monitor().update([0, 1], [0.2, 0.7], label=label)
+def test_other_names_are_refused(name):
+    with pytest.raises(caldist.InvalidInput, match="a string, a finite number or a date") as error:
+        Monitor().update([0, 1], [0.2, 0.7], batch=name)
+    assert (error.value.argument, error.value.value) == ("batch", name)
 
 
-def test_labels_of_two_kinds_do_not_mix():
+def test_names_of_two_kinds_do_not_mix():
     monitor = Monitor()
-    monitor.update([0], [0.5], label="2026-11-14")
-    with pytest.raises(ValueError, match=r"a date, and the one before was .* a text: .* one kind"):
-        monitor.update([0], [0.5], label=dt.date(2026, 11, 15))
+    monitor.update([0], [0.5], batch="2026-11-14")
+    with pytest.raises(
+        ValueError, match=r"a date, and the one before was .* a string\. .* one kind"
+    ):
+        monitor.update([0], [0.5], batch=dt.date(2026, 11, 15))
     monitor = Monitor()
-    monitor.update([0], [0.5], label=naive(14, 0))
+    monitor.update([0], [0.5], batch=naive(14, 0))
     with pytest.raises(ValueError, match="offset-naive"):
-        monitor.update([0], [0.5], label=dt.datetime(2026, 11, 15, tzinfo=dt.UTC))
+        monitor.update([0], [0.5], batch=dt.datetime(2026, 11, 15, tzinfo=dt.UTC))
 
 
 def test_a_reset_refuses_what_lies_before_it(tmp_path):
     monitor = watched(3)
-    with pytest.raises(ValueError, match="label is 2, and the last one was 2"):
+    with pytest.raises(ValueError, match="batch is 2: the last one was 2"):
         monitor.reset(2)
     monitor.reset(10).save(tmp_path / "m.npz")
     for other in (monitor, Monitor.load(tmp_path / "m.npz")):
         assert (other.since, watched(1).since) == (10, None)
-        with pytest.raises(ValueError, match="label is 9, and the last one was 10"):
-            other.update([0], [0.5], label=9)
-        assert other.update([0], [0.5], label=10).label == 10
+        with pytest.raises(ValueError, match="batch is 9: the last one was 10"):
+            other.update([0], [0.5], batch=9)
+        assert other.update([0], [0.5], batch=10).batch == 10
 
 
 # -- what is refused leaves no trace ---------------------------------------------------------------
 
 WEIGHTED = Joint.from_cells([3], [1.0], [2.0], [0.0], [0.0], bits=14)
 REFUSED = {
-    "old label": ({}, ([0, 1], [0.2, 0.7]), {"label": 1}, ValueError, "counted once"),
+    "old batch": ({}, ([0, 1], [0.2, 0.7]), {"batch": 1}, ValueError, "counted once"),
     "probability": ({}, ([0, 1], [0.2, 1.7]), {}, ValueError, r"y_prob\[1\] is 1.7"),
     "label of a row": ({}, ([0, 2], [0.2, 0.7]), {}, ValueError, r"y_true\[1\] is 2"),
     "sizes": ({}, ([0, 1, 1], [0.2, 0.7]), {}, ValueError, "y_true has 3 values"),
@@ -390,14 +393,16 @@ REFUSED = {
     "unknown weights": ({}, (WEIGHTED,), {}, ValueError, "how many rows"),
     "by without groups": ({}, ([0, 1], [0.2, 0.7]), {"by": [1, 2]}, ValueError, r"Monitor\(by="),
     "dict without groups": ({}, ({1: Joint.empty(14)},), {}, ValueError, r"Monitor\(by="),
-    "no by": ({"by": (1, 2)}, ([0, 1], [0.2, 0.7]), {}, ValueError, "by is None, but"),
+    "no by": ({"by": (1, 2)}, ([0, 1], [0.2, 0.7]), {}, ValueError, "by is None: sub-groups"),
     "one joint": ({"by": (1, 2)}, (Joint.empty(14),), {}, ValueError, "joint of each"),
     "new group": (
         {"by": (1, 2)}, ([0, 1], [0.2, 0.7]), {"by": [1, 3]}, ValueError,
-        r"by\[1\] has the sub-group 3, which was not declared",
+        r"by\[1\] is 3: .* not declared",
     ),
-    "new joint": ({"by": (1, 2)}, ({3: Joint.empty(14)},), {}, ValueError, "sub-group 3"),
-    "no joint": ({"by": (1, 2)}, ({1: [0, 1]},), {}, TypeError, r"y_true\[1\] is of type list"),
+    "new joint": (
+        {"by": (1, 2)}, ({3: Joint.empty(14)},), {}, ValueError, r"y_true\[3\] .* not declared",
+    ),
+    "no joint": ({"by": (1, 2)}, ({1: [0, 1]},), {}, TypeError, r"y_true\[1\] is \[0, 1\]"),
 }  # fmt: skip
 
 
@@ -406,10 +411,10 @@ def test_a_refused_batch_leaves_the_monitor_as_it_was(case):
     options, data, more, error, words = case
     monitor = Monitor(tolerance=0.02, **options)
     by = {"by": np.arange(200) % 2 + 1} if options else {}
-    monitor.update(*rows(), label=1, **by)
+    monitor.update(*rows(), batch=1, **by)
     before, step = copy.deepcopy(bits_of(monitor)), monitor.steps[-1]
     with pytest.raises(error, match=words):
-        monitor.update(*data, **({"label": 2} | more))
+        monitor.update(*data, **({"batch": 2} | more))
     assert bits_of(monitor) == before
     assert monitor.steps[-1] is step
 
@@ -425,7 +430,7 @@ def test_a_refused_batch_leaves_the_monitor_as_it_was(case):
         ({"run_length": -1}, ValueError, "run_length is -1"),
         ({"by": "north"}, TypeError, "by is 'north'"),
         ({"by": ()}, ValueError, "by is empty"),
-        ({"by": ("a", "a")}, ValueError, r"by\[1\] is 'a', which was listed before"),
+        ({"by": ("a", "a")}, ValueError, r"by\[1\] is 'a': it was listed before"),
         ({"by": (1.5,)}, TypeError, r"by\[0\] is 1.5"),
         ({"dependence": "days"}, ValueError, "'rows', 'batches'"),
         ({"bits": 31}, ValueError, "at most 30"),
@@ -448,8 +453,8 @@ def test_joints_of_shards_add_up_to_the_batch(options):
         joints = [Joint.from_arrays(y[k::3], p[k::3]).coarsen(whole.bits) for k in range(3)]
         for order in itertools.permutations(joints):
             again = copy.deepcopy(summed)  # each order, from the same past
-            again.update(sum(order), label=day)
-        whole.update(y, p, label=day)
+            again.update(sum(order), batch=day)
+        whole.update(y, p, batch=day)
         summed = again
     assert bits_of(summed) == bits_of(whole)
 
@@ -475,8 +480,8 @@ def test_a_loaded_monitor_goes_on_to_the_same_bits(options, tmp_path):
         monitor.save(tmp_path / "m.npz")
         loaded = Monitor.load(tmp_path / "m.npz")
         assert bits_of(loaded) == bits_of(monitor)
-        step = monitor.update(*rows(80, day, 0.3), label=f"day {day:02d}", **by, **weight)
-        assert loaded.update(*rows(80, day, 0.3), label=f"day {day:02d}", **by, **weight) == step
+        step = monitor.update(*rows(80, day, 0.3), batch=f"day {day:02d}", **by, **weight)
+        assert loaded.update(*rows(80, day, 0.3), batch=f"day {day:02d}", **by, **weight) == step
         assert bits_of(loaded) == bits_of(monitor)
     assert repr(loaded) == repr(monitor)
 
@@ -494,14 +499,14 @@ def test_any_interleaving_says_what_one_monitor_says(tmp_path_factory, actions):
             continue
         y, p = rows(0 if action == "empty" else 30, day, 0.5)
         weight = np.random.default_rng(day).uniform(0.1, 1, 30) if action == "weights" else None
-        one.update(y, p, label=day, sample_weight=weight)
+        one.update(y, p, batch=day, sample_weight=weight)
         if action == "empty":
-            other.update(Joint.empty(other.bits), label=day)
+            other.update(Joint.empty(other.bits), batch=day)
         elif action == "shards":
             first, second = (Joint.from_arrays(y[k::2], p[k::2]).coarsen(14) for k in range(2))
-            other.update(first + second, label=day)
+            other.update(first + second, batch=day)
         else:
-            other.update(y, p, label=day, sample_weight=weight)
+            other.update(y, p, batch=day, sample_weight=weight)
     assert bits_of(other) == bits_of(one)
 
 
@@ -510,15 +515,15 @@ def test_a_file_that_changed_since_is_not_overwritten(tmp_path):
     path = tmp_path / "m.npz"
     watched(2).save(path)
     first, second = Monitor.load(path), Monitor.load(path)
-    first.update(*rows(50, 3), label=3)
-    second.update(*rows(70, 4), label=4)
+    first.update(*rows(50, 3), batch=3)
+    second.update(*rows(70, 4), batch=4)
     first.save(path)
     kept = path.read_bytes()
     with pytest.raises(FileExistsError, match=r"m\.npz' has changed since .* Load it again"):
         second.save(path)
     assert path.read_bytes() == kept
     second.save(tmp_path / "other.npz")
-    first.update(*rows(50, 5), label=5)
+    first.update(*rows(50, 5), batch=5)
     first.save(path)  # which nobody else has changed
     path.unlink()
     first.save(path)
@@ -565,17 +570,20 @@ def encoded(value):
     [
         ({"settings": encoded({"tolerance": 3})}, "by|tolerance"),
         (
-            {"labels": encoded({"kind": "number", "floor": None, "labels": [0, 2, 1]})},
+            {"batches": encoded({"kind": "number", "floor": None, "batches": [0, 2, 1]})},
             "last one was",
         ),
-        ({"labels": encoded({"kind": "number", "floor": None, "labels": [0, 1]})}, "starts"),
-        ({"labels": encoded({"kind": "text", "floor": None, "labels": [0, 1, 2]})}, "not a text"),
-        ({"start": np.array([0, 2])}, "starts are not those"),
+        ({"batches": encoded({"kind": "number", "floor": None, "batches": [0, 1]})}, "windows"),
+        (
+            {"batches": encoded({"kind": "string", "floor": None, "batches": [0, 1, 2]})},
+            "not a string",
+        ),
+        ({"start": np.array([0, 2])}, "windows are not those"),
         ({"0.total": np.zeros(3)}, "should hold"),
         ({"0.total": np.full(718, np.nan)}, "finite"),
-        ({"0.starts": np.zeros(7)}, "should hold"),
+        ({"0.windows": np.zeros(7)}, "should hold"),
         ({"0.recent": np.full(1025, -1.0)}, "negative"),
-        ({"0.step.alarm": np.zeros(1, bool)}, "long"),
+        ({"0.step.alarm": np.zeros(1, bool)}, "one value for each batch"),
         ({"1.total": np.zeros(718)}, "no sub-group"),
         ({"other": np.zeros(3)}, "no array 'other'"),
         ({"peaks": np.zeros(2)}, "should hold 1"),
@@ -609,10 +617,10 @@ def test_ten_years_of_days_fit_into_a_mebibyte(tmp_path):
     month = [Joint.from_arrays(*rows(1000, day)).coarsen(14) for day in range(30)]
     first = dt.date(2026, 1, 1)
     for day in range(1000):
-        monitor.update(month[day % 30], label=(first + dt.timedelta(day)).isoformat())
+        monitor.update(month[day % 30], batch=(first + dt.timedelta(day)).isoformat())
     monitor.save(tmp_path / "m.npz")
     size = (tmp_path / "m.npz").stat().st_size
-    starts = monitor._state.streams[0].start.size
-    # Per doubling eight starts, and per day a step: so much is added until day 3,653.
-    later = size + (80 - starts) * 718 * 8 + 2653 * (6 * 8 + 8 + 4 + 4 + 1 + 14)
+    windows = monitor._state.streams[0].start.size
+    # Per doubling eight windows, and per day a step: so much is added until day 3,653.
+    later = size + (80 - windows) * 718 * 8 + 2653 * (6 * 8 + 8 + 4 + 4 + 1 + 14)
     assert later < 2**20

@@ -29,8 +29,8 @@ def label_vectors(p):
 
 
 def run(monitor, y, p, cuts):
-    for label, (a, b) in enumerate(itertools.pairwise((0, *cuts, len(y)))):
-        step = monitor.update(y[a:b], p[a:b], label=label)
+    for batch, (a, b) in enumerate(itertools.pairwise((0, *cuts, len(y)))):
+        step = monitor.update(y[a:b], p[a:b], batch=batch)
     return step
 
 
@@ -73,8 +73,8 @@ def test_weights_have_mean_at_most_one():
 
     def read(y):
         monitor = caldist.Monitor()
-        monitor.update(y[:3], p[:3], label=0, sample_weight=w[:3])
-        return e_value(monitor.update(y[3:], p[3:], label=1, sample_weight=w[3:]))
+        monitor.update(y[:3], p[:3], batch=0, sample_weight=w[:3])
+        return e_value(monitor.update(y[3:], p[3:], batch=1, sample_weight=w[3:]))
 
     found = math.fsum(chance * read(y) for y, chance in label_vectors(p))
     assert 0.8 < found <= 1
@@ -86,8 +86,8 @@ def test_groups_and_all_rows_together_have_mean_one():
 
     def read(y):
         monitor = caldist.Monitor(by=("a", "b", "never"))
-        for label, part in enumerate((slice(0, 2), slice(2, 6))):
-            step = monitor.update(y[part], p[part], label=label, by=by[part])
+        for batch, part in enumerate((slice(0, 2), slice(2, 6))):
+            step = monitor.update(y[part], p[part], batch=batch, by=by[part])
         return e_value(step)
 
     found = math.fsum(chance * read(y) for y, chance in label_vectors(p))
@@ -95,7 +95,7 @@ def test_groups_and_all_rows_together_have_mean_one():
 
 
 @pytest.mark.parametrize("batch_count", [1, 2, 3])
-def test_the_sum_over_starts_has_as_mean_the_number_of_batches(batch_count):
+def test_the_sum_over_windows_has_as_mean_the_number_of_batches(batch_count):
     """So that run_length is the least mean number of batches until a false alarm."""
     p = P[:6]
     cuts = (2, 4)[: batch_count - 1]
@@ -105,20 +105,20 @@ def test_the_sum_over_starts_has_as_mean_the_number_of_batches(batch_count):
 
 @pytest.mark.slow
 @compiled_only
-def test_dropped_starts_only_lower_the_mean():
+def test_dropped_windows_only_lower_the_mean():
     """Forty batches, three of them with rows: what is dropped is lost, and nothing else."""
     p = P[:6]
 
     def read(y):
         monitor = caldist.Monitor()
-        for label in range(40):
-            rows = {0: slice(0, 2), 20: slice(2, 4), 39: slice(4, 6)}.get(label, slice(0, 0))
-            step = monitor.update(y[rows], p[rows], label=label)
+        for batch in range(40):
+            rows = {0: slice(0, 2), 20: slice(2, 4), 39: slice(4, 6)}.get(batch, slice(0, 0))
+            step = monitor.update(y[rows], p[rows], batch=batch)
         return e_value(step)
 
     found = math.fsum(chance * read(y) for y, chance in label_vectors(p))
     every = np.arange(40)
-    held = np.exp(windows.log_shares(every[windows.kept(every, 40)])).sum() + windows.cash(40)
+    held = np.exp(windows.log_shares(every[windows.mask(every, 40)])).sum() + windows.cash(40)
     assert found == pytest.approx(held, abs=1e-12)
     assert held < 0.97
 
@@ -132,14 +132,14 @@ def test_shares_and_cash_add_up_to_one():
     )
 
 
-def test_starts_are_thinned_out_evenly_and_never_come_back():
+def test_windows_are_thinned_out_evenly_and_never_come_back():
     before = np.zeros(0, np.int64)
     for t in range(1, 4000):
         start = np.append(before, t - 1)
-        before = start[windows.kept(start, t)]
+        before = start[windows.mask(start, t)]
         if t in {100, 1000, 3653}:
             every = np.arange(t)
-            assert np.array_equal(before, every[windows.kept(every, t)])
+            assert np.array_equal(before, every[windows.mask(every, t)])
             gap = np.diff(np.append(before, t))
             assert (gap <= np.maximum(1, (t - before) / 8)).all()
             assert before[0] == 0
@@ -406,7 +406,7 @@ def test_symmetric_sums_of_batches_have_mean_at_most_one():
 def test_the_mean_payoff_of_a_batch_is_one_bounded_number():
     p = np.array([0.2, 0.7, 0.9])
     monitor = caldist.Monitor(tolerance=0.01, dependence="batches")
-    monitor.update([0, 1, 1], p, label=1)
+    monitor.update([0, 1, 1], p, batch=1)
     total = monitor._state.streams[0].total
     residual = (np.array([0, 1, 1]) - p).sum()
     assert total[streams.ROWS] == 1
@@ -446,9 +446,9 @@ def false_alarms(monitor_of, streams_count=60, batch_count=12, rows=60, toleranc
     count = 0
     for _ in range(streams_count):
         monitor = monitor_of()
-        for label in range(batch_count):
+        for batch in range(batch_count):
             p = rng.uniform(0.2, 0.8, rows)
-            step = monitor.update((rng.random(rows) < p).astype(int), p, label=label)
+            step = monitor.update((rng.random(rows) < p).astype(int), p, batch=batch)
         count += step.alarm
     return count / streams_count
 
@@ -465,7 +465,7 @@ class Peeking(Stream):
             after.batches,
             total,
             after.start,
-            after.starts,
+            after.windows,
             after.grid,
             {},
             after.recent,
@@ -494,7 +494,7 @@ def test_choosing_the_best_expert_after_the_fact_gives_false_alarms(monkeypatch)
     honest = false_alarms(monitor)
 
     def best(stream, *, by_batch):
-        window = stream.total[streams.EXPERTS] - stream.starts[:, streams.EXPERTS]
+        window = stream.total[streams.EXPERTS] - stream.windows[:, streams.EXPERTS]
         return window[:, 640:].max(axis=1) + 3
 
     monkeypatch.setattr(Stream, "calibrated_values", best)

@@ -290,8 +290,8 @@ NEEDED = {
     "evaluate_groups": {"by": ["a", "b", "b"]},
     "net_benefit": {"thresholds": [0.5]},
     "gate": {"at_most": 0.1},
-    "certify_map": {"map": ([0, 1], [0, 1])},
-    "Monitor.update": {"label": 1},
+    "evaluate_map": {"map": ([0, 1], [0, 1])},
+    "Monitor.update": {"batch": 1},
     "random_interval_ce": {"width": 0.1},
     "weighted_ce": {"functions": [abs]},
 }

@@ -145,7 +145,7 @@ def test_results_hold_no_control_characters(rows):
     group = [f"g{HOSTILE}", "b"] * 40
     groups = caldist.evaluate_groups(rows["won"], rows["p"], by=group, n_resamples=99)
     monitor = caldist.Monitor(by=sorted(set(group)))
-    step = monitor.update(rows["won"], rows["p"], by=group, label=f"d{HOSTILE}")
+    step = monitor.update(rows["won"], rows["p"], by=group, batch=f"d{HOSTILE}")
     page = monitor_report(monitor, name=HOSTILE)
     for text in (str(groups), groups._repr_html_(), str(step), step._repr_html_()):
         assert is_clean(text)

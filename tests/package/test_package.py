@@ -101,9 +101,7 @@ def test_options_are_keyword_only():
             iter(inspect.signature(thing).parameters), ""
         ) == "y_true":
             for parameter in inspect.signature(thing).parameters.values():
-                is_data = parameter.name.startswith(("y_true", "y_prob")) or (
-                    (name, parameter.name) == ("certify_map", "map")  # what the statement is about
-                )
+                is_data = parameter.name.startswith(("y_true", "y_prob"))
                 positional = parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
                 assert positional == is_data, (name, parameter)
 

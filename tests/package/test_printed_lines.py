@@ -9,6 +9,7 @@ import caldist
 from caldist._util.brief import _FEW, _VALUE, shown_value
 from caldist._util.numbers import outwards_to
 from caldist.clinical.net_benefit import _SHOWN
+from caldist.recalibration import evaluate_map
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ def test_a_loss_that_was_infinite_has_no_change():
     rng = np.random.default_rng(0)
     p = np.r_[0.0, rng.uniform(0.1, 0.9, 99)]
     y = np.r_[1, rng.random(99) < p[1:]].astype(int)  # said to be impossible, and seen
-    found = caldist.certify_map(y, p, ([0, 1], [0.1, 0.9]), n_resamples=59, rng=0)
+    found = evaluate_map(y, p, map=([0, 1], [0.1, 0.9]), n_resamples=59, rng=0)
     after = caldist.log_loss(y, 0.1 + 0.8 * p)
     [line] = [line for line in str(found).splitlines() if line.startswith("Log loss")]
     assert line == f"Log loss inf -> {after:.4g} (if the map was made from other rows)."

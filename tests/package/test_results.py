@@ -67,7 +67,7 @@ def samples():
     label = np.array(NAMES)[[rng.choice(3, p=row) for row in matrix]]
     several = {"classes": NAMES}
     monitor = caldist.Monitor(by=NAMES)
-    step = monitor.update(y, p, by=by, label=NAMES[0])
+    step = monitor.update(y, p, by=by, batch=NAMES[0])
     source = {"file": NAMES[0]}
     report = caldist.report(y, {NAMES[0]: p, NAMES[1]: p**2}, by=by, source=source, **QUICK)
     recalibrated = caldist.recalibrate(y, p, **QUICK)
@@ -222,7 +222,7 @@ def test_a_prompt_shows_no_more_than_a_few_lines(samples, report_of_many):
     joint = caldist.Joint.from_arrays(rng.random(3_000) < p, p)
     names = [f"{'a long name of a group ' * 9}{at}" for at in range(300)]
     monitor = caldist.Monitor(by=names)
-    monitor.update([0, 1], [0.2, 0.7], by=names[:2], label=names[0])
+    monitor.update([0, 1], [0.2, 0.7], by=names[:2], batch=names[0])
     many = [
         *samples.values(),
         report_of_many,

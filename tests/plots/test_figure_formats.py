@@ -42,7 +42,7 @@ CLASSES = (ClassReliabilityDisplay, ClasswiseDisplay, TopLabelDisplay)
 def monitor():
     found = caldist.Monitor(tolerance=0.02)
     for day in range(4):
-        found.update(Y, P, label=day)
+        found.update(Y, P, batch=day)
     return found
 
 

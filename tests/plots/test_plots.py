@@ -54,6 +54,7 @@ from caldist.plots import (
 )
 from caldist.plots.inputs import Cells
 from caldist.plots.map import map_curve
+from caldist.recalibration import evaluate_map
 
 ROOT = Path(__file__).parents[2]
 PICTURES = Path(__file__).parents[1] / "stored" / "plots"
@@ -766,7 +767,7 @@ def watched(days=20, drift=10, by=None, **settings):
         moved = 0.2 if day >= drift else 0.0
         groups = rng.choice(by, 300) if by else None
         y = rng.random(300) < np.clip(p + moved, 0, 1)
-        monitor.update(y, p, label=f"day {day:02}", by=groups)
+        monitor.update(y, p, batch=f"day {day:02}", by=groups)
     return monitor
 
 
@@ -774,10 +775,10 @@ def test_the_monitor_shows_its_steps_and_what_errs_since_the_onset():
     monitor = watched(tolerance=0.02)
     display = draw(MonitorDisplay.from_monitor(monitor))
     [shown] = display.models
-    assert shown.label == tuple(str(step.label) for step in monitor.steps)
+    assert shown.batch == tuple(str(step.batch) for step in monitor.steps)
     for key in ("log_e_value", "value", "lower", "upper"):
         assert getattr(shown, key).tolist() == [getattr(step, key) for step in monitor.steps]
-    assert shown.label[shown.onset] == monitor.steps[-1].onset
+    assert shown.batch[shown.onset] == monitor.steps[-1].onset
     assert (shown.log_threshold, shown.tolerance) == (pytest.approx(np.log(20)), 0.02)
     assert float(shown.error @ shown.share) == pytest.approx(0.2, abs=0.04)
     top, middle, bottom = display.axes_
@@ -787,7 +788,7 @@ def test_the_monitor_shows_its_steps_and_what_errs_since_the_onset():
     assert 0.02 in [line.get_ydata()[0] for line in middle.lines]
     texts = [text.get_text() for ax in (top, middle, bottom) for text in ax.get_legend().texts]
     assert "predicted too low" in texts
-    assert f"first alarm: {next(step.label for step in monitor.steps if step.alarm)}" in texts
+    assert f"first alarm: {next(step.batch for step in monitor.steps if step.alarm)}" in texts
     assert "onset" in [text.get_text() for text in top.texts]
 
 
@@ -823,23 +824,23 @@ def test_monitors_of_few_rows():
     monitor = caldist.Monitor()
     with pytest.raises(ValueError, match="no batches yet"):
         MonitorDisplay.from_monitor(monitor)
-    monitor.update([], [], label=1)
+    monitor.update([], [], batch=1)
     [nothing] = draw(MonitorDisplay.from_monitor(monitor)).models
     assert nothing.onset is None
     assert nothing.prediction.size == 0
-    monitor.update([1], [0.3], label=2)
-    monitor.update([1, 1], [0.0, 1.0], label=3)
+    monitor.update([1], [0.3], batch=2)
+    monitor.update([1, 1], [0.0, 1.0], batch=3)
     [some] = draw(MonitorDisplay.from_monitor(monitor)).models
     assert np.isnan(some.value[0])
     assert some.prediction.size == 3
-    added = caldist.Monitor().update([1], [0.3], label=1)
+    added = caldist.Monitor().update([1], [0.3], batch=1)
     assert added.n_rows == 1
 
 
-def test_hostile_labels_of_a_monitor():
+def test_hostile_names_of_batches():
     monitor = caldist.Monitor(by=HOSTILE)
     for at, name in enumerate(sorted(HOSTILE)):
-        monitor.update([0, 1], [0.2, 0.7], label=f"{name} {at}" if at else name, by=[name, "$"])
+        monitor.update([0, 1], [0.2, 0.7], batch=f"{name} {at}" if at else name, by=[name, "$"])
     display = MonitorDisplay.from_monitor(monitor, groups=HOSTILE[:4], name=HOSTILE[1])
     draw(display)
     file = io.StringIO()
@@ -872,10 +873,10 @@ def test_the_frame_and_the_dict_of_a_monitor():
     found = display.to_frame("pandas")
     steps, errors = found[found["part"] == "step"], found[found["part"] == "error"]
     [shown] = display.models
-    assert steps["label"].tolist() == list(shown.label)
+    assert steps["batch"].tolist() == list(shown.batch)
     assert steps["lower"].tolist() == shown.lower.tolist()
     assert errors["error"].tolist() == shown.error.tolist()
-    assert json.loads(json.dumps(display.to_dict()))["models"][0]["label"] == list(shown.label)
+    assert json.loads(json.dumps(display.to_dict()))["models"][0]["batch"] == list(shown.batch)
 
 
 # -- pictures ------------------------------------------------------------------------------------
@@ -911,7 +912,7 @@ def scene(name):
         y, p = np.random.default_rng(0).random(4000) < u, u**2 / (u**2 + (1 - u) ** 2)
         bounds = caldist.recalibration.RecalibrationBounds
         stated = replace(
-            caldist.certify_map(y, p, CalibrationMap(p[::40], u[::40]), confidence_level=None),
+            evaluate_map(y, p, map=CalibrationMap(p[::40], u[::40]), confidence_level=None),
             before={"smooth_ce": bounds(0.06, 0.05, 0.07)},
             after={"smooth_ce": bounds(0.0, 0.0, 0.02)},
         )
@@ -1072,7 +1073,7 @@ def test_a_map_alone():
     y, p = rows(30)
     assert MapDisplay.from_map(table, y, p).models[0].name == "map"
     plt.close("all")
-    wrong = caldist.certify_map(y, p, lambda v: 1 - v, confidence_level=None)
+    wrong = evaluate_map(y, p, map=lambda v: 1 - v, confidence_level=None)
     for error, words, call in (
         (TypeError, "table is of type dict", lambda: MapDisplay.from_map({})),
         (

@@ -1,4 +1,4 @@
-"""recalibration and certify_map: the statement, what it is made from, and what is refused."""
+"""recalibrate and evaluate_map: the statement, what it is made from, and what is refused."""
 
 import copy
 import dataclasses
@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import caldist
-from caldist import CalibrationMap, Joint, certify_map, recalibrate
+from caldist import CalibrationMap, Joint, recalibrate
 from caldist._util.numbers import down, up
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS
@@ -23,7 +23,7 @@ from caldist.inference.folds import Dealt, deal_evenly, ordered_units
 from caldist.inference.resampling import Resampler
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.random_interval_ce import RandomIntervalNorm
-from caldist.recalibration import _table, statement
+from caldist.recalibration import _table, evaluate_map, statement
 from caldist.recalibration._selection import CANDIDATES, Selection
 from caldist.recalibration.recalibration import _FOLDS, FAMILIES
 from strategies import family, fewer, samples
@@ -174,9 +174,9 @@ def test_what_the_identity_leaves_is_what_there_was(method):
     found = recalibrate(y, p, family="identity", method=method, **QUICK)
     assert found.map.is_identity
     assert found.after == found.before
-    given = certify_map(y, p, ([0, 0.5, 1], [0, 0.5, 1]), method=method, **QUICK)
+    given = evaluate_map(y, p, map=([0, 0.5, 1], [0, 0.5, 1]), method=method, **QUICK)
     assert given.after == given.before == found.before
-    other = certify_map(y, p, ([0, 0.5, 1], [0, 0.6, 1]), method=method, **QUICK)
+    other = evaluate_map(y, p, map=([0, 0.5, 1], [0, 0.6, 1]), method=method, **QUICK)
     assert not other.map.is_identity
     assert other.after != other.before
 
@@ -390,7 +390,7 @@ def test_a_joint_says_what_its_rows_say(method):
     halves = Joint.from_arrays(y[::2], p[::2]) + Joint.from_arrays(y[1::2], p[1::2])
     assert recalibrate(halves, family=method, **QUICK) == of_rows
     table = of_rows.map
-    assert certify_map(joint, map=table, **QUICK) == certify_map(y, p, table, **QUICK)
+    assert evaluate_map(joint, map=table, **QUICK) == evaluate_map(y, p, map=table, **QUICK)
 
 
 def test_cells_allow_for_where_rows_lie_in_them():
@@ -406,7 +406,7 @@ def test_cells_allow_for_where_rows_lie_in_them():
         added = 2 * float(mass @ (found.map(cell + 2.0**-bits) - found.map(cell)))
         assert statement.rounding_of(coarse, found.map) == pytest.approx(added)
         # The map itself, on the rows it has not seen one by one.
-        own = certify_map(y, p, found.map, **QUICK)
+        own = evaluate_map(y, p, map=found.map, **QUICK)
         for name in NAMES:
             assert found.after[name].upper >= own.after[name].value - 1e-6
         assert last is None or added < last
@@ -662,7 +662,7 @@ def test_what_is_not_proved_is_refused():
         with pytest.raises(ValueError, match="proved for independent rows of equal weight"):
             recalibrate(y, p, method="finite_sample", **more)
         with pytest.raises(ValueError, match="proved for independent rows of equal weight"):
-            certify_map(y, p, np.sqrt, method="finite_sample", **more)
+            evaluate_map(y, p, map=np.sqrt, method="finite_sample", **more)
 
 
 def test_sums_of_weights_hide_whether_they_are_equal():
@@ -681,7 +681,7 @@ def test_masses_without_rows_say_nothing_of_a_population():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"family": "platt"}, "family is 'platt'; it must be one of 'auto', 'identity'"),
+        ({"family": "platt"}, "family is 'platt': it must be one of 'auto', 'identity'"),
         ({"method": "none"}, "method is 'none'"),
         ({"confidence_level": 95}, "confidence_level is 95"),
         ({"confidence_level": True}, "confidence_level is True"),
@@ -718,7 +718,7 @@ def test_maps_from_elsewhere_in_all_forms():
         "map": (CalibrationMap([0, 1], [0.1, 0.9]), 0.1 + 0.8 * p),
     }
     for name, (form, expected) in given.items():
-        found = certify_map(y, p, form, **QUICK)
+        found = evaluate_map(y, p, map=form, **QUICK)
         assert found.family == "given"
         assert found.reason == ""
         tolerance = 0.03 if name == "predict" else 2e-3
@@ -727,13 +727,13 @@ def test_maps_from_elsewhere_in_all_forms():
             caldist.smooth_ce(y, found.map(p)), abs=1e-9
         )
         assert "made elsewhere" in str(found)
-    assert certify_map(y, p, given["map"][0], **QUICK).map is given["map"][0]
+    assert evaluate_map(y, p, map=given["map"][0], **QUICK).map is given["map"][0]
 
 
-def test_what_recalibration_says_of_its_own_map_is_nearly_what_certify_says():
+def test_what_recalibration_says_of_its_own_map_is_nearly_what_evaluate_map_says():
     y, p = sample()
     own = recalibrate(y, p, family="isotonic", **QUICK)
-    found = certify_map(y, p, own.map, **QUICK)
+    found = evaluate_map(y, p, map=own.map, **QUICK)
     assert found.before == own.before
     for name in NAMES:
         assert found.after[name].value == own.after[name].value
@@ -743,32 +743,32 @@ def test_what_recalibration_says_of_its_own_map_is_nearly_what_certify_says():
 
 def test_a_map_that_falls_gets_no_statement_and_the_place():
     y, p = sample()
-    found = certify_map(y, p, lambda v: 4 * (v - 0.5) ** 2, **QUICK)
+    found = evaluate_map(y, p, map=lambda v: 4 * (v - 0.5) ** 2, **QUICK)
     assert found.map is None
     assert found.reason.startswith("the map is not monotone: it falls from ")
     assert found.before == found.after == found.loss == {}
     assert found.to_dict()["map"] is None
     assert "No statement is made: the map is not monotone" in str(found)
     # Rounding is no fall.
-    assert certify_map(y, p, lambda v: v * 0.1 * 3, **ALONE).map is not None
+    assert evaluate_map(y, p, map=lambda v: v * 0.1 * 3, **ALONE).map is not None
 
 
 @pytest.mark.parametrize(
     ("form", "match"),
     [
         (None, "map is None"),
-        (3, "map is 3, of type int"),
-        (lambda v: v + 0.5, "map returns 1.*for the score"),
+        (3, "map is 3: .* type int"),
+        (lambda v: v + 0.5, r"map\(0\.\d+\) is 1\.\d*: .* for every score"),
         (lambda v: v[:3], r"map\(y_prob\) has 3 values"),
-        (lambda v: np.full(v.size, np.nan), "map returns nan"),
+        (lambda v: np.full(v.size, np.nan), r"map\(0\) is nan"),
         (lambda v: ["a"] * v.size, r"map\(y_prob\)\[0\] is 'a'"),
         (IsotonicRegression().fit([0.3, 0.5, 0.6], [0, 0, 1]), "out_of_bounds='clip'"),
-        (([0, 1], [1, 0]), r"y\[1\] is 0.0 after 1.0"),
+        (([0, 1], [1, 0]), r"y\[1\] is 0.0: it comes after 1.0"),
     ],
 )
 def test_bad_maps_are_named(form, match):
     with pytest.raises((TypeError, ValueError), match=match):
-        certify_map(*sample(50), form)
+        evaluate_map(*sample(50), map=form)
 
 
 # -- results ---------------------------------------------------------------------------------------
@@ -795,18 +795,17 @@ def test_the_words():
     kept = recalibrate(y, u, **QUICK)
     assert kept.family == "identity"
     assert str(kept).startswith(
-        "The predictions stay as they are: no recalibration that these rows support makes them "
-        "better."
+        "The predictions stay as they are: these rows support no map that makes them better."
     )
     worse = recalibrate(y[:300], u[:300], family="beta", **QUICK)
     assert worse.loss["log_loss"].lower > 0
-    assert "The recalibration makes predictions worse: leave them as they are." in str(worse)
+    assert "Recalibration makes the predictions worse: leave them as they are." in str(worse)
     stiff = recalibrate(rng.random(5000) < (u > 0.5), u, family="shift", **QUICK)
     left = stiff.after["smooth_ce"].lower
     said = float(re.search(r"At least (\S+) is left: another family may", str(stiff))[1])
     assert left - 1e-4 < said <= left
     weak = recalibrate(y[:500], u[:500], family="shift", **QUICK)
-    assert "do not show that the recalibration makes predictions better or worse" in str(weak)
+    assert "do not show that recalibration makes the predictions better or worse" in str(weak)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

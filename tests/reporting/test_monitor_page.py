@@ -28,7 +28,7 @@ def watched(days=20, drift=10, by=None, size=300, **settings):
         moved = 0.2 if day >= drift else 0.0
         groups = rng.choice(by, size) if by else None
         y = rng.random(size) < np.clip(p + moved, 0, 1)
-        monitor.update(y, p, label=dt.date(2026, 1, 1) + dt.timedelta(day), by=groups)
+        monitor.update(y, p, batch=dt.date(2026, 1, 1) + dt.timedelta(day), by=groups)
     return monitor
 
 
@@ -69,8 +69,8 @@ def one_site():
         p, site = rng.beta(2, 5, 20_000), rng.integers(0, 8, 20_000)
         logit = np.log(p / (1 - p)) + np.where((site == 3) & (day >= 31), 0.6, 0)
         y = rng.random(20_000) < 1 / (1 + np.exp(-logit))
-        label = dt.date(2025, 4, 1) + dt.timedelta(day)
-        monitor.update(y, p, label=label, by=np.array(names)[site])
+        date = dt.date(2025, 4, 1) + dt.timedelta(day)
+        monitor.update(y, p, batch=date, by=np.array(names)[site])
     return monitor
 
 
@@ -79,13 +79,13 @@ def test_an_onset_is_that_of_its_own_alarm(one_site):
     """Later the evidence is largest since a batch after the alarm."""
     steps = one_site.steps
     first = next(step for step in steps if step.alarm)
-    assert first.onset <= first.label < steps[-1].onset
+    assert first.onset <= first.batch < steps[-1].onset
     found = monitor_report(one_site)
-    assert found.verdict.startswith(f"ALARM on {first.label}, probably since {first.onset}. The di")
+    assert found.verdict.startswith(f"ALARM on {first.batch}, probably since {first.onset}. The di")
     assert found.onset == str(first.onset)
     assert str(steps[-1].onset) not in found.verdict
     [curve, group] = found.figures[0].models
-    assert curve.label[curve.onset] == str(first.onset)
+    assert curve.batch[curve.onset] == str(first.onset)
     assert curve.since == str(steps[-1].onset)
     assert group.name == "site 3"
     seconds = dt.datetime.combine(first.onset, dt.time(), dt.UTC).timestamp()
@@ -124,7 +124,7 @@ def test_which_way_predictions_err(change, words):
     rng, monitor = np.random.default_rng(1), caldist.Monitor()
     p = rng.uniform(0.05, 0.95, 40_000)
     y = rng.random(p.size) < 1 / (1 + np.exp(-change(np.log(p / (1 - p)))))
-    monitor.update(y, p, label="first")
+    monitor.update(y, p, batch="first")
     verdict = monitor_report(monitor).verdict
     assert f"Predictions are now {words}" in verdict
     assert "(p < 1e-300)" in verdict or monitor.steps[-1].pvalue > 0
@@ -149,7 +149,7 @@ def test_settings_are_said():
 
 def test_a_monitor_without_rows_has_a_page():
     monitor = caldist.Monitor()
-    monitor.update([], [], label="first")
+    monitor.update([], [], batch="first")
     assert "no rows yet" in text_of(monitor_report(monitor).to_html())
     with pytest.raises(ValueError, match="no batches yet"):
         monitor_report(caldist.Monitor())
@@ -196,7 +196,7 @@ def test_the_section_follows_the_schema(with_section):
     )
     jsonschema.validate(json.loads(with_section.to_json()), schema)
     empty = caldist.Monitor()
-    empty.update([], [], label=1)
+    empty.update([], [], batch=1)
     plain = caldist.report([0, 1], [0.2, 0.7], monitor=empty, n_resamples=99)
     jsonschema.validate(json.loads(plain.to_json()), schema)
 
@@ -219,7 +219,7 @@ def test_hostile_names_are_escaped():
     for at in range(6):
         p = rng.random(900)
         y = rng.random(900) < np.clip(p + 0.3, 0, 1)
-        monitor.update(y, p, label=f"{HOSTILE[0]} {at}", by=rng.choice(HOSTILE, 900))
+        monitor.update(y, p, batch=f"{HOSTILE[0]} {at}", by=rng.choice(HOSTILE, 900))
     page = monitor_report(monitor, name=HOSTILE[1]).to_html()
     assert "<script" not in page
     assert "<img src=x" not in page

@@ -1,4 +1,4 @@
-"""What a report says of a recalibration, in every format."""
+"""What a report says of recalibration, in every format."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 import caldist
 from caldist.plots import MapDisplay
 
-TITLE = "What a recalibration would do"
+TITLE = "What recalibration would do"
 QUICK = {"n_resamples": 99, "rng": 0}
 
 
@@ -63,11 +63,11 @@ def test_every_format_has_the_section(report):
     assert words.replace("->", "-&gt;") in page
     assert page.count('<section class="card recalibration"') == 2
     assert (
-        page.count("What a recalibration would do to over-confident") == 2
+        page.count("What recalibration would do to over-confident") == 2
     )  # in place of it, and below
     again = caldist.Report.from_json(report.to_json()).to_html()
     assert f'<h2 id="recalibration">{TITLE}</h2>' in again
-    assert "What a recalibration would do to" not in again
+    assert "What recalibration would do to" not in again
 
 
 def test_its_figure_shows_what_is_said(report):
@@ -113,13 +113,13 @@ def test_few_draws_are_enough_and_every_format_says_how_many(level, draws):
     assert json.loads(found.to_json())["models"][0]["recalibration"]["n_resamples"] == draws
     assert f"With {level:.0%} confidence" in model.recalibration.words
     for text in (str(found), found.to_html()):
-        assert f"The limits of recalibrations come from {draws} resamples." in text
+        assert f"The limits after recalibration come from {draws} resamples." in text
 
 
 @pytest.mark.slow
 def test_nothing_is_said_of_draws_where_there_are_none():
     found = caldist.report(np.arange(30) % 15 == 0, np.linspace(0.1, 0.9, 30), **QUICK)
-    assert "limits of recalibrations" not in str(found) + found.to_html()
+    assert "limits after recalibration" not in str(found) + found.to_html()
 
 
 @pytest.mark.slow

@@ -304,7 +304,7 @@ def test_the_lines_between_the_words_of_the_readme_run():
     plt.close("all")
     assert found["caldist.multiclass.classwise_table"].value > 0.04
     assert found["caldist.recalibrate"][0] != y_prob[0]
-    assert found["caldist.Monitor"].label == 1
+    assert found["caldist.Monitor"].batch == 1
     assert "caldist.plots.ReliabilityDisplay.from_predictions" in found
 
 

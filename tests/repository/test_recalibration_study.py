@@ -45,18 +45,18 @@ def test_there_are_enough_laws(studies):
     cells = recalibration.cells()
     for law in recalibration.RECALIBRATED:
         for n in (300, 1000, 4000):
-            for method in ("auto", "sigmoid", "isotonic"):
-                assert ("coverage", law, n, method) in cells
+            for family in ("auto", "sigmoid", "isotonic"):
+                assert ("coverage", law, n, family) in cells
 
 
 @pytest.mark.slow
 @compiled
-@pytest.mark.parametrize("method", ["auto", "sigmoid", "isotonic"])
-def test_statements_hold(studies, method):
+@pytest.mark.parametrize("family", ["auto", "sigmoid", "isotonic"])
+def test_statements_hold(studies, family):
     """Of 20 data sets at 5% on each side, three misses or fewer: 98.4% of the time at 5%."""
     recalibration = studies("recalibration")
     plan = recalibration.Plan(data_sets=(20, 20, 20))
-    rows = recalibration.recalibration_cell("coverage", "mild", 300, method, plan=plan)
+    rows = recalibration.recalibration_cell("coverage", "mild", 300, family, plan=plan)
     found = {row["quantity"]: row for row in rows}
     assert found["smooth_ce, after misses"]["data_sets"] == "20"
     for quantity, row in found.items():

@@ -1,4 +1,4 @@
-"""MonotoneCalibrator and RecalibratedClassifier: recalibrations as estimators of scikit-learn."""
+"""MonotoneCalibrator and RecalibratedClassifier: recalibration by estimators of scikit-learn."""
 
 import copy
 import pickle
@@ -22,6 +22,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import caldist
+from caldist.recalibration import evaluate_map
 from caldist.sklearn import MonotoneCalibrator, RecalibratedClassifier
 
 WEIGHTS = "a row of weight 2 is one row that counts twice, not two rows that agree"
@@ -347,7 +348,7 @@ def test_a_confidence_below_chance_stays_the_largest():
     np.testing.assert_allclose(after.sum(axis=1), 1, rtol=1e-12)
     right, confidence = caldist.top_label(y, model.predict_proba(X))
     seed = np.random.RandomState(0).randint(2**31 - 1)
-    expected = caldist.certify_map(right, confidence, found.map_, n_resamples=99, rng=seed)
+    expected = evaluate_map(right, confidence, map=found.map_, n_resamples=99, rng=seed)
     assert found.statement_.after == expected.after
     assert found.statement_.loss == {}
     said = found.map_.provenance["statement"]["after"]["smooth_ce"]["upper"]

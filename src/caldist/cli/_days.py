@@ -24,7 +24,7 @@ from caldist.engines.collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
 from caldist.engines.files import connect, reading
 from caldist.engines.summaries import invalid_in_words
 from caldist.monitoring import Monitor
-from caldist.monitoring.labels import DATE, Label, kind_of
+from caldist.monitoring.batch_names import DATE, BatchName, kind_of
 
 BITS = 14  # of the grid of a new monitor
 _MEMORY = 2**30  # bytes that the days of one query may take
@@ -40,14 +40,14 @@ class Wanted(NamedTuple):
     inclusive: bool = False
     until: dt.date | None = None
     since: dt.date | None = None  # the state was reset
-    taken: frozenset[Label] = frozenset()
+    taken: frozenset[BatchName] = frozenset()
 
     @classmethod
     def of(cls, watched: Monitor | None, until: dt.date | None) -> Wanted:
         """Return what a monitor has not seen yet."""
         if watched is None:
             return cls(until=until)
-        last = watched.last_label
+        last = watched.last_batch
         after = watched.since if last is None else last
         if after is not None and kind_of(after) != DATE:
             message = (
@@ -55,7 +55,7 @@ class Wanted(NamedTuple):
                 "go on in Python, with Monitor.update, or begin a new state."
             )
             raise ValueError(message)
-        taken = frozenset(step.label for step in watched.steps)
+        taken = frozenset(step.batch for step in watched.steps)
         return cls(after, last is None, until, watched.since, taken)  # type: ignore[arg-type]  # dates
 
     def is_past(self, day: dt.date) -> bool:

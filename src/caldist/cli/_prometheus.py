@@ -11,7 +11,7 @@ from caldist._util.escaping import for_terminal
 
 if TYPE_CHECKING:
     from caldist.monitoring import Monitor, Step
-    from caldist.monitoring.labels import Label
+    from caldist.monitoring.batch_names import BatchName
 
 _ESCAPED = {"\\": r"\\", '"': r"\"", "\n": r"\n"}
 
@@ -31,7 +31,7 @@ def exposition(monitor: Monitor, name: str) -> str:
         ("log_threshold", "What log_e_value must reach for an alarm", monitor.log_threshold),
         ("tolerance", "The distance to calibration that is acceptable", monitor.tolerance),
         ("batches", "Batches since the monitor was made or reset", len(monitor.steps)),
-        ("last_batch_timestamp_seconds", "The date of the last batch", _seconds(last.label)),
+        ("last_batch_timestamp_seconds", "The date of the last batch", _seconds(last.batch)),
         ("onset_timestamp_seconds", "Estimated start of the miscalibration", _onset(monitor)),
     ):
         lines += _metric(f"caldist_monitor_{metric}", meaning, [(own, value)])
@@ -82,9 +82,9 @@ def _onset(monitor: Monitor) -> int | None:
     return None if onset is None else _seconds(onset)
 
 
-def _seconds(label: Label) -> int | None:
-    """Return the time of a date; other labels have none."""
-    if not isinstance(label, dt.date):
+def _seconds(batch: BatchName) -> int | None:
+    """Return the time of a date; other names of batches have none."""
+    if not isinstance(batch, dt.date):
         return None
-    start = dt.datetime(label.year, label.month, label.day, tzinfo=dt.UTC)
+    start = dt.datetime(batch.year, batch.month, batch.day, tzinfo=dt.UTC)
     return int(start.timestamp())

@@ -254,17 +254,17 @@ def _updated(watched: Monitor, days: Days, notes: list[str]) -> Iterator[Step]:
     """Take the days, and say what was left out."""
     left_out: Counter[str] = Counter()
     undeclared: Counter[str] = Counter()
-    for label, joints in days.read():
+    for day, joints in days.read():
         for joint in joints.values():
             left_out.update(joint.invalid)
         if not watched.by:
-            yield watched.update(joints[None], label=label)
+            yield watched.update(joints[None], batch=day)
             continue
         known = {group: joint for group, joint in joints.items() if group in watched.by}
         undeclared.update(
             {str(group): joints[group].n_rows or 0 for group in joints if group not in known}
         )
-        yield watched.update(known, label=label)
+        yield watched.update(known, batch=day)
     if left_out:
         reasons = ", ".join(f"{count:,} with a {why}" for why, count in left_out.items())
         notes.append(f"{left_out.total():,} rows were left out: {reasons}.")
@@ -276,7 +276,7 @@ def _updated(watched: Monitor, days: Days, notes: list[str]) -> Iterator[Step]:
 
 
 def _nothing(watched: Monitor, until: dt.date | None) -> str:
-    last = "" if watched.last_label is None else f" after {watched.last_label}"
+    last = "" if watched.last_batch is None else f" after {watched.last_batch}"
     old = "" if until is None else f" up to {until}"
     return f"no new dates{last}{old}."
 
@@ -305,7 +305,7 @@ def _show(
 def _line(watched: Monitor, step: Step, *, every: bool) -> dict[str, object]:
     since = every or step.alarm  # without an alarm it is nothing to read
     line: dict[str, object] = {
-        "date": str(step.label),
+        "date": str(step.batch),
         "rows": step.n_rows,
         "alarm": "yes" if step.alarm else "no",
         "pvalue": PValue(step.pvalue, 0.0),
@@ -331,5 +331,5 @@ def _alarm(watched: Monitor) -> str:
     )
     found = [str(group) for group, part in last.by.items() if part.alarm]
     where = f", in {', '.join(found)}" if found else ""
-    text = f"alarm on {first.label}: {what}{where}; probably since {first.onset}"
+    text = f"alarm on {first.batch}: {what}{where}; probably since {first.onset}"
     return " ".join(text.split())

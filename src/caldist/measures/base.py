@@ -103,7 +103,7 @@ class Facts:
     shown_in
         Where it is shown without being asked for: "evaluate", "measure" (the command line),
         "report", "report table" (beside the distance, for all models), "groups", "test",
-        "recalibration" (losses that a recalibration changes).
+        "recalibration" (losses that recalibration changes).
     called
         Its name within a sentence, where it is spoken of by one.
     encloses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from caldist.data.categories import number_labels
 from caldist.data.grid import Grid
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
+from caldist.errors import InvalidInput, InvalidType
 
 
 class Batch(NamedTuple):
@@ -45,24 +46,27 @@ def read_batch(
     if isinstance(y_true, Joint):
         refuse_beside_joint(y_prob=y_prob, sample_weight=sample_weight, pos_label=pos_label, by=by)
         if groups:
-            message = (
-                "y_true is a Joint, which does not say which rows belong to which of the declared "
-                "sub-groups: pass a joint of each, {group: joint}."
+            raise InvalidInput(
+                argument="y_true",
+                reason="is a Joint, which does not say which rows belong to which of the declared "
+                "sub-groups",
+                remedy="Pass a joint of each, {group: joint}.",
             )
-            raise ValueError(message)
         return _scaled([_on_grid(y_true, bits, "y_true")])
     if by is None and groups:
-        message = (
-            "by is None, but sub-groups were declared: pass the sub-group of each row as by=…, or "
-            "a joint of each, {group: joint}."
+        raise InvalidInput(
+            argument="by",
+            value=None,
+            reason="sub-groups were declared",
+            remedy="Pass the sub-group of each row as by=…, or a joint of each, {group: joint}.",
         )
-        raise ValueError(message)
     if by is not None and not groups:
-        message = (
-            "by was given, but no sub-groups were declared: make the monitor with "
-            "Monitor(by=(…)), since shares of the false alarm rate cannot be handed out later."
+        raise InvalidInput(
+            argument="by",
+            reason="was given, but no sub-groups were declared",
+            remedy="Make the monitor with Monitor(by=(…)), because shares of the false alarm rate "
+            "cannot be handed out later.",
         )
-        raise ValueError(message)
     if _is_empty(y_true) and _is_empty(y_prob):
         for name, values in (("sample_weight", sample_weight), ("by", by)):
             if values is not None and not _is_empty(values):
@@ -86,8 +90,8 @@ def _of_groups(rows: Rows, by: Any, groups: Sequence[Any], bits: int) -> list[Ba
     known = {name: at for at, name in enumerate(groups)}
     for first, name in enumerate(names):
         if name not in known:
-            at = validate.first(code == first)
-            raise ValueError(_undeclared(f"by[{at}]", name, groups))
+            at, reason = validate.first(code == first), "this sub-group was not declared"
+            _fail_undeclared(groups, reason, argument="by", index=at, value=name)
     number = np.array([known[name] for name in names])[code]
     parts = []
     for at in range(len(groups)):
@@ -100,20 +104,21 @@ def _of_groups(rows: Rows, by: Any, groups: Sequence[Any], bits: int) -> list[Ba
 
 def _of_mapping(joints: Mapping[Any, Any], groups: Sequence[Any], bits: int) -> list[Batch]:
     if not groups:
-        message = (
-            "y_true is a dict of joints, but no sub-groups were declared: pass one joint, or make "
-            "the monitor with Monitor(by=(…))."
+        raise InvalidInput(
+            argument="y_true",
+            reason="is a dict of joints, but no sub-groups were declared",
+            remedy="Pass one joint, or make the monitor with Monitor(by=(…)).",
         )
-        raise ValueError(message)
     for name, joint in joints.items():
         if name not in groups:
-            raise ValueError(_undeclared("y_true", name, groups))
+            reason = "belongs to a sub-group that was not declared"
+            _fail_undeclared(groups, reason, argument=f"y_true[{name!r}]")
         if not isinstance(joint, Joint):
-            message = (
-                f"y_true[{name!r}] is of type {type(joint).__name__}; a dict in place of the rows "
-                "holds a caldist.Joint for each sub-group."
+            raise InvalidType(
+                argument=f"y_true[{name!r}]",
+                value=joint,
+                reason="a dict in place of the rows holds a caldist.Joint for each sub-group",
             )
-            raise TypeError(message)
     return _scaled(
         [
             _on_grid(joints[name], bits, f"y_true[{name!r}]")
@@ -124,29 +129,30 @@ def _of_mapping(joints: Mapping[Any, Any], groups: Sequence[Any], bits: int) -> 
     )
 
 
-def _undeclared(where: str, name: object, groups: Sequence[Any]) -> str:
+def _fail_undeclared(groups: Sequence[Any], reason: str, **where: Any) -> NoReturn:
     listed = ", ".join(show(group) for group in groups[:5])
     more = f", … ({len(groups)} in all)" if len(groups) > 5 else ""
-    return (
-        f"{where} has the sub-group {show(name)}, which was not declared: the monitor "
-        f"knows {listed}{more}. Leave its rows out and look at them elsewhere, or begin a new "
-        "monitor with it."
+    raise InvalidInput(
+        reason=f"{reason}; the monitor knows {listed}{more}",
+        remedy="Leave its rows out and look at them elsewhere, or begin a new monitor with it.",
+        **where,
     )
 
 
 def _on_grid(joint: Joint, bits: int, name: str) -> Joint:
     if joint.n_rows is None:
-        message = (
-            f"{name} does not say how many rows it was made of, so nothing can be said of the "
-            "population: make it with Joint.from_arrays, summarize or an Accumulator."
+        raise InvalidInput(
+            argument=name,
+            reason="does not say how many rows it was made of, so nothing can be said about the "
+            "population",
+            remedy="Make it with Joint.from_arrays, summarize or an Accumulator.",
         )
-        raise ValueError(message)
     if joint.grid is not None and joint.grid.bits < bits:
-        message = (
-            f"{name} has cells of {joint.grid.bits} bits and the monitor of {bits}: make the "
-            f"monitor with bits={joint.grid.bits}, or summarise with more bits."
+        raise InvalidInput(
+            argument=name,
+            reason=f"has cells of {joint.grid.bits} bits, and the monitor of {bits}",
+            remedy=f"Make the monitor with bits={joint.grid.bits}, or summarise with more bits.",
         )
-        raise ValueError(message)
     return joint.coarsen(bits)
 
 
@@ -162,11 +168,11 @@ def _scaled(joints: list[Joint]) -> list[Batch]:
         if grid.is_integer or joint.counts_rows:
             largest = max(largest, 1.0)
         elif grid.weight_square0 is None or grid.weight_square1 is None:
-            message = (
-                "the joint has weights, but not the sums of their squares: make it with "
-                "Joint.from_arrays, summarize or an Accumulator."
+            raise InvalidInput(
+                argument="y_true",
+                reason="is a joint with weights, but without the sums of their squares",
+                remedy="Make it with Joint.from_arrays, summarize or an Accumulator.",
             )
-            raise ValueError(message)
         else:
             most = float((grid.weight_square0 + grid.weight_square1).max())
             largest = max(largest, float(np.sqrt(most)))

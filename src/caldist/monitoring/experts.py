@@ -138,16 +138,16 @@ def batch_sums(grid: Grid) -> Vector:
     return out
 
 
-def window_values(total: Vector, starts: Vector) -> Vector:
+def window_values(total: Vector, windows: Vector) -> Vector:
     """Return the log values of the four families, for the window from each start until now.
 
-    ``total`` and each line of ``starts`` begin with the sums of the experts.
+    ``total`` and each line of ``windows``, the sums before it, begin with the sums of the experts.
     """
-    out = np.empty((starts.shape[0], len(FAMILIES)))
+    out = np.empty((windows.shape[0], len(FAMILIES)))
     kernel.window_values(
         total,
-        starts.ravel(),
-        starts.shape[1],
+        windows.ravel(),
+        windows.shape[1],
         SHIFTS.size,
         LEAVES,
         LEVELS,

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist._util.brief import listed, shown_value
-from caldist._util.invalid import show
 from caldist._util.locks import locked
 from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.joint import Joint
-from caldist.errors import answering
+from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.monitoring import state_files
+from caldist.monitoring.batch_names import BatchName, check_after, clean_name
 from caldist.monitoring.batches import read_batch
-from caldist.monitoring.labels import Label, check_after, clean_label
 from caldist.monitoring.mixtures import log_sum
 from caldist.monitoring.state import Dependence, Settings, State
 from caldist.monitoring.steps import Step, Steps, rejected, shares_by_name
@@ -85,10 +84,10 @@ class Monitor:
     >>> for day in range(1, 31):  # from day 16 on another model predicts
     ...     model = "logistic_regression" if day <= 15 else "naive_Bayes"
     ...     rows = slice(day % 15, None, 15)
-    ...     step = monitor.update(demo.y_true[rows], demo.y_prob[model][rows], label=day)
+    ...     step = monitor.update(demo.y_true[rows], demo.y_prob[model][rows], batch=day)
     ...     if step.alarm:
     ...         break
-    >>> step.label, step.onset, next(iter(step.kind))
+    >>> step.batch, step.onset, next(iter(step.kind))
     (21, 17, 'slope')
     """
 
@@ -111,8 +110,8 @@ class Monitor:
         if run_length is not None:
             run_length = validate.check_positive("run_length", run_length)
             if run_length < 1:
-                message = f"run_length is {run_length}; it is a number of batches, at least 1."
-                raise ValueError(message)
+                reason = "it is a number of batches, at least 1"
+                raise InvalidInput(argument="run_length", value=run_length, reason=reason)
         validate.check_choice("dependence", dependence, ("rows", "batches"))
         Joint.empty(bits)  # checks it
         self._settings = Settings(
@@ -120,7 +119,7 @@ class Monitor:
         )
         self._state = self._fresh(None)
 
-    def _fresh(self, floor: Label | None) -> State:
+    def _fresh(self, floor: BatchName | None) -> State:
         count = 1 + len(self.by)
         streams = tuple(Stream.empty(self.bits) for _ in range(count))
         return State([], floor, streams, (0.0,) * count, [])
@@ -133,7 +132,7 @@ class Monitor:
         y_true: ArrayLike | Joint | Mapping[Any, Joint],
         y_prob: ArrayLike | None = None,
         *,
-        label: object,
+        batch: object,
         by: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         pos_label: object = None,
@@ -150,7 +149,7 @@ class Monitor:
             rows left out.
         y_prob : array-like in [0, 1]
             The predicted probability of label 1; left out with joints.
-        label : str, number or date
+        batch : str, number or date
             What the batch is called: all of one kind, each larger than the one before.
         by : array-like, optional
             The sub-group of each row, where sub-groups were declared.
@@ -164,27 +163,27 @@ class Monitor:
         -------
         Step
         """
-        clean = clean_label(label)
+        name = clean_name(batch)
         state = self._state
-        if state.labels:
-            check_after(clean, state.labels[-1])
+        if state.batches:
+            check_after(name, state.batches[-1])
         elif state.floor is not None:
-            check_after(clean, state.floor, allow_equal=True)
-        batches = read_batch(y_true, y_prob, sample_weight, pos_label, by, self.by, self.bits)
+            check_after(name, state.floor, allow_equal=True)
+        parts = read_batch(y_true, y_prob, sample_weight, pos_label, by, self.by, self.bits)
         streams = tuple(
-            stream.updated(*batch, by_batch=self._settings.by_batch)
-            for stream, batch in zip(state.streams, batches, strict=True)
+            stream.updated(*part, by_batch=self._settings.by_batch)
+            for stream, part in zip(state.streams, parts, strict=True)
         )
-        rows = [batch.grid.n_rows or 0 for batch in batches]
+        rows = [part.grid.n_rows or 0 for part in parts]
         alarmed = bool(state.steps) and state.steps[-1].alarm
-        labels = [*state.labels, clean]
-        step, peaks = self._step(labels, streams, state.peaks, rows, alarmed=alarmed)
-        self._state = State(labels, state.floor, streams, peaks, [*state.steps, step])
+        names = [*state.batches, name]
+        step, peaks = self._step(names, streams, state.peaks, rows, alarmed=alarmed)
+        self._state = State(names, state.floor, streams, peaks, [*state.steps, step])
         return step
 
     def _step(
         self,
-        labels: Sequence[Label],
+        names: Sequence[BatchName],
         streams: Sequence[Stream],
         peaks: Sequence[float],
         rows: Sequence[int],
@@ -202,7 +201,7 @@ class Monitor:
         highest = tuple(map(max, peaks, (overall, *logs[1:])))
         follows = _averaged(followed)
         parts = [
-            self._part(labels, stream, found, count)
+            self._part(names, stream, found, count)
             for stream, found, count in zip(streams, evidence, rows, strict=True)
         ]
         found = rejected(logs[1:], self.false_alarm_rate) if self.by else []
@@ -230,47 +229,47 @@ class Monitor:
         return step, highest
 
     def _evidence(self, stream: Stream) -> _Evidence:
-        windows = stream.calibrated_values(by_batch=self._settings.by_batch)
-        ever = calibrated = stream.value_of(windows)
+        values = stream.calibrated_values(by_batch=self._settings.by_batch)
+        ever = calibrated = stream.value_of(values)
         if self.tolerance is not None:
-            windows = stream.distance_values(self.tolerance)
-            ever = stream.value_of(windows)
-        followed = ever if self.run_length is None else log_sum(windows)
-        return _Evidence(ever, followed, calibrated, int(windows.argmax()))
+            values = stream.distance_values(self.tolerance)
+            ever = stream.value_of(values)
+        followed = ever if self.run_length is None else log_sum(values)
+        return _Evidence(ever, followed, calibrated, int(values.argmax()))
 
     def _part(
-        self, labels: Sequence[Label], stream: Stream, evidence: _Evidence, rows: int
+        self, names: Sequence[BatchName], stream: Stream, evidence: _Evidence, rows: int
     ) -> dict[str, Any]:
         """Return the fields of a step that follow from one stream."""
         fit = stream.fit
         rate = self.false_alarm_rate
         return {
-            "label": labels[-1],
+            "batch": names[-1],
             "value": None if fit is None else fit.lower,
             "lower": stream.lower(rate),
             "upper": None if self._settings.by_batch else stream.upper(rate),
-            "onset": None if fit is None else labels[int(stream.start[evidence.window])],
+            "onset": None if fit is None else names[int(stream.start[evidence.window])],
             "kind": {} if fit is None else shares_by_name(stream.shares(evidence.window)),
             "n_rows": rows,
         }
 
-    def reset(self, label: object) -> Self:
-        """Forget all batches, after a recalibration: from ``label`` on the model is watched anew.
+    def reset(self, batch: object) -> Self:
+        """Forget all batches, after a recalibration: from ``batch`` on the model is watched anew.
 
-        Settings stay, and with them a new guarantee begins. Batches before ``label`` are refused
+        Settings stay, and with them a new guarantee begins. Batches before that are refused
         from now on.
 
         Parameters
         ----------
-        label : str, number or date
-            The first label of the new time; larger than that of the last batch.
+        batch : str, number or date
+            The name of the first batch to come; larger than the name of the last one.
         """
-        clean = clean_label(label)
-        if self._state.labels:
-            check_after(clean, self._state.labels[-1])
+        name = clean_name(batch)
+        if self._state.batches:
+            check_after(name, self._state.batches[-1])
         elif self._state.floor is not None:
-            check_after(clean, self._state.floor, allow_equal=True)
-        self._state = self._fresh(clean)
+            check_after(name, self._state.floor, allow_equal=True)
+        self._state = self._fresh(name)
         return self
 
     # -- reading it ----------------------------------------------------------------------------
@@ -316,13 +315,13 @@ class Monitor:
         return Steps(self._state.steps)
 
     @property
-    def last_label(self) -> Label | None:
-        """The label of the last batch; None before the first."""
-        return self._state.labels[-1] if self._state.labels else None
+    def last_batch(self) -> BatchName | None:
+        """The name of the last batch; None before the first."""
+        return self._state.batches[-1] if self._state.batches else None
 
     @property
-    def since(self) -> Label | None:
-        """The label of the last reset, before which batches are refused; None without one."""
+    def since(self) -> BatchName | None:
+        """The name given to the last reset, before which batches are refused; None without one."""
         return self._state.floor
 
     @property
@@ -350,19 +349,22 @@ class Monitor:
             A sub-group; all rows by default.
         """
         if group is not None and group not in self.by:
-            message = f"group is {show(group)}; the monitor knows {list(self.by)}."
-            raise ValueError(message)
+            reason = f"the monitor knows {list(self.by)}"
+            raise InvalidInput(argument="group", value=group, reason=reason)
         number = 0 if group is None else 1 + self.by.index(group)
         stream = self._state.streams[number]
         if stream.fit is None:
-            message = "the monitor has seen no rows yet: there is no curve."
-            raise ValueError(message)
+            raise InvalidInput(
+                argument="group" if number else "monitor",
+                reason="has seen no rows yet, so there is no curve",
+                remedy="Update the monitor first.",
+            )
         return stream.curve(self._evidence(stream).window)
 
     def __repr__(self) -> str:
-        parts = [f"{len(self._state.labels)} batches"]
-        if self.last_label is not None:
-            parts.append(f"last {shown_value(self.last_label)}")
+        parts = [f"{len(self._state.batches)} batches"]
+        if self.last_batch is not None:
+            parts.append(f"last {shown_value(self.last_batch)}")
         parts += [
             f"{name}={shown_value(value)}"
             for name, value in vars(self._settings).items()
@@ -397,7 +399,7 @@ class Monitor:
     def load(cls, path: str | os.PathLike[str]) -> Monitor:
         """Read what :meth:`save` wrote: the monitor goes on to the bit as the saved one would.
 
-        A damaged or foreign file is a ``ValueError``.
+        A damaged or foreign file is an :class:`caldist.InvalidInput`.
         """
         result = cls.__new__(cls)
         # Before the content is read: if that is changed in between, saving is refused.
@@ -435,20 +437,21 @@ def _group_names(by: object) -> tuple[str | int, ...]:
     if by is None:
         return ()
     if isinstance(by, str | bytes | Mapping) or not hasattr(by, "__iter__"):
-        message = (
-            f"by is {show(by)}; it must be a sequence of the names of all sub-groups, "
-            "for example by=('north', 'south')."
+        raise InvalidType(
+            argument="by",
+            value=by,
+            reason="it must be a sequence of the names of all sub-groups",
+            remedy="For example by=('north', 'south').",
         )
-        raise TypeError(message)
     names = [name.item() if hasattr(name, "item") else name for name in by]
     for at, name in enumerate(names):
         if isinstance(name, bool) or not isinstance(name, str | int):
-            message = f"by[{at}] is {show(name)}; a sub-group is named by a text or integer."
-            raise TypeError(message)
+            reason = "a sub-group is named by a string or an integer"
+            raise InvalidType(argument="by", index=at, value=name, reason=reason)
         if name in names[:at]:
-            message = f"by[{at}] is {name!r}, which was listed before: name each sub-group once."
-            raise ValueError(message)
+            reason, remedy = "it was listed before", "Name each sub-group once."
+            raise InvalidInput(argument="by", index=at, value=name, reason=reason, remedy=remedy)
     if not names:
-        message = "by is empty: leave it out, or name the sub-groups."
-        raise ValueError(message)
+        remedy = "Leave it out, or name the sub-groups."
+        raise InvalidInput(argument="by", reason="is empty", remedy=remedy)
     return tuple(names)

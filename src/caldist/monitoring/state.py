@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from caldist.monitoring.labels import Label
+from caldist.monitoring.batch_names import BatchName
 from caldist.monitoring.steps import Step
 from caldist.monitoring.streams import Stream
 
@@ -33,12 +33,13 @@ class Settings:
 class State:
     """All that a monitor remembers: what a file holds.
 
-    ``floor`` is where the monitor was reset; ``peaks`` are the largest log e-values so far, of all
-    rows and of each sub-group; ``streams`` the sums of all rows, then of each sub-group.
+    ``batches`` are their names; ``floor`` is where the monitor was reset; ``peaks`` are the largest
+    log e-values so far, of all rows and of each sub-group; ``streams`` the sums of all rows, then
+    of each sub-group.
     """
 
-    labels: list[Label]
-    floor: Label | None
+    batches: list[BatchName]
+    floor: BatchName | None
     streams: tuple[Stream, ...]
     peaks: tuple[float, ...]
     steps: list[Step]

@@ -1,4 +1,4 @@
-"""Monitors as files: sums, labels and steps, and nothing that runs."""
+"""Monitors as files: sums, names of batches and steps, and nothing that runs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 from caldist.data import validate
 from caldist.data.files import JOINT_ARRAYS, open_to_read, read, write
 from caldist.data.joint import Joint
+from caldist.errors import InvalidInput
 from caldist.monitoring import windows
+from caldist.monitoring.batch_names import BatchName, check_after, from_plain, kind_of, to_plain
 from caldist.monitoring.experts import FAMILIES
-from caldist.monitoring.labels import Label, check_after, from_plain, kind_of, to_plain
 from caldist.monitoring.state import Settings, State
 from caldist.monitoring.steps import Step, shares_by_name
 from caldist.monitoring.streams import N_SUMS, POOLED_BITS, RECENT_BITS, Stream
 
 _FORMAT, _WHAT = "caldist-monitor-1", "a saved monitor"
-_SINGLE = ("settings", "labels", "start", "peaks", "scales")
-_STREAM = ("total", "starts", "recent")
+_SINGLE = ("settings", "batches", "start", "peaks", "scales")
+_STREAM = ("total", "windows", "recent")
 _NUMBERS = ("pvalue", "log_e_value", "log_e_calibrated", "value", "lower", "upper")
 _STEP = ("alarm", *_NUMBERS, "onset", "kind", "n_rows")
 
@@ -84,22 +85,24 @@ def save(
             "update it with the batches after its last one, and save that."
         )
         raise FileExistsError(message)
-    place = {label: at for at, label in enumerate(state.labels)}
+    position = {name: at for at, name in enumerate(state.batches)}
     content: dict[str, Any] = {
         "settings": _text(vars(settings)),
-        "labels": _text(_labels_content(state)),
+        "batches": _text(_batches_content(state)),
         "start": state.streams[0].start,
         "peaks": np.array(state.peaks),
         "scales": np.array([stream.scale for stream in state.streams]),
     }
     for number, stream in enumerate(state.streams):
         content[f"{number}.total"] = stream.total
-        content[f"{number}.starts"] = stream.starts.ravel()
+        content[f"{number}.windows"] = stream.windows.ravel()
         content[f"{number}.recent"] = stream.recent
         joint = stream.joint._content()  # noqa: SLF001 -- the same arrays as in its own file
         content |= {f"{number}.joint.{name}": array for name, array in joint.items()}
         steps = [step if number == 0 else step.by[settings.by[number - 1]] for step in state.steps]
-        content |= {f"{number}.step.{name}": part for name, part in _columns(steps, place).items()}
+        content |= {
+            f"{number}.step.{name}": part for name, part in _columns(steps, position).items()
+        }
     write(path, content, format_name=_FORMAT)
     return Version.of(path)
 
@@ -109,16 +112,16 @@ def _text(value: Any) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
 
 
-def _labels_content(state: State) -> dict[str, Any]:
-    known = [*state.labels, *([] if state.floor is None else [state.floor])]
+def _batches_content(state: State) -> dict[str, Any]:
+    known = [*state.batches, *([] if state.floor is None else [state.floor])]
     return {
         "kind": kind_of(known[0]) if known else None,
         "floor": None if state.floor is None else to_plain(state.floor),
-        "labels": [to_plain(label) for label in state.labels],
+        "batches": [to_plain(name) for name in state.batches],
     }
 
 
-def _columns(steps: Sequence[Step], place: Mapping[Label, int]) -> dict[str, NDArray[Any]]:
+def _columns(steps: Sequence[Step], position: Mapping[BatchName, int]) -> dict[str, NDArray[Any]]:
     columns: dict[str, NDArray[Any]] = {
         name: np.array(
             [math.nan if (x := getattr(step, name)) is None else x for step in steps], np.float64
@@ -126,7 +129,7 @@ def _columns(steps: Sequence[Step], place: Mapping[Label, int]) -> dict[str, NDA
         for name in _NUMBERS
     }
     columns["alarm"] = np.array([step.alarm for step in steps], bool)
-    onsets = [-1 if step.onset is None else place[step.onset] for step in steps]
+    onsets = [-1 if step.onset is None else position[step.onset] for step in steps]
     columns["onset"] = np.array(onsets, np.int32)
     shares = [[round(100 * step.kind.get(name, 0)) for name in FAMILIES] for step in steps]
     columns["kind"] = np.array(shares, np.uint8).ravel()
@@ -135,13 +138,13 @@ def _columns(steps: Sequence[Step], place: Mapping[Label, int]) -> dict[str, NDA
 
 
 def load(path: str | os.PathLike[str]) -> tuple[Settings, State]:
-    """Read what :func:`save` wrote; a damaged or foreign file is a ``ValueError``."""
+    """Read what :func:`save` wrote; a damaged or foreign file is an ``InvalidInput``."""
     content = read(path, format_name=_FORMAT, arrays=_Names(), what=_WHAT)
     try:
         return _state(content)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError) as error:
-        message = f"{os.fspath(path)!r} is not a valid monitor: {error}"
-        raise ValueError(message) from error
+        reason = f"is not a valid monitor: {str(error).rstrip('.')}"
+        raise InvalidInput(argument=repr(os.fspath(path)), reason=reason) from error
 
 
 def _state(content: dict[str, NDArray[Any]]) -> tuple[Settings, State]:
@@ -150,43 +153,43 @@ def _state(content: dict[str, NDArray[Any]]) -> tuple[Settings, State]:
     given = json.loads(content["settings"].tobytes())
     given["by"] = given["by"] or None
     settings = Monitor(**given)._settings  # noqa: SLF001
-    labels, floor = _labels(json.loads(content["labels"].tobytes()))
+    batches, floor = _batches(json.loads(content["batches"].tobytes()))
     count = 1 + len(settings.by)
     start = content["start"].astype(np.int64)
-    expected = np.arange(len(labels))
-    if not np.array_equal(start, expected[windows.kept(expected, len(labels))]):
-        _fail("the starts are not those that are kept after so many batches.")
+    expected = np.arange(len(batches))
+    if not np.array_equal(start, expected[windows.mask(expected, len(batches))]):
+        _fail("the windows are not those that stay after so many batches.")
     streams = tuple(
-        _stream(content, number, start, len(labels), settings) for number in range(count)
+        _stream(content, number, start, len(batches), settings) for number in range(count)
     )
     peaks = _vector(content, "peaks", count)
-    parts = [_steps(content, number, labels) for number in range(count)]
+    parts = [_steps(content, number, batches) for number in range(count)]
     steps = [
         Step(
             **parts[0][at],
             by={name: Step(**parts[1 + k][at]) for k, name in enumerate(settings.by)},
         )
-        for at in range(len(labels))
+        for at in range(len(batches))
     ]
     known = {f"{number}." for number in range(count)}
     for name in content:
         if name not in _SINGLE and f"{name.partition('.')[0]}." not in known:
             _fail(f"{name!r} belongs to no sub-group.")
-    return settings, State(labels, floor, streams, tuple(peaks.tolist()), steps)
+    return settings, State(batches, floor, streams, tuple(peaks.tolist()), steps)
 
 
 def _fail(message: str) -> NoReturn:
     raise ValueError(message)
 
 
-def _labels(content: Mapping[str, Any]) -> tuple[list[Label], Label | None]:
-    labels = [from_plain(value, content["kind"]) for value in content["labels"]]
-    for before, after in pairwise(labels):
+def _batches(content: Mapping[str, Any]) -> tuple[list[BatchName], BatchName | None]:
+    batches = [from_plain(value, content["kind"]) for value in content["batches"]]
+    for before, after in pairwise(batches):
         check_after(after, before)
     floor = None if content["floor"] is None else from_plain(content["floor"], content["kind"])
-    if floor is not None and labels:
-        check_after(labels[0], floor, allow_equal=True)
-    return labels, floor
+    if floor is not None and batches:
+        check_after(batches[0], floor, allow_equal=True)
+    return batches, floor
 
 
 def _vector(content: Mapping[str, NDArray[Any]], name: str, size: int) -> NDArray[np.float64]:
@@ -220,7 +223,7 @@ def _stream(
         batches=batches,
         total=_vector(content, f"{number}.total", N_SUMS),
         start=start,
-        starts=_vector(content, f"{number}.starts", start.size * N_SUMS).reshape(-1, N_SUMS),
+        windows=_vector(content, f"{number}.windows", start.size * N_SUMS).reshape(-1, N_SUMS),
         grid=joint.grid,
         invalid=joint.invalid,
         recent=recent,
@@ -229,19 +232,19 @@ def _stream(
 
 
 def _steps(
-    content: Mapping[str, NDArray[Any]], number: int, labels: Sequence[Label]
+    content: Mapping[str, NDArray[Any]], number: int, batches: Sequence[BatchName]
 ) -> list[dict[str, Any]]:
     columns = {name: content[f"{number}.step.{name}"] for name in _STEP}
     columns["kind"] = columns["kind"].reshape(-1, len(FAMILIES))
-    if any(len(column) != len(labels) for column in columns.values()):
-        _fail("the columns of the steps are not as long as the labels.")
+    if any(len(column) != len(batches) for column in columns.values()):
+        _fail("a column of the steps does not have one value for each batch.")
     result = []
-    for at, label in enumerate(labels):
+    for at, batch in enumerate(batches):
         step: dict[str, Any] = {name: columns[name][at].item() for name in _STEP if name != "kind"}
         for name in ("value", "upper"):
             step[name] = None if math.isnan(step[name]) else step[name]
         onset = step["onset"]
-        step["onset"] = None if onset < 0 else labels[onset]
+        step["onset"] = None if onset < 0 else batches[onset]
         step["kind"] = {} if onset < 0 else shares_by_name(columns["kind"][at].tolist())
-        result.append({"label": label, **step})
+        result.append({"batch": batch, **step})
     return result

@@ -12,8 +12,8 @@ from caldist._util.escaping import for_line
 from caldist._util.frames import frame
 from caldist._util.numbers import chance, least, most
 from caldist._util.results import Result
+from caldist.monitoring.batch_names import BatchName
 from caldist.monitoring.experts import FAMILIES
-from caldist.monitoring.labels import Label
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Step(Result):
 
     Attributes
     ----------
-    label
-        The label of the batch.
+    batch
+        The name of the batch.
     alarm
         Whether the threshold has been passed, at this batch or one before. Of a sub-group: whether
         it is among those that are found at this batch (e-BH), with at most ``false_alarm_rate`` of
@@ -33,7 +33,7 @@ class Step(Result):
         every batch.
     log_e_value
         The logarithm of what the alarm follows: the e-value against calibration or, with a
-        tolerance, against a distance within it; with ``run_length`` the sum over all starts.
+        tolerance, against a distance within it; with ``run_length`` the sum over all windows.
     log_e_calibrated
         The logarithm of the e-value against perfect calibration, whatever the alarm follows.
     value
@@ -44,7 +44,7 @@ class Step(Result):
         upper end above the distance, if rows are independent and of one law. ``upper`` is None for
         ``dependence="batches"``.
     onset
-        The label of the batch since which it is worst: an estimate, to be read after an alarm.
+        The name of the batch since which it is worst: an estimate, to be read after an alarm.
     kind
         What the deviation since then looks like: shares of "level", "slope", "wave" and "local",
         the largest first. A diagnosis without a guarantee.
@@ -54,7 +54,7 @@ class Step(Result):
         The step of each sub-group; empty without sub-groups.
     """
 
-    label: Label
+    batch: BatchName
     alarm: bool
     pvalue: float
     log_e_value: float
@@ -62,7 +62,7 @@ class Step(Result):
     value: float | None
     lower: float
     upper: float | None
-    onset: Label | None
+    onset: BatchName | None
     kind: Mapping[str, float]
     n_rows: int
     by: Mapping[Any, Step] = field(default_factory=dict)
@@ -70,13 +70,13 @@ class Step(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python values, ready for JSON; dates in ISO format."""
         content = super().to_dict()
-        for name in ("label", "onset"):
+        for name in ("batch", "onset"):
             if hasattr(content[name], "isoformat"):
                 content[name] = content[name].isoformat()
         return content
 
     def _line(self) -> dict[str, Any]:
-        """Return one line of a frame: labels as they are, the likeliest kind."""
+        """Return one line of a frame: names as they are, the likeliest kind."""
         line = {name: getattr(self, name) for name in _columns()}
         line["kind"] = next(iter(self.kind), None)
         return line
@@ -100,12 +100,12 @@ class Step(Result):
         groups = f"; in {', '.join(found)}" if found else ""
         pvalue = f"p = {self.pvalue:.3g}" if self.pvalue > 0 else chance(0.0)
         return for_line(
-            f"{self.label}: {state}, {pvalue}{value} ({least(self.lower)}{upper}), "
+            f"{self.batch}: {state}, {pvalue}{value} ({least(self.lower)}{upper}), "
             f"{self.n_rows} rows{since}{groups}"
         )
 
 
-def begun(steps: Sequence[Step]) -> Label | None:
+def begun(steps: Sequence[Step]) -> BatchName | None:
     """Return since when there is an alarm, as it was estimated when the alarm began.
 
     Later estimates may come after the alarm: the evidence is then largest since a later batch.
@@ -126,7 +126,7 @@ class Steps(Result, Sequence[Step]):
     --------
     >>> import caldist
     >>> monitor = caldist.Monitor()
-    >>> step = monitor.update([0, 1], [0.2, 0.7], label=1)
+    >>> step = monitor.update([0, 1], [0.2, 0.7], batch=1)
     >>> len(monitor.steps), monitor.steps[-1] == step
     (1, True)
     """

@@ -1,6 +1,6 @@
 r"""``Stream``: what is remembered of the rows of one group, all of it sums.
 
-The sums up to now and those at the starts that are kept give every window. A stream is a value: a
+The sums up to now and those before each window give every window's own. A stream is a value: a
 batch makes a new one, so that a batch that is refused changes nothing.
 """
 
@@ -44,7 +44,7 @@ class Stream:
     total
         The sums over all rows: of the experts, of the payoffs and of their squares for each member
         of the bank, the (weighted) number of rows, Σ(y − v)², and sums of whole batches.
-    start, starts
+    start, windows
         The batches from which windows begin, and the sums before each of them.
     grid, invalid
         All rows, on a grid, and what was left out of the tables that they came from.
@@ -57,7 +57,7 @@ class Stream:
     batches: int
     total: Vector
     start: Integers
-    starts: NDArray[np.float64]
+    windows: NDArray[np.float64]
     grid: Grid
     invalid: Mapping[str, int]
     recent: Vector
@@ -70,7 +70,7 @@ class Stream:
             batches=0,
             total=np.zeros(N_SUMS),
             start=np.zeros(0, np.int64),
-            starts=np.zeros((0, N_SUMS)),
+            windows=np.zeros((0, N_SUMS)),
             grid=empty(min(bits, POOLED_BITS)),
             invalid={},
             recent=np.zeros(2 ** min(bits, RECENT_BITS) + 1),
@@ -83,10 +83,10 @@ class Stream:
         """
         before = self._before()
         start = np.append(self.start, self.batches)
-        keep = windows.kept(start, self.batches + 1)
-        lines = np.empty((np.count_nonzero(keep), N_SUMS))
-        np.compress(keep[:-1], self.starts, axis=0, out=lines[:-1])
-        lines[-1] = self.total  # the latest start is always kept
+        mask = windows.mask(start, self.batches + 1)
+        lines = np.empty((np.count_nonzero(mask), N_SUMS))
+        np.compress(mask[:-1], self.windows, axis=0, out=lines[:-1])
+        lines[-1] = self.total  # the latest window always stays
         recent = self.recent * 2 ** (-1 / _HALF_LIFE)
         scale = self.scale
         total = self.total
@@ -99,8 +99,8 @@ class Stream:
         return Stream(
             batches=self.batches + 1,
             total=total,
-            start=start[keep],
-            starts=lines,
+            start=start[mask],
+            windows=lines,
             grid=self.grid + grid,
             invalid=_added(self.invalid, invalid),
             recent=recent,
@@ -186,7 +186,7 @@ class Stream:
     @cached_property
     def families(self) -> Vector:
         """The log values of the families of experts: a line for each window."""
-        return experts.window_values(self.total, self.starts)
+        return experts.window_values(self.total, self.windows)
 
     @cached_property
     def window_experts(self) -> Vector:
@@ -197,20 +197,20 @@ class Stream:
         """Return the log e-values of perfect calibration in each window."""
         if not by_batch:
             return self.window_experts
-        gain, square = (self.total[part] - self.starts[:, part] for part in (SHOCK, SHOCK_SQUARE))
+        gain, square = (self.total[part] - self.windows[:, part] for part in (SHOCK, SHOCK_SQUARE))
         if self.scale == 0:
             return np.zeros(self.start.size)
         return mixtures.shock_values(gain, square, self.scale)
 
     def distance_values(self, distance: float) -> Vector:
         """Return the log e-values of "the distance is at most this" in each window."""
-        gain, square = (self.total[part] - self.starts[:, part] for part in (GAIN, SQUARE))
-        rows = self.total[ROWS] - self.starts[:, ROWS]
+        gain, square = (self.total[part] - self.windows[:, part] for part in (GAIN, SQUARE))
+        rows = self.total[ROWS] - self.windows[:, ROWS]
         return mixtures.bank_values(gain, square, rows, distance)
 
     @cached_property
     def _log_shares(self) -> Vector:
-        """How much was bet on each start."""
+        """How much was bet on each window."""
         return windows.log_shares(self.start)
 
     def value_of(self, values: Vector) -> float:
@@ -235,13 +235,13 @@ class Stream:
 
     @cached_property
     def smooth(self) -> potentials.Potentials | None:
-        """The best potentials if labels follow the experts' curve since the best start."""
+        """The best potentials if labels follow the experts' curve in the best window."""
         there = np.flatnonzero(self.recent)
         if there.size == 0:
             return None
         best = int(np.argmax(self._log_shares + self.window_experts))
         bits = int(self.recent.size - 1).bit_length() - 1
-        curve = experts.mean_curve((self.total - self.starts[best])[EXPERTS], bits)[there]
+        curve = experts.mean_curve((self.total - self.windows[best])[EXPERTS], bits)[there]
         mass = self.recent[there]
         found = potentials.fit(experts.table(bits).point[there], mass * (1 - curve), mass * curve)
         return None if found is None else found.potentials
@@ -265,7 +265,7 @@ class Stream:
         """
         logs = self.families[window]
         share = np.exp(logs - np.logaddexp.reduce(logs))
-        sums = (self.total - self.starts[window])[EXPERTS]
+        sums = (self.total - self.windows[window])[EXPERTS]
         bits = int(self.recent.size - 1).bit_length() - 1
         smooth, local = experts.mean_curve(sums, bits), experts.tree_curve(sums, bits)
         return experts.table(bits).point, (1 - share[3]) * smooth + share[3] * local

@@ -194,25 +194,25 @@ def quantile_places(mass: Vector, count: int = 10) -> NDArray[np.intp]:
 def thin(x: Vector, y: Vector) -> NDArray[np.intp]:
     """Return which points of a long curve to draw: at most 1,000, and the picture stays the same.
 
-    The first, last, lowest and highest point in each of 250 bins of x are kept, which are what can
+    The first, last, lowest and highest point in each of 250 bins of x stay, which are what can
     be seen as long as a bin is not wider than the line: up to five inches of width. Of these,
     points that are on the line between their neighbours are left out.
     """
-    keep = np.ones(x.size, dtype=bool)
+    mask = np.ones(x.size, dtype=bool)
     if x.size > 4 * _BINS:
         inside = ((x - x[0]) * (_BINS / (x[-1] - x[0]))).astype(np.intp).clip(max=_BINS - 1)
         start = np.flatnonzero(np.diff(inside, prepend=-1))
         size = np.diff(start, append=x.size)
-        keep[:] = False
-        keep[start] = keep[start + size - 1] = True
+        mask[:] = False
+        mask[start] = mask[start + size - 1] = True
         for extreme in (np.minimum, np.maximum):
             found = np.flatnonzero(y == np.repeat(extreme.reduceat(y, start), size))
             once = np.unique(inside[found], return_index=True)[1]
-            keep[found[once]] = True
-    kept = np.flatnonzero(keep)
+            mask[found[once]] = True
+    index = np.flatnonzero(mask)
     for _ in range(_ROUNDS):
-        kept = kept[_bent(x[kept], y[kept])]
-    return kept
+        index = index[_bent(x[index], y[index])]
+    return index
 
 
 def _bent(x: Vector, y: Vector) -> NDArray[np.bool_]:

@@ -78,7 +78,7 @@ class MapCurve(Brief):
 
 
 class MapDisplay(PredictionDisplay[MapCurve]):
-    r"""A monotone map that recalibrations predictions, and what it does to the rows.
+    r"""A monotone map that recalibrates predictions, and what it does to the rows.
 
     Across, the prediction; upwards, where the map takes it. On the diagonal nothing changes.
     Markers are at the deciles 5%, 15%, …, 95% of the predictions.
@@ -86,8 +86,8 @@ class MapDisplay(PredictionDisplay[MapCurve]):
     **Reliability.** With one model on the axes, and its rows known, two curves show the smooth
     frequency of label 1, as in :class:`ReliabilityDisplay`: over the prediction (before) and over
     the mapped prediction (after). Before, the map should follow the curve; after, the diagonal
-    should. What is left of a distance after the recalibration is in part chance, and rows that
-    fitted the map flatter it: what is proved stands in the legend.
+    should. Part of the distance that is left afterwards is chance, and rows that
+    fitted the map flatter it: the limits for the population stand in the legend.
 
     **Beneath**, histograms of the predictions before (upwards) and after (downwards), in 40 bins.
     Where all predictions are small, as those of rare events are, the axes end where they do; with
@@ -194,12 +194,12 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         scale: ScaleName = "linear",
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the map of a recalibration, with what is stated of it.
+        """Draw the map of a recalibration, with the limits stated for it.
 
         Parameters
         ----------
         found : Recalibration
-            What :func:`caldist.recalibrate` or :func:`caldist.certify_map` returned.
+            What :func:`caldist.recalibrate` or :func:`caldist.recalibration.evaluate_map` returned.
         y_true : array-like of 0 and 1, or Joint, optional
             The rows, for histograms and reliability; without them the map alone is drawn.
         y_prob : array-like in [0, 1], optional
@@ -386,7 +386,7 @@ def map_curve(
 def recalibration_curve(
     name: str, found: Recalibration, rows: Rows | None, scale: ScaleName = "linear"
 ) -> MapCurve:
-    """Return the map of a recalibration, with what is stated of it."""
+    """Return the map of a recalibration, with the limits stated for it."""
     if found.map is None:
         message = f"found has no map: {found.reason}"
         raise ValueError(message)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LN10 = float(np.log(10))
 _OTHERS = 3  # sub-groups that are shown by default
-_TICKS = 6  # labels of batches that fit below the axes
+_TICKS = 6  # names of batches that fit below the axes
 _STRIP = 0.14  # share of the last axes that shows where predictions are
 _BINS = 64  # of predictions there
 
@@ -37,7 +37,7 @@ class MonitorCurve(Brief):
     ----------
     name
         That of the rows: "all rows", or the sub-group.
-    label
+    batch
         The batches, as text.
     log_e_value, log_threshold
         The natural logarithm of what the alarm follows after each batch, and of what it must reach
@@ -61,7 +61,7 @@ class MonitorCurve(Brief):
     """
 
     name: str
-    label: tuple[str, ...]
+    batch: tuple[str, ...]
     log_e_value: Vector
     log_threshold: float
     value: Vector
@@ -81,7 +81,7 @@ class MonitorDisplay(Display[MonitorCurve]):
 
     Above, the e-value on a logarithmic axis with the threshold of the alarm, which is right at
     every look: the line may be read after each batch. With ``run_length`` it is the sum over all
-    starts. In the middle the distance to calibration of all rows so far, its confidence sequence
+    windows. In the middle the distance to calibration of all rows so far, its confidence sequence
     and the tolerance. The lower end holds for the mean distance of the batches, whatever changes;
     the upper end only as long as rows are independent and of one law. Below, by how much labels
     are more frequent than predicted since the onset, as the experts see it, and where predictions
@@ -109,10 +109,10 @@ class MonitorDisplay(Display[MonitorCurve]):
     >>> for day in range(1, 31):  # from day 16 on another model predicts
     ...     model = "logistic_regression" if day <= 15 else "naive_Bayes"
     ...     rows = slice(day % 15, None, 15)
-    ...     step = monitor.update(demo.y_true[rows], demo.y_prob[model][rows], label=day)
+    ...     step = monitor.update(demo.y_true[rows], demo.y_prob[model][rows], batch=day)
     >>> display = MonitorDisplay.from_monitor(monitor)
     >>> shown = display.models[0]
-    >>> shown.label[shown.onset], bool(shown.alarm[-1])
+    >>> shown.batch[shown.onset], bool(shown.alarm[-1])
     ('17', True)
     >>> import matplotlib.pyplot as plt; plt.close(display.figure_)
     """
@@ -122,7 +122,7 @@ class MonitorDisplay(Display[MonitorCurve]):
     def __init__(self, models: Sequence[MonitorCurve]) -> None:
         super().__init__(models)
         for model in self.models[1:]:
-            if model.label != self.models[0].label:
+            if model.batch != self.models[0].batch:
                 message = (
                     f"models: {model.name!r} and {self.models[0].name!r} are of different batches; "
                     "draw them on axes of their own."
@@ -202,7 +202,7 @@ class MonitorDisplay(Display[MonitorCurve]):
             (others["alarm"],) = ax.plot(
                 [when], [max(first.log_e_value[when] / _LN10, threshold)], color=_style.RUST,
                 marker="v", markersize=8, linestyle="none",
-                label=f"first alarm: {_style.shown(first.label[when])}",
+                label=f"first alarm: {_style.shown(first.batch[when])}",
             )  # fmt: skip
         ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         ax.yaxis.set_major_formatter(lambda power, _: rf"$10^{{{power:.0f}}}$")
@@ -218,7 +218,7 @@ class MonitorDisplay(Display[MonitorCurve]):
         _style.plain_axes(ax)
         first = self.models[0]
         others: dict[str, Any] = {}
-        x = np.arange(len(first.label))
+        x = np.arange(len(first.batch))
         for at, model in enumerate(self.models):
             look = _style.model_style(at)
             keep = thin(x.astype(np.float64), model.lower)
@@ -290,7 +290,7 @@ class MonitorDisplay(Display[MonitorCurve]):
         _style.legend(ax, others.values())
 
     def _columns(self, model: MonitorCurve) -> Columns:
-        batches, places = len(model.label), model.prediction.size
+        batches, places = len(model.batch), model.prediction.size
         gap, blank = np.full(places, np.nan), np.full(batches, np.nan)
         steps = {
             "log_e_value": model.log_e_value,
@@ -300,7 +300,7 @@ class MonitorDisplay(Display[MonitorCurve]):
         }
         return {
             "part": np.repeat(["step", "error"], (batches, places)),
-            "label": np.concatenate((np.array(model.label, str), np.full(places, ""))),
+            "batch": np.concatenate((np.array(model.batch, str), np.full(places, ""))),
             **{key: np.concatenate((values, gap)) for key, values in steps.items()},
             "prediction": np.concatenate((blank, model.prediction)),
             "error": np.concatenate((blank, model.error)),
@@ -336,7 +336,7 @@ def monitor_curves(
 def _curve(
     monitor: Monitor, steps: Sequence[Step], name: str, group: str | int | None
 ) -> MonitorCurve:
-    last, labels, onset = steps[-1], [step.label for step in steps], begun(steps)
+    last, names, onset = steps[-1], [step.batch for step in steps], begun(steps)
     prediction: Vector = np.zeros(0)
     error, share = prediction, prediction
     if last.onset is not None:
@@ -354,12 +354,12 @@ def _curve(
     }
     return MonitorCurve(
         name=name,
-        label=tuple(map(str, labels)),
+        batch=tuple(map(str, names)),
         **columns,
         log_threshold=monitor.log_threshold if group is None else np.nan,
         alarm=np.array([step.alarm for step in steps]),
         tolerance=monitor.tolerance,
-        onset=labels.index(onset) if onset in labels else None,
+        onset=names.index(onset) if onset in names else None,
         prediction=prediction,
         error=error,
         share=share,
@@ -390,13 +390,13 @@ def _onset_line(ax: Axes, model: MonitorCurve) -> None:
 
 
 def _batches(ax: Axes, model: MonitorCurve) -> None:
-    """Put some of the labels below the axes."""
-    count = len(model.label)
+    """Put some names of batches below the axes."""
+    count = len(model.batch)
     at = np.unique(np.rint(np.linspace(0, count - 1, min(count, _TICKS))).astype(int))
-    longest = max(len(_style.shown(model.label[k])) for k in at)
+    longest = max(len(_style.shown(model.batch[k])) for k in at)
     if longest > 12 and at.size > 2:
         at = at[[0, -1]]
-    ax.set_xticks(at, [_style.shown(model.label[k]) for k in at])
+    ax.set_xticks(at, [_style.shown(model.batch[k]) for k in at])
     ax.set_xlim(-0.5, max(count - 0.5, 0.5))
     if longest > 6 and at.size > 2:
         ax.tick_params(axis="x", rotation=20)

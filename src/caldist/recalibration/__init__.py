@@ -1,8 +1,8 @@
-"""Recalibration: monotone maps that calibrate predictions, with proof of what they achieve."""
+"""Recalibration: monotone maps that calibrate predictions, with limits for what they achieve."""
 
 from caldist.recalibration._selection import CandidateLoss
 from caldist.recalibration.calibration_map import CalibrationMap
-from caldist.recalibration.recalibration import Recalibration, certify_map, recalibrate
+from caldist.recalibration.recalibration import Recalibration, evaluate_map, recalibrate
 from caldist.recalibration.statement import LossChange, RecalibrationBounds
 
 __all__ = [
@@ -11,6 +11,6 @@ __all__ = [
     "LossChange",
     "Recalibration",
     "RecalibrationBounds",
-    "certify_map",
+    "evaluate_map",
     "recalibrate",
 ]

@@ -43,7 +43,7 @@ _CURVATURE = 1e-12  # of a row, so that saturated ones can be divided by it
 
 @dataclass(frozen=True)
 class Candidate:
-    """A base and the slack around it."""
+    """A base, and the slack around it: the factor by which slopes may differ from the base's."""
 
     base: str
     slack: float = 1.0
@@ -61,7 +61,7 @@ class Candidate:
         base = {"soft": "soft sigmoid"}.get(self.base, self.base)
         if self.slack == 1:
             return base
-        return "isotonic" if self.slack == math.inf else f"slope {self.slack:g} around {base}"
+        return "isotonic" if self.slack == math.inf else f"monotone {self.slack:g} around {base}"
 
     @property
     def parameters(self) -> int:

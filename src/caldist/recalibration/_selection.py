@@ -1,6 +1,6 @@
 r"""Which map: the simplest whose out-of-fold loss is within half a standard error of the least.
 
-Without a margin small samples are over-fitted, and calibrated models "recalibrated"; with a whole
+Without a margin small samples are over-fitted, and calibrated models recalibrated; with a whole
 standard error few rows keep the identity for too long.
 """
 
@@ -35,7 +35,7 @@ _CERTAIN = 1e-12  # a prediction's distance from 0 and 1, so that losses can be 
 
 @dataclass(frozen=True)
 class CandidateLoss(Result):
-    """How a candidate did out of folds.
+    """The cross-validated loss of a candidate.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class CandidateLoss(Result):
         Its mean log loss on rows that had no part in the fit, in nats; predictions of exactly 0 and
         1 count as 1e-12 away from them.
     excess
-        By how much that is above the least of all candidates.
+        By how much it is above the least of all candidates.
     standard_error
         Of the excess.
     """

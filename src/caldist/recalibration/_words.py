@@ -1,4 +1,4 @@
-"""A recalibration in plain words."""
+"""Sentences about a recalibration."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CALLED = {
 
 
 def sentences(found: Recalibration) -> str:
-    """Return what a recalibration is, what is proved of it, and what is left."""
+    """Return which map was fitted, how well it calibrates, and what is left."""
     parts = [_what(found)]
-    parts.append(_proved(found) if found.after else f"No statement is made: {found.reason}")
+    parts.append(_limits(found) if found.after else f"No statement is made: {found.reason}")
     parts += _losses(found)
     if found.after and found.after["smooth_ce"].lower > 0:
         parts.append(
@@ -40,22 +40,19 @@ def _what(found: Recalibration) -> str:
         return "No map."
     table = f"as a table of {found.map.x.size} points"
     if found.family == "identity":
-        why = (
-            ": no recalibration that these rows support makes them better"
-            if found.candidates
-            else ""
-        )
+        why = ": these rows support no map that makes them better" if found.candidates else ""
         return f"The predictions stay as they are{why}."
     if found.family == "given":
         return f"A map made elsewhere, {table}."
     if found.family == "monotone":
         return (
-            f"Recalibrated by a map with slopes within a factor {found.slack:g} of a base, {table}."
+            f"Recalibrated by a monotone map with slopes within a factor of {found.slack:g} of "
+            f"those of a sigmoid or beta map, {table}."
         )
     return f"Recalibrated by {_CALLED[found.family]}, {table}."
 
 
-def _proved(found: Recalibration) -> str:
+def _limits(found: Recalibration) -> str:
     assert found.confidence_level is not None  # noqa: S101 -- a statement has one
     before, after = found.before["smooth_ce"], found.after["smooth_ce"]
     rows = "" if found.n_rows is None else f" {found.n_rows:,}"
@@ -91,10 +88,10 @@ def _losses(found: Recalibration) -> list[str]:
     changes = found.loss.values() if found.family != "identity" else ()
     if changes and all(change.lower <= 0 <= change.upper for change in changes):
         lines.append(
-            "These rows do not show that the recalibration makes predictions better or worse."
+            "These rows do not show that recalibration makes the predictions better or worse."
         )
     if any(change.lower > 0 for change in changes):
-        lines.append("The recalibration makes predictions worse: leave them as they are.")
+        lines.append("Recalibration makes the predictions worse: leave them as they are.")
     return lines
 
 

@@ -20,6 +20,7 @@ from caldist._util.results import Result, plain
 from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.files import open_to_read
+from caldist.errors import InvalidInput, InvalidType
 from caldist.recalibration import sql
 
 FORMAT = "caldist-map-1"
@@ -32,7 +33,7 @@ class CalibrationMap(Result):
     .. math:: \kappa(v) = y_i + \frac{y_{i+1} - y_i}{x_{i+1} - x_i}(v - x_i),
               \quad x_i \le v \le x_{i+1}
 
-    **What it means.** What :func:`caldist.recalibrate` finds, and what its statement is about. The
+    **What it means.** What :func:`caldist.recalibrate` fits, and what its statement is about. The
     table is all there is: NumPy, SQL, another language or a phone evaluate the same few numbers. It
     is continuous, so a score that was rounded to 32 bits moves by at most its slope times
     :math:`2^{-24}`, and where ``y`` increases strictly the ranking of rows stays as it was, as far
@@ -47,7 +48,7 @@ class CalibrationMap(Result):
     y : array-like in [0, 1]
         The values at the knots, not decreasing.
     provenance : mapping, optional
-        Where it comes from, in terms of texts, numbers, lists and mappings.
+        Where it comes from, in terms of strings, numbers, lists and mappings.
 
     Attributes
     ----------
@@ -81,10 +82,10 @@ class CalibrationMap(Result):
         knots, values = _fractions(x, "x"), _fractions(y, "y")
         validate.check_size("y", values.size, "x", knots.size)
         if knots.size > _MOST:
-            message = f"x has {knots.size:,} knots; a table has at most {_MOST:,}."
-            raise ValueError(message)
-        _refuse(knots, "x", np.diff(knots) <= 0, "knots must increase strictly: sort them.")
-        _refuse(values, "y", np.diff(values) < 0, "values must not decrease: the map is monotone.")
+            reason = f"has {knots.size:,} knots, but a table has at most {_MOST:,}"
+            raise InvalidInput(argument="x", reason=reason)
+        _refuse(knots, "x", np.diff(knots) <= 0, "knots must increase strictly", "Sort them.")
+        _refuse(values, "y", np.diff(values) < 0, "values of a monotone map must not decrease")
         object.__setattr__(self, "x", _frozen(knots))
         object.__setattr__(self, "y", _frozen(values))
         object.__setattr__(self, "provenance", _plain_provenance(provenance))
@@ -240,32 +241,30 @@ class CalibrationMap(Result):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CalibrationMap:
-        """Read what :meth:`save` wrote; a damaged or foreign file is a ``ValueError``."""
+        """Read what :meth:`save` wrote; a damaged or foreign file is an ``InvalidInput``."""
         with open_to_read(path, "a saved map") as file:
             text = file.read()
         try:
             content = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
             return cls._from_content(content)
         except (TypeError, ValueError, KeyError, RecursionError, OverflowError) as error:
-            message = f"{os.fspath(path)!r} is not a valid map: {error}"
-            raise ValueError(message) from error
+            reason = f"is not a valid map: {str(error).rstrip('.')}"
+            raise InvalidInput(argument=repr(os.fspath(path)), reason=reason) from error
 
     @classmethod
     def _from_content(cls, content: Any) -> CalibrationMap:
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             found = content.get("format") if isinstance(content, dict) else content
-            message = f"its format is {show(found)}, not {FORMAT!r}."
-            raise ValueError(message)
+            raise InvalidInput(argument="format", value=found, reason=f"it must be {FORMAT!r}")
         unknown = set(content) - {"format", "x", "y", "provenance"}
         if unknown:
-            message = f"it has the unknown key {min(unknown)!r}."
-            raise ValueError(message)
+            raise InvalidInput(argument=repr(min(unknown)), reason="is an unknown key")
         for name in ("x", "y"):
             _check_numbers(name, content.get(name))
         provenance = content.get("provenance", {})
         if not isinstance(provenance, dict):
-            message = f"provenance is {show(provenance)}; it must be an object."
-            raise TypeError(message)
+            reason = "it must be an object"
+            raise InvalidType(argument="provenance", value=provenance, reason=reason)
         return cls(content["x"], content["y"], provenance=provenance)
 
 
@@ -278,50 +277,49 @@ def _frozen(values: Vector) -> Vector:
     return np.frombuffer((values + 0.0).tobytes(), dtype=np.float64)
 
 
-def _refuse(values: Vector, name: str, bad: NDArray[np.bool_], why: str) -> None:
+def _refuse(values: Vector, name: str, bad: NDArray[np.bool_], why: str, remedy: str = "") -> None:
     if bad.any():
-        at = int(np.argmax(bad))
-        value, before = map(show, (values[at + 1], values[at]))
-        message = f"{name}[{at + 1}] is {value} after {before}: {why}"
-        raise ValueError(message)
+        at = validate.first(bad)
+        reason = f"it comes after {show(values[at])}, and {why}"
+        raise InvalidInput(
+            argument=name, index=at + 1, value=values[at + 1], reason=reason, remedy=remedy
+        )
 
 
 def _plain_provenance(provenance: Mapping[str, Any] | None) -> Mapping[str, Any]:
     content = {} if provenance is None else provenance
     if not isinstance(content, Mapping):
-        message = f"provenance is {show(content)}; it must be a mapping."
-        raise TypeError(message)
+        reason = "it must be a mapping"
+        raise InvalidType(argument="provenance", value=content, reason=reason)
     try:
         copied = json.loads(json.dumps(plain(content), allow_nan=False))
     except (TypeError, ValueError) as error:
-        message = f"provenance cannot be written as JSON: {error}"
-        raise ValueError(message) from None
+        reason = f"cannot be written as JSON ({error})"
+        raise InvalidInput(argument="provenance", reason=reason) from None
     return MappingProxyType(copied)
 
 
 def _no_number(name: str) -> NoReturn:
-    message = f"it has {name}, which is no number."
-    raise ValueError(message)
+    raise InvalidInput(argument=name, reason="stands in it, and is no number")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        message = "a key stands twice in it."
-        raise ValueError(message)
+        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
+        raise InvalidInput(argument=repr(twice), reason="is a key that stands twice in it")
     return found
 
 
 def _check_numbers(name: str, values: object) -> None:
     """Raise unless a value of a file is a list of numbers; true and false are none."""
     if not isinstance(values, list):
-        message = f"{name} is {show(values)}; it must be a list of numbers."
-        raise TypeError(message)
+        raise InvalidType(argument=name, value=values, reason="it must be a list of numbers")
     for at, value in enumerate(values):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not 0 <= value <= 1:
-            message = f"{name}[{at}] is {show(value)}; it must be a number in [0, 1]."
-            raise ValueError(message)
+            reason = "it must be a number in [0, 1]"
+            raise InvalidInput(argument=name, index=at, value=value, reason=reason)
 
 
 def mapped(table: CalibrationMap, v: Vector) -> Vector:

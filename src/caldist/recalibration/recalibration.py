@@ -1,4 +1,4 @@
-"""``recalibrate`` and ``certify_map``: a monotone map, and what is proved of it."""
+"""``recalibrate`` and ``evaluate_map``: a monotone map, and how well it calibrates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._util.invalid import show
 from caldist._util.products import dot
 from caldist._util.results import Result, plain
 from caldist._util.types import Vector
@@ -21,7 +20,7 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
-from caldist.errors import answering
+from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.inference.folds import FOLDS, ordered_units
 from caldist.inference.resampling import Resampler, order_rank
 from caldist.measures.corp import Corp, corp
@@ -46,15 +45,15 @@ _NOT_ASKED = "none was asked for (confidence_level is None)."
 
 @dataclass(frozen=True, eq=False)
 class Recalibration(Result):
-    """A monotone map of predictions, and what is known of it.
+    """A monotone map of predictions, and how well it calibrates.
 
     Attributes
     ----------
     map
         The map, a table; None where one made elsewhere is not monotone.
     family
-        What it is: "identity", "shift", "temperature", "sigmoid", "beta", "monotone" or "isotonic";
-        "given" for one made elsewhere.
+        The kind of map: "identity", "shift", "temperature", "sigmoid", "beta", "monotone" or
+        "isotonic"; "given" for one made elsewhere.
     slack
         By which factor slopes may differ from those of a sigmoid or beta map: 1 for these
         themselves, infinity for isotonic regression; None for a map made elsewhere.
@@ -63,10 +62,10 @@ class Recalibration(Result):
         population, without and with the map; the same where the map is the identity. Empty where no
         statement is made.
     loss
-        For "brier_score" and "log_loss" what the recalibration changes, on rows that had no part in
-        it.
+        By how much recalibration changes the Brier score and the log loss, on rows that had no part
+        in the fit: keys "brier_score" and "log_loss".
     candidates
-        The maps that were compared, simplest first, and how they did out of folds.
+        The maps that were compared, simplest first, with their cross-validated losses.
     resolution
         The Brier score of the mapped rows in parts: what a monotone map could still take off, what
         the ranking explains, what nothing does.
@@ -74,11 +73,12 @@ class Recalibration(Result):
         The probability that a row of label 1 ranks above one of label 0, ties half; None where a
         label is missing.
     confidence_level, method, n_resamples
-        Of the statement; None, and 0 replicates where none are needed.
+        The confidence level of the limits, how they are made ("resampling" or "finite_sample"), and
+        from how many replicates; None and 0 where there are none.
     n_rows, n_positives
         How many rows there are, and how many of label 1, as far as that is known.
     rounding
-        By how much predictions were moved on average, at most; the statement allows for it.
+        The mean distance by which predictions were rounded, at most; the limits allow for it.
     reason
         Why no statement is made; empty if one is.
     """
@@ -162,36 +162,36 @@ def recalibrate(
     rng: validate.Rng = None,
     progress: bool = False,
 ) -> Recalibration:
-    r"""Fit a monotone map that calibrates predictions, and say what is proved of it.
+    r"""Fit a monotone map that calibrates predictions, and state how well it does.
 
     **What it means.** ``map`` turns predictions into recalibrated ones. It increases strictly, so
-    the ranking of rows stays as it is, but for "isotonic", and where predictions rank no better
-    than chance: then the map is constant, with a warning. The statement is about the map as the
-    table that is exported, of at most 256 points and within 1% of κ(1 - κ) of the fit κ where these
-    are enough: with the confidence level, the smooth calibration error of the population was
-    at least ``before["smooth_ce"].lower`` and is at most ``after["smooth_ce"].upper``, for rows
-    drawn like these. All rows fit the map *and* judge it. That is valid because the bound holds for
-    all monotone maps at once, so neither the fit nor the choice of a family costs anything, and it
-    is about half as large as one from rows held out. "identity" is a result: no recalibration that
-    these rows support improves the predictions.
+    the ranking of rows stays as it is. There are two exceptions: "isotonic" makes ties, and where
+    predictions rank no better than chance the map is constant, with a warning. The statement is
+    about the table that is exported. It has at most 256 points and lies within 1% of κ(1 - κ) of
+    the fit κ where these are enough. With the confidence level, the smooth calibration error of the
+    population was at least ``before["smooth_ce"].lower`` and is at most
+    ``after["smooth_ce"].upper``, for rows drawn like these. All rows fit the map *and* judge it.
+    That is valid because the bound holds for all monotone maps at once, so neither the fit nor the
+    choice of a family costs anything, and it is about half as large as one from rows held out.
+    "identity" is a result, too: these rows support no map that improves the predictions.
 
-    **Rows that trained the model void it.** Their labels are known to the model, so its predictions
-    look better on them than on others. Pass rows that the model has not seen. Nor does it hold
-    after the population has changed.
+    **Rows that trained the model void the statement.** Their labels are known to the model, so its
+    predictions look better on them than on others. Pass rows that the model has not seen. Nor does
+    the statement hold after the population has changed.
 
     **Families.** With A = log v and B = -log(1 - v), slightly softened at the ends, predictions
     become σ of: A + B + c ("shift", as after under-sampling), a(A + B) ("temperature"),
-    a(A + B) + c ("sigmoid"), aA + bB + c ("beta"). "monotone" lets the slope differ from that of a
+    a(A + B) + c ("sigmoid"), aA + bB + c ("beta"). "monotone" lets slopes differ from those of a
     sigmoid by a factor of at most 2, and maximises the likelihood over all such maps, exactly; with
     an infinite factor it is "isotonic". "auto" compares 17 of these, five factors among them, by
     cross-validated log loss and takes the simplest that is within half a standard error of the
     best; below 75 rows it takes the sigmoid.
 
-    **What it estimates.** ``before`` and ``after`` speak of the population. So does ``loss``: the
+    **What it estimates.** ``before`` and ``after`` describe the population. So does ``loss``: the
     whole procedure, selection included, is repeated on four fifths of the rows and judged on the
-    fifth, five times. The distance to calibration itself can be proved only at the rate n^(-1/3).
-    After a recalibration of predictions that were nearly calibrated the smooth calibration error
-    may be larger than before, by the price of estimating a mean, while the log loss falls.
+    fifth, five times. Limits for the distance to calibration itself shrink only as n^(-1/3).
+    Where predictions were nearly calibrated, the smooth calibration error may be larger after
+    recalibration than before, by the price of estimating a mean, while the log loss falls.
 
     **Cost.** A sort and some hundred fits on at most 4,096 cells; with a statement three times
     that, two passes over the rows for each replicate and measure, and what
@@ -206,7 +206,8 @@ def recalibrate(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     family : str
-        "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "monotone".
+        The kind of map: "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic",
+        or "monotone", whose slopes differ from those of a sigmoid by a factor of at most 2.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
@@ -216,8 +217,8 @@ def recalibrate(
     confidence_level : float or None
         None: the map alone, without a statement.
     method : "resampling" or "finite_sample"
-        The latter uses an inequality that is proved for every number of independent rows of equal
-        weight, and is two to three times as wide.
+        How the limits are made. "finite_sample" uses an inequality that is proved for every number
+        of independent rows of equal weight; its limits are two to three times as wide.
     n_resamples : int
         The number of replicates: at least 2/(1 - confidence_level) - 1.
     rng : int, numpy.random.Generator or None
@@ -232,11 +233,11 @@ def recalibrate(
     Warns
     -----
     UserWarning
-        Where the map is constant: only one label, or a ranking that says nothing.
+        Where the map is constant: only one label, or a ranking that says nothing about it.
 
     See Also
     --------
-    certify_map : the statement for a map made elsewhere.
+    caldist.recalibration.evaluate_map : the same statement for a map made elsewhere.
 
     Examples
     --------
@@ -282,11 +283,11 @@ def recalibrate(
 
 
 @answering
-def certify_map(
+def evaluate_map(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
-    map: Any = None,  # noqa: A002 -- the word that everyone uses for it
     *,
+    map: Any,  # noqa: A002 -- the word that everyone uses for it
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
@@ -296,7 +297,7 @@ def certify_map(
     rng: validate.Rng = None,
     progress: bool = False,
 ) -> Recalibration:
-    r"""Say what is proved of a monotone map that was made elsewhere.
+    r"""State how well a monotone map calibrates that was made elsewhere.
 
     **What it means.** The statement of :func:`caldist.recalibrate`, for any monotone map: with the
     confidence level, the smooth calibration error of the population was at least ``lower`` of
@@ -305,8 +306,8 @@ def certify_map(
     256 points, and the table is what the statement is about.
 
     A map that is not monotone gets no statement, and ``reason`` says where it decreases: the bound
-    holds for all *monotone* maps at once. ``loss`` is that on these rows, which is right for a map
-    made from others only.
+    holds for all *monotone* maps at once. ``loss`` is measured on these rows, so it is right only
+    for a map that was made from other rows.
 
     **What it estimates.** The population.
 
@@ -345,14 +346,15 @@ def certify_map(
     Examples
     --------
     >>> import caldist
+    >>> from caldist.recalibration import evaluate_map
     >>> demo = caldist.datasets.load_demo()
     >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
     >>> def sharper(v):
     ...     return v**2 / (v**2 + (1 - v) ** 2)
-    >>> found = caldist.certify_map(y_true, y_prob, sharper, n_resamples=99, rng=0)
+    >>> found = evaluate_map(y_true, y_prob, map=sharper, n_resamples=99, rng=0)
     >>> found.before["smooth_ce"].lower > 0.03, found.after["smooth_ce"].upper < 0.03
     (True, True)
-    >>> wrong = caldist.certify_map(y_true, y_prob, lambda v: (v - 0.5) ** 2, rng=0)
+    >>> wrong = evaluate_map(y_true, y_prob, map=lambda v: (v - 0.5) ** 2, rng=0)
     >>> wrong.map is None, wrong.reason
     (True, 'the map is not monotone: it falls from ... at ... to ... at ....')
     """
@@ -457,8 +459,8 @@ def _warn_if_flat(fit: Fit, counts: Counts) -> None:
         warn(message)
     elif fit.is_flat:
         message = (
-            "the map is constant, because the ranking of these predictions says nothing of the "
-            "labels: larger ones do not have more labels 1."
+            "the map is constant, because the ranking of these predictions says nothing about "
+            "the labels: larger ones do not have more labels 1."
         )
         warn(message)
 
@@ -494,11 +496,12 @@ def _function(given: Any) -> Callable[[Vector], Any]:
             return lambda v: np.asarray(getattr(given, name)(v[:, None])).reshape(-1)
     if callable(given):
         return given  # type: ignore[no-any-return]
-    message = (
-        f"map is {show(given)}, of type {type(given).__name__}: pass a CalibrationMap, a "
-        "table (x, y), a callable or a fitted estimator."
+    raise InvalidType(
+        argument="map",
+        value=given,
+        reason=f"something of type {type(given).__name__} is no map",
+        remedy="Pass a CalibrationMap, a table (x, y), a callable or a fitted estimator.",
     )
-    raise TypeError(message)
 
 
 def _values(function: Callable[[Vector], Any], x: Vector) -> Vector:
@@ -507,12 +510,12 @@ def _values(function: Callable[[Vector], Any], x: Vector) -> Vector:
     outside = ~((value >= 0) & (value <= 1))
     if outside.any():
         at = validate.first(outside)
-        message = (
-            f"map returns {show(value[at])} for the score {x[at]:.6g}; it must return a "
-            "probability for every score between 0 and 1. For scikit-learn's IsotonicRegression "
-            "set out_of_bounds='clip'."
+        raise InvalidInput(
+            argument=f"map({x[at]:.6g})",
+            value=value[at],
+            reason="a map must return a probability for every score between 0 and 1",
+            remedy="For scikit-learn's IsotonicRegression set out_of_bounds='clip'.",
         )
-        raise ValueError(message)
     return np.ascontiguousarray(value, dtype=np.float64)
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caldist._util.invalid import show
 from caldist._util.types import Vector
 from caldist.data import validate
+from caldist.errors import InvalidInput, InvalidType
 
 # How a dialect opens and closes a quoted name, and what a closing mark inside of one becomes.
 _QUOTES = {
@@ -134,12 +134,11 @@ def _number(value: float) -> str:
 
 def _quoted(column: str, dialect: str) -> str:
     validate.check_choice("dialect", dialect, DIALECTS)
+    reason = "it must be the name of a column"
     if not isinstance(column, str):
-        message = f"column is {show(column)}; it must be the name of a column."
-        raise TypeError(message)
+        raise InvalidType(argument="column", value=column, reason=reason)
     if not column or "\0" in column:
-        message = f"column is {column!r}; it must be the name of a column."
-        raise ValueError(message)
+        raise InvalidInput(argument="column", value=column, reason=reason)
     opening, closing, inside = _QUOTES[dialect]
     if dialect == "bigquery":
         column = column.replace("\\", "\\\\")

@@ -1,4 +1,4 @@
-r"""What is proved of a map on the rows that it was fitted to, without splitting them.
+r"""Limits for how well a map calibrates, from the very rows that it was fitted to.
 
 Notation: κ the map, as a table; Q_a the order statistic of replicates on the mapped predictions, δ
 the risk, of which half goes to each end.
@@ -32,6 +32,7 @@ from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FEW, FLIPS, LABELS, Units
+from caldist.errors import InvalidInput
 from caldist.inference.intervals import chosen_method
 from caldist.inference.limits import Limits, few_parts, normal_quantile
 from caldist.inference.resampling import Resampler
@@ -71,17 +72,17 @@ class RecalibrationBounds(Result):
 
 @dataclass(frozen=True)
 class LossChange(Result):
-    """A loss before and after a recalibration, on rows that had no part in it.
+    """A loss before and after recalibration, on rows that had no part in the fit.
 
-    It is about the procedure: what a map fitted to four fifths of as many rows changes on average.
-    One map does somewhat better or worse.
+    The change is that of the procedure: what a map changes on average that is fitted to four fifths
+    of as many rows. A single map does somewhat better or worse.
 
     Attributes
     ----------
     before, after
         The mean loss of the predictions as they are, and mapped.
     change
-        Their difference; negative where the recalibration helps.
+        Their difference; negative where recalibration helps.
     lower, upper
         A normal confidence interval for the difference.
     """
@@ -100,7 +101,7 @@ class LossChange(Result):
 
 
 def why_none(units: Units, method: str) -> str:
-    """Return why nothing can be said of the population; empty if something can."""
+    """Return why there are no limits for the population; empty if there are."""
     if method == "finite_sample":
         return ""
     if not (few := few_parts(units)):
@@ -114,11 +115,12 @@ def why_none(units: Units, method: str) -> str:
 def refuse_unproved(units: Units, method: str) -> None:
     """Raise where the inequality for every n is not proved."""
     if method == "finite_sample" and not units.are_alike:
-        message = (
-            "method is 'finite_sample', which is proved for independent rows of equal weight: "
-            "use method='resampling' with sample_weight or clusters."
+        raise InvalidInput(
+            argument="method",
+            value=method,
+            reason="it is proved for independent rows of equal weight",
+            remedy="Use method='resampling' with sample_weight or clusters.",
         )
-        raise ValueError(message)
 
 
 def mapped_units(units: Units, table: CalibrationMap) -> Units:

@@ -116,7 +116,7 @@ def figures(
         for key, rows in models.items():
             begin("recalibration")
             caption = (
-                f"What a recalibration would do to {key}: the map, how often label 1 came true "
+                f"What recalibration would do to {key}: the map, how often label 1 came true "
                 "before and after it, and where the predictions go."
             )
             curve = recalibration_curve(short[key], recalibrations[key], rows, scale)

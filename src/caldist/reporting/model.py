@@ -41,7 +41,7 @@ class MeasureReport(Result):
 
 @dataclass(frozen=True)
 class BoundsReport(Result):
-    """Limits for the population of a measure, without a recalibration and with it."""
+    """Limits for the population of a measure, without recalibration and with it."""
 
     name: str
     symbol: str
@@ -53,7 +53,7 @@ class BoundsReport(Result):
 
 @dataclass(frozen=True)
 class LossReport(Result):
-    """A loss without a recalibration and with it, on rows that had no part in it.
+    """A loss without recalibration and with it, on rows that had no part in it.
 
     None where it is infinite, as after a certain prediction that failed.
     """
@@ -263,9 +263,9 @@ class DataReport(Result):
 
 @dataclass(frozen=True)
 class MonitorStepReport(Result):
-    """A batch of a monitor: its label as text, and where the monitor stood after it."""
+    """A batch of a monitor: its name as a string, and where the monitor stood after it."""
 
-    label: str
+    batch: str
     n_rows: int
     alarm: bool
     pvalue: float

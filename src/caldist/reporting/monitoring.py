@@ -39,7 +39,7 @@ def monitor_report(monitor: Monitor, *, name: str = "monitor") -> MonitorReport:
     >>> import caldist
     >>> from caldist.reporting import monitor_report
     >>> monitor = caldist.Monitor(tolerance=0.02)
-    >>> step = monitor.update([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4], label="2026-11-15")
+    >>> step = monitor.update([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4], batch="2026-11-15")
     >>> monitor_report(monitor).alarm
     False
     """
@@ -79,7 +79,7 @@ def monitor_report(monitor: Monitor, *, name: str = "monitor") -> MonitorReport:
 
 def _step(step: Step) -> MonitorStepReport:
     return MonitorStepReport(
-        label=str(step.label),
+        batch=str(step.batch),
         n_rows=step.n_rows,
         alarm=step.alarm,
         pvalue=step.pvalue,
@@ -180,5 +180,5 @@ def _verdict(monitor: Monitor, groups: Sequence[MonitorGroupReport], direction: 
         more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         how = f" At fault: {named}{more}."
     return (
-        f"ALARM on {first.label}{since}. {what}{where} ({certain}); false alarms are {sure}.{how}"
+        f"ALARM on {first.batch}{since}. {what}{where} ({certain}); false alarms are {sure}.{how}"
     )

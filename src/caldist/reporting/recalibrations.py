@@ -1,4 +1,4 @@
-"""What a recalibration would do, as a part of a report."""
+"""What recalibration would do, as a part of a report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DRAWS = 10  # replicates of a statement, in units of 1/(1 - level): more hardly
 
 
 def recalibration_of(rows: Rows, level: float, resampler: Resampler, seed: int) -> Recalibration:
-    """Recalibration one model's rows."""
+    """Recalibrate the predictions of one model."""
     draws = min(resampler.n_resamples, round(_DRAWS / (1 - level)) - 1)
     with warnings.catch_warnings():
         # The words say so.

@@ -42,7 +42,7 @@ Tested = TypeVar("Tested", PairReport, GroupReport)
 
 ROWS_OF_A_PAGE = 500  # of a table in HTML
 _ROWS_PRINTED = 40
-RECALIBRATIONS = "What a recalibration would do"
+RECALIBRATIONS = "What recalibration would do"
 MEDICINE = "In the words of medicine"
 CLASS_TWIN = "CWs, half the sum of smCE over classes"
 CLASS_LIMITS = "lower limits hold with {} confidence for all of them"
@@ -165,12 +165,12 @@ def _class_table(classes: Sequence[ClassReport]) -> Table:
 
 
 def recalibration_draws(models: Sequence[ModelReport]) -> str:
-    """Say how many replicates the limits of recalibrations come from; empty if none."""
+    """Say how many replicates the limits after recalibration come from; empty if none."""
     counts = {model.recalibration.n_resamples for model in models} - {0}
     if not counts:
         return ""
     return (
-        f"The limits of recalibrations come from {', '.join(map(str, sorted(counts)))} resamples."
+        f"The limits after recalibration come from {', '.join(map(str, sorted(counts)))} resamples."
     )
 
 
@@ -283,7 +283,7 @@ def estimate(found: EstimateReport) -> list[str]:
 
 
 def _recalibrations(models: Sequence[ModelReport], level: str) -> Table:
-    """Return what recalibrations would do, a line for each model."""
+    """Return what recalibration would do, a line for each model."""
     shown = shown_in("recalibration")
     rows = [["model", "recalibration", f"smCE before, {level}", "smCE after"]]
     rows[0] += [measure.facts.called for measure in shown]
@@ -305,7 +305,7 @@ def _recalibrations(models: Sequence[ModelReport], level: str) -> Table:
 
 
 def change(loss: LossReport | None) -> str:
-    """Return by how much a recalibration changes a loss, or a dash where that is not known."""
+    """Return by how much recalibration changes a loss, or a dash where that is not known."""
     return "—" if loss is None or loss.change is None else signed(loss.change)
 
 

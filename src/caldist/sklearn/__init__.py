@@ -1,4 +1,4 @@
-"""Recalibrations as estimators of scikit-learn, and measures as scorers.
+"""Recalibration by estimators of scikit-learn, and measures as scorers.
 
 Needs scikit-learn 1.6 or later. Nothing else in the package imports this module.
 """

@@ -29,7 +29,7 @@ from caldist.recalibration.recalibration import (
     Family,
     Method,
     Recalibration,
-    certify_map,
+    evaluate_map,
     recalibrate,
 )
 from caldist.sklearn import _checks
@@ -45,23 +45,23 @@ OTHER_MODELS = (
     "did not train it."
 )
 RENORMALISED = (
-    "each class has a map of its own, and what is proved of a map holds before the probabilities "
-    "of the classes are divided by their sum: statements_ has a statement for each class before "
-    "that. multiclass='top_label' has one for the predicted class."
+    "each class has a map of its own, and the statement about a map holds before the "
+    "probabilities of the classes are divided by their sum: statements_ has a statement for each "
+    "class before that. multiclass='top_label' has one for the predicted class."
 )
 
 
 class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Recalibration the probabilities of a classifier by monotone maps.
+    r"""Recalibrate the probabilities of a classifier by monotone maps.
 
     **What it means.** ``predict_proba`` is that of the classifier, mapped by what
     :func:`caldist.recalibrate` finds. With a fitted classifier in a ``FrozenEstimator``, and rows
-    that did not train it, ``statement_`` says what is proved: how far from calibrated the
-    probabilities of the population were at least, and are at most now. Otherwise the classifier is
+    that did not train it, ``statement_`` says how far from calibrated the probabilities of the
+    population were at least, and are at most now. Otherwise the classifier is
     fitted too: the map is fitted to predictions out of folds, as
     ``CalibratedClassifierCV(ensemble=False)`` does, and the classifier to all rows. The rows then
-    judged other models than the one that predicts, so nothing is proved, ``statement_`` is None and
-    ``statement_reason_`` says why.
+    judged other models than the one that predicts, so there is no statement: ``statement_`` is
+    None, and ``statement_reason_`` says why.
 
     **Two classes.** One map, of the probability of the second class.
 
@@ -81,7 +81,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     estimator : classifier
         With ``predict_proba``. A ``FrozenEstimator`` is taken as it is.
     family : str, default="auto"
-        "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "monotone".
+        The kind of map: "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic",
+        or "monotone", whose slopes differ from those of a sigmoid by a factor of at most 2.
     cv : int, splitter or iterable, default=5
         The folds; not used with a ``FrozenEstimator``.
     multiclass : {"top_label", "one_vs_rest"}, default="top_label"
@@ -89,7 +90,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     confidence_level : float or None, default=0.95
         That of the statement; None for none.
     method : {"resampling", "finite_sample"}, default="resampling"
-        See :func:`caldist.recalibrate`.
+        How the limits are made: see :func:`caldist.recalibrate`.
     n_resamples : int, default=999
         The number of replicates of a statement.
     n_jobs : int, optional
@@ -107,13 +108,13 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     maps_ : list of CalibrationMap
         That map, or with "one_vs_rest" one for each of more than two classes.
     recalibrations_ : list of Recalibration
-        For each map how it was chosen, and what is known of it.
+        For each map how it was chosen, and how well it calibrates.
     statement_ : Recalibration or None
-        What is proved of ``predict_proba``.
+        The statement about ``predict_proba``.
     statement_reason_ : str
-        Why nothing is; empty if something is.
+        Why there is none; empty if there is one.
     statements_ : list of Recalibration
-        What is proved of each map; empty if nothing is.
+        The statement about each map; empty if there are none.
     n_features_in_, feature_names_in_
         Those of ``estimator_``, where it has them.
 
@@ -407,7 +408,7 @@ def _kept_largest(
     raised = CalibrationMap(x, y, provenance=table.provenance)
     if confidence.min() >= start:  # all rows are mapped as before, so all that was said holds
         return replace(found, map=raised)
-    stated = certify_map(right, confidence, raised, **options)
+    stated = evaluate_map(right, confidence, map=raised, **options)
     said = None
     if not stated.reason:
         said = {"confidence_level": stated.confidence_level, "method": stated.method}

@@ -25,13 +25,13 @@ class MonotoneCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     where d are the steps of a parametric map's logits and ρ is the slack: 1 is that map itself,
     infinity is isotonic regression. :func:`caldist.recalibrate` says how the map is chosen.
 
-    **What it means.** The recalibration for new rows. It increases strictly, but for "isotonic", so
-    that the ranking of the predictions stays as it is. :func:`caldist.nearest_calibrated` changes
-    these rows less, but neither keeps their ranking nor knows of other rows.
+    **What it means.** A map of predictions for new rows. It increases strictly, but for "isotonic",
+    so that the ranking of the predictions stays as it is. :func:`caldist.nearest_calibrated`
+    changes these rows less, but neither keeps their ranking nor knows of other rows.
 
-    **What it estimates.** With a ``confidence_level`` each of ``recalibrations_`` says what is
-    proved of its map in the population, by the very rows that were given. They must not have
-    trained the model. The confidence is that of each column by itself.
+    **What it estimates.** With a ``confidence_level`` each of ``recalibrations_`` states how well
+    its map calibrates the population, from the very rows that were given. They must not have
+    trained the model. The confidence level holds for each column by itself.
 
     **Cost.** A sort for each column and some hundred fits on at most 4,096 cells; with a statement
     that of :func:`caldist.recalibrate`.
@@ -43,7 +43,8 @@ class MonotoneCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     family : str, default="auto"
-        "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic" or "monotone".
+        The kind of map: "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic",
+        or "monotone", whose slopes differ from those of a sigmoid by a factor of at most 2.
     confidence_level : float, optional
         That of the statements; none are made by default.
     n_resamples : int, default=999
@@ -63,7 +64,7 @@ class MonotoneCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     maps_ : list of CalibrationMap
         For each column its map: ``to_sql`` and ``save`` take it elsewhere.
     recalibrations_ : list of Recalibration
-        For each column which map was chosen, and what is known of it.
+        For each column which map was chosen, and how well it calibrates.
     n_features_in_ : int
     feature_names_in_ : ndarray
         The column names; only where X had them.
