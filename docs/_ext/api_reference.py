@@ -96,7 +96,7 @@ TASKS = (
             "compare_all Comparisons",
             "gate Gate",
             "sample_size SampleSize",
-            "interval_width",
+            "guaranteed_width",
         ),
     ),
     Task(
