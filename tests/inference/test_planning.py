@@ -181,7 +181,7 @@ def test_the_practical_size_by_hand(measure, width, level, given):
             v = rng.choice(pool, rows) if given else rng.random(rows)
             chance = rng.random(rows)
             for law, truth in enumerate((v, (v + v.mean()) / 2)):
-                one = confidence_interval(chance < truth, v, method="split", rng=0, **options)
+                one = confidence_interval(chance < truth, v, method="cross_fit", rng=0, **options)
                 widths[law, sample] = one.upper - one.lower
         # The quantile of 0.9 lies between the 27th and the 28th width, near the former.
         first, second = np.sort(widths)[:, 26:28].T

@@ -28,7 +28,7 @@ SPLIT = [caldist.smooth_ce, caldist.kernel_ce, caldist.random_interval_ce, caldi
 few_rows = pytest.mark.filterwarnings("ignore:only .* fewer than 10:UserWarning")
 
 
-def limits_of(rows, risk=0.1, method="split", seed=0):
+def limits_of(rows, risk=0.1, method="cross_fit", seed=0):
     return Limits(ordered_units(rows), risk, Resampler.of(seed, n_resamples=99), method)
 
 
@@ -249,12 +249,12 @@ def test_gates_pass_no_more_often_than_they_may_near_one_mean_label(kind):
 @pytest.mark.parametrize("measure", SPLIT, ids=str)
 def test_no_positives_and_folds_without_rows(measure):
     for y, v in (([0] * 50, [0.01] * 50), ([0] * 4, [0.2] * 4), ([1], [0.4]), ([0], [0.0])):
-        found = confidence_interval(y, v, measure=measure, method="split", rng=0)
+        found = confidence_interval(y, v, measure=measure, method="cross_fit", rng=0)
         assert 0 <= found.lower <= found.value <= found.upper <= 1
         assert gate(y, v, at_most=1e-4).outcome != "pass"
     # No residual anywhere: no witness to be had, and none is needed.
     y = np.arange(60) % 2
-    found = confidence_interval(y, y.astype(float), measure=measure, method="split", rng=0)
+    found = confidence_interval(y, y.astype(float), measure=measure, method="cross_fit", rng=0)
     assert found.lower == 0
 
 
@@ -487,7 +487,7 @@ def test_the_lower_limit_by_splitting_by_hand(measure, risk):
     expected = mean - z * error - math.log(2 / risk) / (3 * 150)
     assert expected > 0.01
     assert limits.split_lower(measure) == pytest.approx(expected, rel=1e-12)
-    level, settings = 1 - risk, {"method": "split", "rng": 0}
+    level, settings = 1 - risk, {"method": "cross_fit", "rng": 0}
     found = confidence_interval(y, v, measure=measure, confidence_level=level, **settings)
     assert found.lower == pytest.approx(expected, rel=1e-9)
 
@@ -519,7 +519,7 @@ def overconfident(n, factor, rng):
     return (rng.random(n) < 1 / (1 + (1 / v - 1) ** (1 / factor))).astype(int), v
 
 
-@pytest.mark.parametrize(("method", "n"), [("split", 20_000), ("resampling", 4000)])
+@pytest.mark.parametrize(("method", "n"), [("cross_fit", 20_000), ("resampling", 4000)])
 @pytest.mark.skipif(not FAST, reason="the lower distance of each replicate, in plain Python")
 def test_a_distance_that_stands_out_has_the_error_of_its_dual(method, n):
     """Of the potentials of an independent certificate, but for ties among them."""
@@ -578,7 +578,7 @@ def test_the_order_of_rows_changes_nothing(kind, decimals):
     order = rng.permutation(256)
     moved = {key: values[order] for key, values in options.items()}
     for measure in SPLIT[: None if FAST else 3]:
-        for method in ("split", "resampling"):
+        for method in ("cross_fit", "resampling"):
             settings = {"measure": measure, "method": method, "n_resamples": 39, "rng": 3}
             first = confidence_interval(y, v, **options, **settings)
             assert first == confidence_interval(y[order], v[order], **moved, **settings)
@@ -593,7 +593,7 @@ def test_the_order_of_rows_changes_nothing(kind, decimals):
 def test_a_joint_gives_what_its_rows_give(measure):
     y, v = sample(300, 5, 2.0, 1)
     joint = caldist.Joint.from_arrays(y, v)
-    options = {"measure": measure, "method": "split", "rng": 1}
+    options = {"measure": measure, "method": "cross_fit", "rng": 1}
     assert confidence_interval(joint, **options) == confidence_interval(y, v, **options)
     assert gate(joint, at_most=0.1) == gate(y, v, at_most=0.1)
 
@@ -656,7 +656,7 @@ def test_a_gate_of_a_measure_uses_one_sided_limits():
     for measure in ("smooth_ce", caldist.kernel_ce, "brier_score"):
         found = gate(y, v, at_most=0.05, measure=measure)
         interval = confidence_interval(
-            y, v, measure=measure, confidence_level=0.9, method="split", rng=0
+            y, v, measure=measure, confidence_level=0.9, method="cross_fit", rng=0
         )
         assert (found.lower, found.upper) == (interval.lower, interval.upper)
         assert found.measure == str(measure)

@@ -252,7 +252,7 @@ def test_bad_rows(name, case):
             "structure='full'",
         ),
         ("confidence_interval", {"measure": "ece"}, ValueError, "measure is 'ece'"),
-        ("confidence_interval", {"method": "split"}, ValueError, "method is 'split'"),
+        ("confidence_interval", {"method": "resampling"}, ValueError, "method is 'resampling'"),
         ("calibration_test", {"measure": "ece"}, ValueError, "measure is 'ece'"),
         ("calibration_test", {"n_resamples": 0}, ValueError, "n_resamples is 0"),
         ("certify", {"tol": "small"}, TypeError, "tol is 'small'"),

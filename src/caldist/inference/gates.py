@@ -96,7 +96,7 @@ def gate(
     **How it is made.** From one-sided limits. The lower one evaluates witnesses from one fifth of
     the rows on the other four; the upper one is the cost of the map to the mean labels of cells,
     for the distance itself, or the measure's value and the error of one mean. See
-    :func:`caldist.distance_bracket` and ``method="split"`` of
+    :func:`caldist.distance_bracket` and ``method="cross_fit"`` of
     :func:`caldist.confidence_interval`. Rows are dealt into folds by a fixed stream, whatever their
     order: the same rows always give the same result.
 
@@ -170,7 +170,7 @@ def gate(
 
 def gate_of(rows: Rows, measure: Measure[Any] | None, at_most: float, error: float) -> Gate:
     """Decide about rows that were checked; ``measure`` is None for the distance itself."""
-    limits = Limits(ordered_units(rows), 2 * error, Resampler.of(_SEED, n_resamples=1), "split")
+    limits = Limits(ordered_units(rows), 2 * error, Resampler.of(_SEED, n_resamples=1), "cross_fit")
     ceiling = 1.0
     if measure is None:
         _, lower, _ = lower_distance.interval(limits, rows.joint)

@@ -256,7 +256,7 @@ def _usual_width(
         chance = rng.random(rows)
         for found, truth in zip(widths, (v, (v + v.mean()) / 2), strict=True):
             data = Rows.of(chance < truth, v)
-            interval = interval_of(data, measure, confidence_level, resampler, "split")
+            interval = interval_of(data, measure, confidence_level, resampler, "cross_fit")
             found.append(interval.upper - interval.lower)
     return max(float(np.quantile(found, _SHARE)) for found in widths)
 
