@@ -283,7 +283,7 @@ OTHERWISE = {"top_label", "one_vs_rest", "report", "summarize", "sample_size"}
 NEEDED = {
     "evaluate_groups": {"by": ["a", "b", "b"]},
     "net_benefit": {"thresholds": [0.5]},
-    "gate": {"at_most": 0.1},
+    "gate": {"tolerance": 0.1},
     "certify_map": {"map": ([0, 1], [0, 1])},
     "Monitor.update": {"label": 1},
     "random_interval_ce": {"width": 0.1},

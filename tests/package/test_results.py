@@ -81,7 +81,7 @@ def samples():
         caldist.evaluate(y, p),
         caldist.evaluate(y, p)["smooth_ce"],
         caldist.evaluate_groups(y, p, by=by, **QUICK),
-        caldist.gate(y, p, at_most=0.1),
+        caldist.gate(y, p, tolerance=0.1),
         caldist.miscalibrated_regions(y, np.sqrt(p), **QUICK),
         caldist.distance_bracket(y, p),
         caldist.distance_bracket(y, p, confidence_level=0.9, **QUICK),
