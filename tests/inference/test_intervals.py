@@ -76,6 +76,10 @@ def test_an_interval_in_words():
     assert str(rounded) == f"{text}, {moved}, by at most 0.00013"
     assert str(dataclasses.replace(found, rounding=None)) == f"{text}, {moved}"
     assert found.to_dict()["upper"] == 0.2
+    nothing = Interval(0.5, -math.inf, math.inf, 0.9, note="too few rows")
+    assert str(nothing) == "0.5 (no interval: too few rows)"
+    assert nothing.to_dict()["lower"] is nothing.to_dict()["upper"] is None
+    assert str(dataclasses.replace(nothing, value=None)) == "no value: too few rows"
     assert found.to_frame("polars").columns[:3] == ["value", "lower", "upper"]
 
 

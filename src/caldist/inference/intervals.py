@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,21 +27,22 @@ MANY = 100_000
 
 @dataclass(frozen=True)
 class Interval(Result):
-    """A measure's value on the sample and a confidence interval for the population's.
+    """A number of the sample and a confidence interval for the population's.
 
     Attributes
     ----------
     value
-        What the measure's own function returns. It is biased upwards, so near perfect calibration
-        the interval lies mostly below it; that of ``surrogate_interval_ce`` and ``interval_ce`` may
-        lie outside of the interval.
+        What the measure's own function returns; None where ``note`` says why there is none. An
+        error of calibration is biased upwards, so near perfect calibration the interval lies mostly
+        below it; ``surrogate_interval_ce`` and ``interval_ce`` may lie outside of the interval.
     lower, upper
-        The ends of the interval.
+        The ends of the interval. They are infinite where ``note`` says why nothing is known; then
+        ``to_dict`` and ``to_frame`` have None.
     confidence_level
         The probability with which such an interval holds the population's value.
     method
-        ``"resampling"``, ``"cross_fit"``, ``"finite_sample"``, or ``"normal"`` for the Brier score,
-        which is a mean.
+        ``"resampling"``, ``"cross_fit"``, ``"finite_sample"``, or ``"normal"`` where the standard
+        error of the value is known, as of a mean.
     n_resamples
         The replicates that were made; 0 where none are needed.
     measure
@@ -48,18 +50,32 @@ class Interval(Result):
     rounding
         By how much rounded predictions may have changed the value, which the ends allow for; 0 for
         exact ones, None where only the ends are known to allow for it.
+    note
+        Why there is no value or no interval; empty where there is.
     """
 
-    value: float
+    value: float | None
     lower: float
     upper: float
     confidence_level: float
-    method: str
-    n_resamples: int
-    measure: str
+    method: str = ""
+    n_resamples: int = 0
+    measure: str = ""
     rounding: float | None = 0.0
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain Python values, ready for JSON."""
+        content = super().to_dict()
+        for end in ("lower", "upper"):
+            content[end] = content[end] if math.isfinite(content[end]) else None
+        return content
 
     def __str__(self) -> str:
+        if self.value is None:
+            return f"no value: {self.note}"
+        if self.note:
+            return f"{self.value:.4g} (no interval: {self.note})"
         text = (
             f"{self.value:.4g}, {100 * self.confidence_level:g}% confidence interval "
             f"{ends(self.lower, self.upper)}"
