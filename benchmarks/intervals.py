@@ -101,7 +101,7 @@ def limits_table(n: int, effort: Effort) -> Table:
             warnings.simplefilter("ignore", UserWarning)  # few rows of a label, when quick
             value = _processor(partial(caldist.smooth_ce, *given), effort)
             split = _processor(
-                partial(caldist.confidence_interval, *given, method="split", rng=0), effort
+                partial(caldist.confidence_interval, *given, method="cross_fit", rng=0), effort
             )
             bracket = _processor(
                 partial(caldist.distance_bracket, *given, confidence_level=0.95, rng=0), effort
@@ -131,8 +131,8 @@ def statistics_table(n: int, effort: Effort) -> Table:
         other = (sample.y_prob + 0.01 * np.sin(9 * sample.y_prob)).clip(0, 1)
         more |= {"rng": 0}
         calls: dict[str, Callable[[], object]] = {
-            "confidence_interval, split": partial(
-                caldist.confidence_interval, *given, method="split", **more
+            "confidence_interval, cross_fit": partial(
+                caldist.confidence_interval, *given, method="cross_fit", **more
             ),
             "confidence_interval, resampling": partial(
                 caldist.confidence_interval, *given, method="resampling", **more

@@ -78,7 +78,7 @@ def _tasks(sizes: Sizes) -> list[_Task]:
     ]
     each = "[caldist.evaluate(y, q) for q in m.values()]"
     pairs = f"compare_all, {sizes.models} models, {size_name(sizes.paired)} rows"
-    split = "rng=0, method='split'"
+    split = "rng=0, method='cross_fit'"
     return [
         _Task(f"evaluate_groups, {few:,} groups, {size} rows", f"{grouped}{few}", f"{groups})", 10),
         _Task(

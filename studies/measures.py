@@ -7,7 +7,7 @@ from typing import Any
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures
 
-__all__ = ["BRACKET", "COMPARED", "DIFFERENCES", "SPLIT", "STUDIED", "TOGETHER"]
+__all__ = ["BRACKET", "COMPARED", "CROSS_FIT", "DIFFERENCES", "STUDIED", "TOGETHER"]
 
 BRACKET = "distance_bracket"  # not a measure: bounds on the lower and the upper distance together
 
@@ -16,11 +16,11 @@ STUDIED: dict[str, Measure[Any]] = {
 }
 COMPARED = tuple(name for name, measure in STUDIED.items() if measure.is_comparable)
 
-SPLIT = ", split"  # what follows the name of a measure where no replicates are used
+CROSS_FIT = ", cross_fit"  # what follows the name of a measure where no replicates are used
 
-DIFFERENCES = (*COMPARED, *(name + SPLIT for name in COMPARED if name != "brier_score"))
+DIFFERENCES = (*COMPARED, *(name + CROSS_FIT for name in COMPARED if name != "brier_score"))
 
 # Limits of one cell that are made from the same duals, and so cost little beside each other.
 TOGETHER: dict[str, tuple[str, ...]] = {
-    name: (name, name + SPLIT) for name in COMPARED if name != "brier_score"
-} | {"lower_distance": ("lower_distance", "lower_distance" + SPLIT, "interval_ce", BRACKET)}
+    name: (name, name + CROSS_FIT) for name in COMPARED if name != "brier_score"
+} | {"lower_distance": ("lower_distance", "lower_distance" + CROSS_FIT, "interval_ce", BRACKET)}

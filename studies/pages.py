@@ -8,7 +8,7 @@ from pathlib import Path
 
 from studies import coverage, power
 from studies.laws import ATOMS, LAWS, PAIRS
-from studies.measures import BRACKET, DIFFERENCES, SPLIT, STUDIED, TOGETHER
+from studies.measures import BRACKET, CROSS_FIT, DIFFERENCES, STUDIED, TOGETHER
 from studies.runs import Row, read_rows
 from studies.truth import truth_error
 
@@ -18,7 +18,7 @@ FEW_EVENTS = 10
 _BEFORE = (
     Path(__file__).parent / "before.csv"
 )  # widths by replicates and bins of fixed widths alone
-_ALL = (*STUDIED, *(name + SPLIT for name in TOGETHER), BRACKET)
+_ALL = (*STUDIED, *(name + CROSS_FIT for name in TOGETHER), BRACKET)
 FAIL = "**FAIL**"
 _COVERAGE = """\
 # Coverage of the intervals
@@ -39,8 +39,8 @@ its resamples are higher still.
 
 - {plan.data_sets:,} data sets in each cell. The standard error of a coverage c over N data sets is
   √(c(1 − c)/N); the columns ± give it in points.
-- "split" are limits without replicates, `method="split"`; the others take the better lower end of
-  replicates and of splitting.
+- "cross_fit" are limits without replicates, `method="cross_fit"`; the others take the better lower
+  end of replicates and of cross-fitting.
 - "before" is the mean width of what these recipes replaced, on some of the same data sets: lower
   ends by replicates alone, and for the bracket an upper end by bins of fixed widths. Where it is
   not larger nothing was gained: mostly at perfect calibration, where the lower end is 0 anyway.
@@ -200,7 +200,7 @@ def _summary(rows: Sequence[Row]) -> list[str]:
 
 
 def _key(row: Row) -> tuple[str, ...]:
-    return row["law"], row["rows"], row["measure"].removesuffix(SPLIT), row["level"]
+    return row["law"], row["rows"], row["measure"].removesuffix(CROSS_FIT), row["level"]
 
 
 def _cells(rows: Sequence[Row], *, with_measure: bool = False) -> list[str]:

@@ -30,7 +30,7 @@ from measure_cases import complete, counts_rows
 # Options without which a function cannot be called.
 NEEDED = {
     "evaluate_groups": {"by": ["a", "b", "b"]},
-    "gate": {"at_most": 0.1},
+    "gate": {"tolerance": 0.1},
     "evaluate_map": {"map": ([0, 1], [0, 1])},
     "net_benefit": {"thresholds": [0.5]},
 }

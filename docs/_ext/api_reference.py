@@ -96,7 +96,7 @@ TASKS = (
             "compare_all Comparisons",
             "gate Gate",
             "sample_size SampleSize",
-            "interval_width",
+            "guaranteed_width",
         ),
     ),
     Task(
@@ -115,8 +115,7 @@ TASKS = (
         "The numbers that medical journals ask for, with intervals. "
         "[The guide](../guides/medical-risk.md).",
         (
-            "calibration_summary CalibrationSummary clinical.Estimate clinical.CoxTest "
-            "clinical.Rates",
+            "calibration_summary CalibrationSummary clinical.CoxTest clinical.Rates",
             "net_benefit NetBenefit",
         ),
     ),
@@ -126,8 +125,7 @@ TASKS = (
         "A monotone map for new rows, with limits for what it achieves. "
         "[The guide](../guides/recalibration.md).",
         (
-            "recalibrate Recalibration recalibration.RecalibrationBounds "
-            "recalibration.LossChange recalibration.CandidateLoss",
+            "recalibrate Recalibration recalibration.LossChange recalibration.CandidateLoss",
             "evaluate_map",
             "CalibrationMap",
         ),

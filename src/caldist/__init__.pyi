@@ -49,7 +49,7 @@ from .inference import compare_all as compare_all
 from .inference import confidence_interval as confidence_interval
 from .inference import distance_bracket as distance_bracket
 from .inference import gate as gate
-from .inference import interval_width as interval_width
+from .inference import guaranteed_width as guaranteed_width
 from .inference import miscalibrated_regions as miscalibrated_regions
 from .inference import sample_size as sample_size
 from .measures._kernel_estimators import KernelDraws as KernelDraws

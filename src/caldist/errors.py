@@ -46,7 +46,7 @@ _MEANT = {
     **dict.fromkeys(("bins", "nbins", "num_bins", "nb_bins"), ("n_bins",)),
     **dict.fromkeys(("weights", "weight", "sample_weights", "w"), ("sample_weight",)),
     **dict.fromkeys(
-        ("alpha", "significance", "delta"), ("confidence_level", "error", "false_alarm_rate")
+        ("alpha", "significance", "delta", "error"), ("confidence_level", "false_alarm_rate")
     ),
     **dict.fromkeys(("level", "confidence", "conf_level", "ci"), ("confidence_level",)),
     **dict.fromkeys(("groups", "group", "subgroups", "sensitive_features"), ("by", "clusters")),
@@ -80,8 +80,8 @@ _MEANT = {
     **dict.fromkeys(("base_estimator", "model", "clf", "classifier"), ("estimator",)),
     **dict.fromkeys(("positive", "positive_label"), ("pos_label",)),
     **dict.fromkeys(("metric", "metrics"), ("measure", "measures")),
-    **dict.fromkeys(("threshold", "limit"), ("at_most", "thresholds")),
-    **dict.fromkeys(("tol", "epsilon", "tolerance"), ("tolerance", "tol", "at_most")),
+    **dict.fromkeys(("threshold", "limit", "at_most"), ("tolerance", "thresholds")),
+    **dict.fromkeys(("tol", "epsilon", "tolerance"), ("tolerance", "tol")),
     **dict.fromkeys(("n", "n_samples", "size"), ("n_rows", "n_resamples")),
     **dict.fromkeys(("class_names", "labels", "target_names"), ("classes", "y_true")),
 }
@@ -164,7 +164,7 @@ def _answer(name: str, value: object, known: list[str], options: list[str]) -> s
         )
     if {"by", "clusters"} <= {*meant}:
         return "by= is for sub-groups, clusters= for rows that depend on each other."
-    if meant == ["confidence_level"] and "error" in _MEANT[name.lower()]:
+    if meant == ["confidence_level"] and "false_alarm_rate" in _MEANT[name.lower()]:
         risk = float(value) if isinstance(value, numbers.Real) else 0.0
         return f"pass confidence_level={f'{1 - risk:g}' if 0 < risk < 1 else f'1 - {name}'}."
     meant = meant[:1] or get_close_matches(name, known, n=1)

@@ -217,7 +217,7 @@ def test_gates_have_three_outcomes(file, rows, option, limit, code):
     lines = json.loads(result.stdout)["results"]
     for line in lines:
         found = caldist.gate(
-            rows["won"], rows[line["score"]], at_most=float(limit), measure="smooth_ce"
+            rows["won"], rows[line["score"]], tolerance=float(limit), measure="smooth_ce"
         )
         assert (line["lower_limit"], line["upper_limit"]) == (found.lower, found.upper)
     second = lines[1]["lower_limit"]
@@ -245,7 +245,7 @@ def test_both_limits_and_clusters(file, rows):
     result = run("measure", file, *options, *both)
     [line] = json.loads(result.stdout)["results"]
     found = caldist.gate(
-        rows["won"], rows["second"], at_most=0.01, measure="smooth_ce", clusters=rows["team"]
+        rows["won"], rows["second"], tolerance=0.01, measure="smooth_ce", clusters=rows["team"]
     )
     assert line["lower_limit"] == found.lower
     assert result.exit_code == {"fail": 1, "undecided": 3}[found.outcome]

@@ -296,7 +296,7 @@ def test_a_limit_on_summaries_with_a_bound(joints, limit, code):
     result = run("measure", *joints, *options)
     assert result.exit_code == code
     for name, joint in joints.items():
-        found = caldist.gate(joint, at_most=float(limit), measure="smooth_ce")
+        found = caldist.gate(joint, tolerance=float(limit), measure="smooth_ce")
         assert (f"{name} (at most {up(found.upper, 6)})" in result.stderr) == (code == 3)
 
 
@@ -307,7 +307,9 @@ def test_a_limit_on_a_summary_of_exact_predictions(joints, rows):
         options = ("--measures", "smooth_ce", "--fail-above", limit)
         result = run("measure", "exact.npz", *options)
         assert result.exit_code == code
-        found = caldist.gate(rows["won"], rows["second"], at_most=float(limit), measure="smooth_ce")
+        found = caldist.gate(
+            rows["won"], rows["second"], tolerance=float(limit), measure="smooth_ce"
+        )
         assert (f"exact.npz (at least {down(found.lower, 6)})" in result.stderr) == (code == 1)
 
 

@@ -110,7 +110,7 @@ def test_many_rows_have_the_limits_of_a_fine_summary(measure):
     found = confidence_interval(y, p, measure=measure, rng=0)
     summary = caldist.Joint.from_arrays(y, p).coarsen(20)
     expected = confidence_interval(summary, measure=measure, rng=0)
-    assert (found.method, found.rounding) == ("split", 0)
+    assert (found.method, found.rounding) == ("cross_fit", 0)
     assert found.value == getattr(caldist, measure)(y, p)
     # The upper end of a summary has the tolerance of the solver, 1e-6, in it.
     assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper), abs=2e-6)
@@ -123,7 +123,7 @@ def test_a_summary_widens_no_interval_of_rare_labels_with_weights(measure):
     rng = np.random.default_rng(0)
     p = np.minimum(5e-3 * np.exp(rng.normal(-0.5, 1, 120_000)), 0.5)
     y, weight = rng.random(p.size) < p, 10 ** rng.uniform(0, 4, p.size)
-    settings = {"measure": measure, "method": "split", "rng": 0}
+    settings = {"measure": measure, "method": "cross_fit", "rng": 0}
     rows = Rows.of(y, p, sample_weight=weight)
     of_rows = confidence_interval(rows, **settings)
     summary = Rows.of(rows.joint.coarsen(16))

@@ -50,7 +50,7 @@ def takes_pos_label(function):
 WORDS = np.array(["healthy", "ill"])[Y]
 NEEDED = {
     "evaluate_groups": {"by": ["a"] * 30 + ["b"] * 30},
-    "gate": {"at_most": 0.1},
+    "gate": {"tolerance": 0.1},
     "evaluate_map": {"map": ([0, 1], [0, 1])},
     "net_benefit": {"thresholds": [0.5]},
 }

@@ -279,7 +279,7 @@ def test_many_groups_have_intervals_without_replicates():
         for measure, interval in result[name].intervals.items():
             assert interval.n_resamples == 0
             assert interval == confidence_interval(
-                y[by == name], v[by == name], measure=measure, method="split", rng=7
+                y[by == name], v[by == name], measure=measure, method="cross_fit", rng=7
             )
     few = evaluate_groups(y, v, by=by % 19, measures=["smooth_ce"], n_resamples=39, rng=7)
     assert {group.intervals["smooth_ce"].method for group in few.groups} == {"resampling"}
@@ -331,7 +331,7 @@ def test_groups_have_the_intervals_of_each_alone(kind, summarized):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # few rows
                 expected = confidence_interval(
-                    *alone, measure=measure, method="split", rng=7, **own
+                    *alone, measure=measure, method="cross_fit", rng=7, **own
                 )
             assert group.intervals[str(measure)] == expected
 
@@ -346,7 +346,7 @@ def test_rounded_and_exact_summaries_have_the_intervals_of_each_alone():
     for k, joint in joints.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few rows
-            expected = confidence_interval(joint, method="split", rng=7)
+            expected = confidence_interval(joint, method="cross_fit", rng=7)
         assert found[k].intervals["smooth_ce"] == expected
         assert (expected.rounding > 0) == (k % 3 == 0)
 

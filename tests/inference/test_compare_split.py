@@ -17,7 +17,7 @@ from caldist.inference.resampling import Resampler
 from caldist.measures import polynomials
 from caldist.measures.registry import find
 
-SPLIT = {"method": "split", "rng": 3}
+SPLIT = {"method": "cross_fit", "rng": 3}
 WEIGHTED = caldist.weighted_ce.using(functions=polynomials(2))
 MEASURES = {"smooth_ce": caldist.smooth_ce, "kernel_ce": caldist.kernel_ce, "weighted": WEIGHTED}
 
@@ -125,7 +125,7 @@ def test_common_errors_cancel():
     y, a, _ = two_models(5, 4000)
     b = np.clip(a + np.random.default_rng(0).normal(0, 0.02, a.size), 0, 1)
     found = compare(y, a, b, **SPLIT)
-    alone = caldist.confidence_interval(y, a, method="split", rng=0)
+    alone = caldist.confidence_interval(y, a, method="cross_fit", rng=0)
     assert found.upper - found.lower < (alone.upper - alone.lower) / 3
 
 
@@ -156,7 +156,7 @@ def test_many_rows_are_split(many):
     found = compare(y, a, b, rng=3)
     assert (found.n_resamples, found.rounding) == (0, 0)
     assert found.value_a == caldist.smooth_ce(y, a)
-    assert found == compare(y, a, b, rng=3, method="split")
+    assert found == compare(y, a, b, rng=3, method="cross_fit")
     signs = compare(y, a, b, rng=3, method="resampling", n_resamples=99)
     assert signs.n_resamples == 99
 
@@ -223,7 +223,7 @@ def test_coverage(kind):
         rng = np.random.default_rng([seed, 99])
         f = rng.random(500)
         y = rng.random(500) < f
-        found = compare(y, first(f), second(f), confidence_level=0.8, method="split", rng=seed)
+        found = compare(y, first(f), second(f), confidence_level=0.8, method="cross_fit", rng=seed)
         missed += not found.lower - 1e-6 <= true <= found.upper + 1e-6
     assert missed / 240 <= 0.2 + 2 * math.sqrt(0.2 * 0.8 / 240)
 
@@ -262,10 +262,10 @@ def test_many_models_share_what_belongs_to_one_of_them(monkeypatch):
         "cells_of",
         lambda units: calls["cells_of"].append(units) or cells_of(units),
     )
-    together = compare_all(y, models, method="split", rng=0)
+    together = compare_all(y, models, method="cross_fit", rng=0)
     assert sorted(calls["_candidates"]) == list(range(5))
     assert len(calls["cells_of"]) == 5
-    alone = compare(y, models["m1"], models["m3"], method="split", rng=0)
+    alone = compare(y, models["m1"], models["m3"], method="cross_fit", rng=0)
     assert together.pairs["m1", "m3"].difference == alone.difference
 
 

@@ -25,7 +25,7 @@ from interval_cases import MEASURES, few_rows, interval, rows
 
 FAST = loader.COMPILED
 
-METHODS = ["resampling", "split", "finite_sample"]
+METHODS = ["resampling", "cross_fit", "finite_sample"]
 
 # -- what every interval is ------------------------------------------------------------------------
 
@@ -58,8 +58,8 @@ def test_auto_is_resampling_unless_rows_are_many():
     y = np.arange(100_000) % 4 > 0
     many = caldist.Joint.from_arrays(y, np.where(np.arange(100_000) % 8 > 3, 0.8, 0.7))
     found = confidence_interval(many, rng=0)
-    assert (found.method, found.n_resamples) == ("split", 0)
-    assert found == confidence_interval(many, method="split", rng=0)
+    assert (found.method, found.n_resamples) == ("cross_fit", 0)
+    assert found == confidence_interval(many, method="cross_fit", rng=0)
     assert dataclasses.is_dataclass(Interval)
     with pytest.raises(dataclasses.FrozenInstanceError):
         interval(*rows()).lower = 0
@@ -76,6 +76,10 @@ def test_an_interval_in_words():
     assert str(rounded) == f"{text}, {moved}, by at most 0.00013"
     assert str(dataclasses.replace(found, rounding=None)) == f"{text}, {moved}"
     assert found.to_dict()["upper"] == 0.2
+    nothing = Interval(0.5, -math.inf, math.inf, 0.9, note="too few rows")
+    assert str(nothing) == "0.5 (no interval: too few rows)"
+    assert nothing.to_dict()["lower"] is nothing.to_dict()["upper"] is None
+    assert str(dataclasses.replace(nothing, value=None)) == "no value: too few rows"
     assert found.to_frame("polars").columns[:3] == ["value", "lower", "upper"]
 
 
@@ -129,7 +133,7 @@ def test_the_recipe_for_smooth_ce_step_by_step():
         )
         for at, draw in enumerate((sample.flip, sample.draw))
     )
-    split = interval(y, p, confidence_level=0.9, method="split")
+    split = interval(y, p, confidence_level=0.9, method="cross_fit")
     assert 0 < split.lower < found.value - max(q, m)  # the better one is by replicates
     assert found.lower == pytest.approx(found.value - max(q, m), abs=1e-15)
     far, far_split = (
@@ -178,7 +182,7 @@ def test_the_recipe_for_the_lower_distance_step_by_step(grouped):
     )
     found, split = (
         interval(y, p, "lower_distance", method=method, **options)
-        for method in ("resampling", "split")
+        for method in ("resampling", "cross_fit")
     )
     assert found.value < 2 * noise
     assert found.lower == pytest.approx(max(split.lower, found.value - noise), rel=1e-12)
@@ -427,7 +431,7 @@ def test_ends_with_clusters_by_hand(number, level, rate):
         assert limits.norm_quantile(norm, own, family) == pytest.approx(quantiles[-1])
     if not units.draws_labels:
         quantiles.pop()
-    split = confidence_interval(data.label, data.prediction, method="split", **options)
+    split = confidence_interval(data.label, data.prediction, method="cross_fit", **options)
     found = confidence_interval(data.label, data.prediction, **options)
     assert found.lower == pytest.approx(max(split.lower, value - max(quantiles)))
     rate, ends = limits.cells.rate[place], []

@@ -37,7 +37,7 @@ def test_a_summary_of_calibration(power, smoother):
 def test_intervals(measure, power):
     y, p = sample(power)
     one, other = (
-        caldist.confidence_interval(*rows, measure=measure, method="split", rng=0)
+        caldist.confidence_interval(*rows, measure=measure, method="cross_fit", rng=0)
         for rows in ((y, p), (1 - y, 1 - p))
     )
     assert one.value == pytest.approx(other.value, abs=1e-6)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import caldist
 from caldist.inference import confidence_interval, planning
-from caldist.inference.planning import interval_width, sample_size
+from caldist.inference.planning import guaranteed_width, sample_size
 from caldist.kernels import loader
 
 FAST = loader.COMPILED
@@ -27,40 +27,40 @@ def proved(measure, width, confidence_level=0.95):
 def test_the_sample_size_is_the_least_that_does(measure, width, level):
     rows = proved(measure, width, level)
     assert isinstance(rows, int)
-    assert interval_width(measure=measure, n_rows=rows, confidence_level=level) <= width
+    assert guaranteed_width(measure=measure, n_rows=rows, confidence_level=level) <= width
     if rows > 1:
-        before = interval_width(measure=measure, n_rows=rows - 1, confidence_level=level)
+        before = guaranteed_width(measure=measure, n_rows=rows - 1, confidence_level=level)
         assert before > width
 
 
 @given(measures, st.integers(1, 10**12), levels)
 def test_the_width_is_the_inverse(measure, rows, level):
-    width = interval_width(measure=measure, n_rows=rows, confidence_level=level)
+    width = guaranteed_width(measure=measure, n_rows=rows, confidence_level=level)
     assert 0 < width <= 1
     if width < 1:
         again = proved(measure, width, level)
         # Beyond 2^50 rows neighbouring numbers share a width.
         assert again <= rows
-        assert interval_width(measure=measure, n_rows=again, confidence_level=level) == width
+        assert guaranteed_width(measure=measure, n_rows=again, confidence_level=level) == width
 
 
 @given(measures, st.integers(1, 10**9), levels)
 def test_more_rows_and_less_confidence_make_it_narrower(measure, rows, level):
-    width = interval_width(measure=measure, n_rows=rows, confidence_level=level)
-    assert interval_width(measure=measure, n_rows=2 * rows, confidence_level=level) <= width
-    assert interval_width(measure=measure, n_rows=rows, confidence_level=level / 2) <= width
+    width = guaranteed_width(measure=measure, n_rows=rows, confidence_level=level)
+    assert guaranteed_width(measure=measure, n_rows=2 * rows, confidence_level=level) <= width
+    assert guaranteed_width(measure=measure, n_rows=rows, confidence_level=level / 2) <= width
 
 
 def test_known_values():
     # Hoeffding, two-sided: 2 √(ln 40 / 2n); McDiarmid twice and the noise's mean for the others.
-    assert interval_width(measure="brier_score", n_rows=5000) == pytest.approx(
+    assert guaranteed_width(measure="brier_score", n_rows=5000) == pytest.approx(
         2 * math.sqrt(math.log(40) / 10_000)
     )
-    assert interval_width(measure="kernel_ce", n_rows=5000) == pytest.approx(
+    assert guaranteed_width(measure="kernel_ce", n_rows=5000) == pytest.approx(
         (1 + 2 * math.sqrt(2 * math.log(40))) / math.sqrt(5000)
     )
     for measure in ("smooth_ce", "lower_distance"):  # Dvoretzky, Kiefer and Wolfowitz: no noise
-        assert interval_width(measure=measure, n_rows=5000) == pytest.approx(
+        assert guaranteed_width(measure=measure, n_rows=5000) == pytest.approx(
             2 * math.sqrt(2 * math.log(40) / 5000)
         )
     found = sample_size(measure="brier_score", width=0.1)
@@ -98,7 +98,7 @@ def test_the_interval_from_data_keeps_the_promise(measure):
         y, v, measure=measure, confidence_level=level, method="finite_sample"
     )
     assert 0 < found.lower < found.upper < 1
-    planned = interval_width(measure=measure, n_rows=n, confidence_level=level)
+    planned = guaranteed_width(measure=measure, n_rows=n, confidence_level=level)
     assert found.upper - found.lower == pytest.approx(planned, abs=2e-6)
 
 
@@ -181,7 +181,7 @@ def test_the_practical_size_by_hand(measure, width, level, given):
             v = rng.choice(pool, rows) if given else rng.random(rows)
             chance = rng.random(rows)
             for law, truth in enumerate((v, (v + v.mean()) / 2)):
-                one = confidence_interval(chance < truth, v, method="split", rng=0, **options)
+                one = confidence_interval(chance < truth, v, method="cross_fit", rng=0, **options)
                 widths[law, sample] = one.upper - one.lower
         # The quantile of 0.9 lies between the 27th and the 28th width, near the former.
         first, second = np.sort(widths)[:, 26:28].T
@@ -225,7 +225,7 @@ def test_the_result_says_what_it_speaks_of():
     ],
 )
 def test_bad_options_are_named(options, part):
-    function = interval_width if "n_rows" in options else sample_size
+    function = guaranteed_width if "n_rows" in options else sample_size
     with pytest.raises((TypeError, ValueError)) as caught:
         function(**options)
     assert part in str(caught.value)

@@ -28,7 +28,7 @@ SPLIT = [caldist.smooth_ce, caldist.kernel_ce, caldist.random_interval_ce, caldi
 few_rows = pytest.mark.filterwarnings("ignore:only .* fewer than 10:UserWarning")
 
 
-def limits_of(rows, risk=0.1, method="split", seed=0):
+def limits_of(rows, risk=0.1, method="cross_fit", seed=0):
     return Limits(ordered_units(rows), risk, Resampler.of(seed, n_resamples=99), method)
 
 
@@ -241,7 +241,9 @@ def test_gates_pass_no_more_often_than_they_may_near_one_mean_label(kind):
     passed = 0
     for _ in range(trials):
         data, options, distance = near_one_label(kind, 400, rng)
-        passed += gate(*data, at_most=distance, error=error, **options).outcome == "pass"
+        passed += (
+            gate(*data, tolerance=distance, confidence_level=1 - error, **options).outcome == "pass"
+        )
     assert passed <= error * trials + 3.1 * math.sqrt(error * (1 - error) * trials)
 
 
@@ -249,12 +251,12 @@ def test_gates_pass_no_more_often_than_they_may_near_one_mean_label(kind):
 @pytest.mark.parametrize("measure", SPLIT, ids=str)
 def test_no_positives_and_folds_without_rows(measure):
     for y, v in (([0] * 50, [0.01] * 50), ([0] * 4, [0.2] * 4), ([1], [0.4]), ([0], [0.0])):
-        found = confidence_interval(y, v, measure=measure, method="split", rng=0)
+        found = confidence_interval(y, v, measure=measure, method="cross_fit", rng=0)
         assert 0 <= found.lower <= found.value <= found.upper <= 1
-        assert gate(y, v, at_most=1e-4).outcome != "pass"
+        assert gate(y, v, tolerance=1e-4).outcome != "pass"
     # No residual anywhere: no witness to be had, and none is needed.
     y = np.arange(60) % 2
-    found = confidence_interval(y, y.astype(float), measure=measure, method="split", rng=0)
+    found = confidence_interval(y, y.astype(float), measure=measure, method="cross_fit", rng=0)
     assert found.lower == 0
 
 
@@ -487,7 +489,7 @@ def test_the_lower_limit_by_splitting_by_hand(measure, risk):
     expected = mean - z * error - math.log(2 / risk) / (3 * 150)
     assert expected > 0.01
     assert limits.split_lower(measure) == pytest.approx(expected, rel=1e-12)
-    level, settings = 1 - risk, {"method": "split", "rng": 0}
+    level, settings = 1 - risk, {"method": "cross_fit", "rng": 0}
     found = confidence_interval(y, v, measure=measure, confidence_level=level, **settings)
     assert found.lower == pytest.approx(expected, rel=1e-9)
 
@@ -519,7 +521,7 @@ def overconfident(n, factor, rng):
     return (rng.random(n) < 1 / (1 + (1 / v - 1) ** (1 / factor))).astype(int), v
 
 
-@pytest.mark.parametrize(("method", "n"), [("split", 20_000), ("resampling", 4000)])
+@pytest.mark.parametrize(("method", "n"), [("cross_fit", 20_000), ("resampling", 4000)])
 @pytest.mark.skipif(not FAST, reason="the lower distance of each replicate, in plain Python")
 def test_a_distance_that_stands_out_has_the_error_of_its_dual(method, n):
     """Of the potentials of an independent certificate, but for ties among them."""
@@ -578,7 +580,7 @@ def test_the_order_of_rows_changes_nothing(kind, decimals):
     order = rng.permutation(256)
     moved = {key: values[order] for key, values in options.items()}
     for measure in SPLIT[: None if FAST else 3]:
-        for method in ("split", "resampling"):
+        for method in ("cross_fit", "resampling"):
             settings = {"measure": measure, "method": method, "n_resamples": 39, "rng": 3}
             first = confidence_interval(y, v, **options, **settings)
             assert first == confidence_interval(y[order], v[order], **moved, **settings)
@@ -593,9 +595,9 @@ def test_the_order_of_rows_changes_nothing(kind, decimals):
 def test_a_joint_gives_what_its_rows_give(measure):
     y, v = sample(300, 5, 2.0, 1)
     joint = caldist.Joint.from_arrays(y, v)
-    options = {"measure": measure, "method": "split", "rng": 1}
+    options = {"measure": measure, "method": "cross_fit", "rng": 1}
     assert confidence_interval(joint, **options) == confidence_interval(y, v, **options)
-    assert gate(joint, at_most=0.1) == gate(y, v, at_most=0.1)
+    assert gate(joint, tolerance=0.1) == gate(y, v, tolerance=0.1)
 
 
 def test_folds_have_every_row_once_and_units_part():
@@ -637,38 +639,39 @@ def test_the_bracket_is_much_narrower_than_by_bins_of_fixed_widths():
 def test_the_three_outcomes():
     y, v = sample(3000, 0)
     passed, open_, failed = (
-        gate(y, v, at_most=0.1), gate(y, v, at_most=0.01), gate(y, v**3, at_most=0.1)
+        gate(y, v, tolerance=0.1), gate(y, v, tolerance=0.01), gate(y, v**3, tolerance=0.1)
     )  # fmt: skip
     assert [x.outcome for x in (passed, open_, failed)] == ["pass", "undecided", "fail"]
     assert passed.upper < 0.1
     assert open_.lower <= 0.01 <= open_.upper
     assert failed.lower > 0.1
-    assert (passed.measure, passed.error, passed.at_most) == ("distance to calibration", 0.05, 0.1)
+    assert (passed.measure, passed.confidence_level, passed.tolerance) == ("distance", 0.95, 0.1)
     assert str(passed).startswith("pass: with 95% confidence the distance to calibration")
     assert "not enough rows" in str(open_)
     assert f"at least {least(failed.lower)}, above 0.1" in str(failed)
-    assert passed == gate(y, v, at_most=0.1)  # nothing is drawn anew
+    assert passed == gate(y, v, tolerance=0.1)  # nothing is drawn anew
     assert passed.to_dict()["outcome"] == "pass"
 
 
 def test_a_gate_of_a_measure_uses_one_sided_limits():
     y, v = sample(2000, 1, 1.5)
     for measure in ("smooth_ce", caldist.kernel_ce, "brier_score"):
-        found = gate(y, v, at_most=0.05, measure=measure)
+        found = gate(y, v, tolerance=0.05, measure=measure)
         interval = confidence_interval(
-            y, v, measure=measure, confidence_level=0.9, method="split", rng=0
+            y, v, measure=measure, confidence_level=0.9, method="cross_fit", rng=0
         )
-        assert (found.lower, found.upper) == (interval.lower, interval.upper)
+        limits = pytest.approx((interval.lower, interval.upper), rel=1e-12)
+        assert (found.lower, found.upper) == limits
         assert found.measure == str(measure)
-    strict = gate(y, v, at_most=0.05, error=0.001)
-    loose = gate(y, v, at_most=0.05, error=0.2)
+    strict = gate(y, v, tolerance=0.05, confidence_level=0.999)
+    loose = gate(y, v, tolerance=0.05, confidence_level=0.8)
     assert strict.lower <= loose.lower
     assert loose.upper <= strict.upper
 
 
 def test_a_gate_of_cells_moves_outwards():
     y, v = sample(4000, 2)
-    exact, rounded = gate(y, v, at_most=0.1), gate(Rows.of(y, v).on_grid(8), at_most=0.1)
+    exact, rounded = gate(y, v, tolerance=0.1), gate(Rows.of(y, v).on_grid(8), tolerance=0.1)
     assert rounded.lower <= exact.lower
     assert exact.upper < rounded.upper < exact.upper + 0.01
 
@@ -676,16 +679,18 @@ def test_a_gate_of_cells_moves_outwards():
 def test_what_a_gate_refuses():
     y, v = sample(50)
     with pytest.raises(ValueError, match=r"'ece', which has no valid confidence interval"):
-        gate(y, v, at_most=0.1, measure="ece")
-    with pytest.raises(ValueError, match=r"error is 0\.5; it must be below 0\.5"):
-        gate(y, v, at_most=0.1, error=0.5)
+        gate(y, v, tolerance=0.1, measure="ece")
+    with pytest.raises(ValueError, match=r"confidence_level is 0\.5: it must be above 0\.5"):
+        gate(y, v, tolerance=0.1, confidence_level=0.5)
     for limit in (-1, 1, math.nan, math.inf):
-        with pytest.raises(ValueError, match=f"at_most is {limit}: it must be at least 0 and belo"):
-            gate(y, v, at_most=limit)
-    with pytest.raises(ValueError, match=r"at_most is 5: .*For 5% pass 0\.05\."):
-        gate(y, v, at_most=5)
-    assert gate(y, v, at_most=0).outcome in {"fail", "undecided"}
+        with pytest.raises(
+            ValueError, match=f"tolerance is {limit}: it must be at least 0 and belo"
+        ):
+            gate(y, v, tolerance=limit)
+    with pytest.raises(ValueError, match=r"tolerance is 5: .*For 5% pass 0\.05\."):
+        gate(y, v, tolerance=5)
+    assert gate(y, v, tolerance=0).outcome in {"fail", "undecided"}
     scaled = caldist.weighted_ce.using(functions=[lambda v: 100 * v])
-    assert gate(y, v, at_most=5, measure=scaled).outcome != "fail"  # its values have no ceiling
+    assert gate(y, v, tolerance=5, measure=scaled).outcome != "fail"  # its values have no ceiling
     with pytest.warns(UserWarning, match="1 of 3 rows have label 1"):
-        assert gate([0, 1, 0], [0.1, 0.9, 0.2], at_most=0.1).outcome == "undecided"
+        assert gate([0, 1, 0], [0.1, 0.9, 0.2], tolerance=0.1).outcome == "undecided"

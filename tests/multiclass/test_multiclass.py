@@ -258,7 +258,7 @@ def test_bad_rows(name, case):
             "structure='full'",
         ),
         ("confidence_interval", {"measure": "ece"}, ValueError, "measure is 'ece'"),
-        ("confidence_interval", {"method": "split"}, ValueError, "method is 'split'"),
+        ("confidence_interval", {"method": "resampling"}, ValueError, "method is 'resampling'"),
         ("calibration_test", {"measure": "ece"}, ValueError, "measure is 'ece'"),
         ("calibration_test", {"n_resamples": 0}, ValueError, "n_resamples is 0"),
         ("certify", {"tol": "small"}, TypeError, "tol is 'small'"),
@@ -289,7 +289,7 @@ OTHERWISE = {"top_label", "one_vs_rest", "report", "summarize", "sample_size"}
 NEEDED = {
     "evaluate_groups": {"by": ["a", "b", "b"]},
     "net_benefit": {"thresholds": [0.5]},
-    "gate": {"at_most": 0.1},
+    "gate": {"tolerance": 0.1},
     "evaluate_map": {"map": ([0, 1], [0, 1])},
     "Monitor.update": {"batch": 1},
     "random_interval_ce": {"width": 0.1},

@@ -33,7 +33,7 @@ def test_two_classes_have_the_binary_interval():
         ("smooth_ce", caldist.smooth_ce),
     ):
         found = multiclass.confidence_interval(y, V, measure=measure, rng=5)
-        expected = caldist.confidence_interval(y, V[:, 1], measure=twin, method="split", rng=5)
+        expected = caldist.confidence_interval(y, V[:, 1], measure=twin, method="cross_fit", rng=5)
         assert (found.value, found.lower, found.upper) == (
             expected.value,
             expected.lower,

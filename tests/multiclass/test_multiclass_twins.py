@@ -13,7 +13,7 @@ SIZE = 150 if loader.COMPILED else 40
 Y, V = oracles.softmax(SIZE, 2, 1.5, 2.0, 0)
 P = V[:, 1]
 WEIGHTS = {"rows": None, "weights": np.random.default_rng(1).uniform(0.5, 1, SIZE)}
-SPLIT = {"measure": "lower_distance", "method": "split", "rng": 0}
+SPLIT = {"measure": "lower_distance", "method": "cross_fit", "rng": 0}
 
 pytestmark = pytest.mark.filterwarnings("ignore:only .* rows have:UserWarning")
 

@@ -81,7 +81,7 @@ def samples():
         caldist.evaluate(y, p),
         caldist.evaluate(y, p)["smooth_ce"],
         caldist.evaluate_groups(y, p, by=by, **QUICK),
-        caldist.gate(y, p, at_most=0.1),
+        caldist.gate(y, p, tolerance=0.1),
         caldist.miscalibrated_regions(y, np.sqrt(p), **QUICK),
         caldist.distance_bracket(y, p),
         caldist.distance_bracket(y, p, confidence_level=0.9, **QUICK),
@@ -180,7 +180,7 @@ def test_limits_are_rounded_outwards_in_every_format(samples):
         near = [abs(float(number) / LOWER - 1) < 0.01 for number in NUMBER.findall(str(changed))]
         seen += [type(one).__name__] if any(near) else []
     assert {"Interval", "PopulationBracket", "DistanceBracket", "Comparison", "Gate"} <= set(seen)
-    assert {"Evaluation", "RecalibrationBounds", "LossChange", "Step", "MeasureReport"} <= set(seen)
+    assert {"Evaluation", "LossChange", "Step", "MeasureReport"} <= set(seen)
 
 
 def test_a_recalibration_says_limits_that_hold(samples):
@@ -408,4 +408,4 @@ def test_a_certificate_says_what_it_proves_and_how():
 
 def test_results_are_public_where_functions_are():
     assert caldist.Property in public_types()
-    assert clinical.Estimate in public_types()
+    assert clinical.Rates in public_types()

@@ -910,11 +910,11 @@ def scene(name):
     if name == "map":
         u = (np.arange(4000) + 0.5) / 4000
         y, p = np.random.default_rng(0).random(4000) < u, u**2 / (u**2 + (1 - u) ** 2)
-        bounds = caldist.recalibration.RecalibrationBounds
+        bounds = caldist.inference.Interval
         stated = replace(
             evaluate_map(y, p, map=CalibrationMap(p[::40], u[::40]), confidence_level=None),
-            before={"smooth_ce": bounds(0.06, 0.05, 0.07)},
-            after={"smooth_ce": bounds(0.0, 0.0, 0.02)},
+            before={"smooth_ce": bounds(0.06, 0.05, 0.07, 0.95)},
+            after={"smooth_ce": bounds(0.0, 0.0, 0.02, 0.95)},
         )
         return MapDisplay.from_recalibration(stated, y, p, name="model")
     if name == "map_models":

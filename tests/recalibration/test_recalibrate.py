@@ -602,11 +602,11 @@ def test_limits_after_a_map_by_hand(kind):
     noise = {family: lambda rng, draw=draw: smooth(draw(rng)) for family, draw in draws.items()}
     wide = b + quantile_by_hand(resampler, risk, noise) + rounding
     value = smooth(units.residual)
-    assert dataclasses.astuple(found["smooth_ce"]) == ends(value, wide)
+    assert dataclasses.astuple(found["smooth_ce"])[:3] == ends(value, wide)
     noise = caldist.lower_distance.noise(units, -math.inf)
     wide = 2 * b + quantile_by_hand(resampler, risk, noise) + rounding
     lowest = caldist.lower_distance(rows.joint)
-    assert dataclasses.astuple(found["lower_distance"]) == ends(lowest, wide, TOLERANCE)
+    assert dataclasses.astuple(found["lower_distance"])[:3] == ends(lowest, wide, TOLERANCE)
     noise = {
         family: lambda rng, draw=draw: max(
             norm(c) / norm.noise for c in [draw(rng)] for norm in norms
@@ -624,8 +624,8 @@ def test_limits_after_a_map_by_hand(kind):
     found = statement.bounds_after(units, risk, "finite_sample", resampler, **terms)
     logarithm = math.log(2 / risk)
     wide = math.sqrt(2 * logarithm) * root + rounding
-    assert dataclasses.astuple(found["smooth_ce"]) == ends(value, wide)
-    assert dataclasses.astuple(found["lower_distance"]) == ends(lowest, wide, TOLERANCE)
+    assert dataclasses.astuple(found["smooth_ce"])[:3] == ends(value, wide)
+    assert dataclasses.astuple(found["lower_distance"])[:3] == ends(lowest, wide, TOLERANCE)
     kolmogorov = math.sqrt(logarithm / 2) * root
     upper = rounding + min(
         error + norm.width / 2 + (2 + 2 / norm.width) * kolmogorov

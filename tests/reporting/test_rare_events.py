@@ -1,5 +1,6 @@
 """Rare events read right: digits, factors, words for under-predicted risk, axes that fit them."""
 
+import math
 from math import ceil, floor
 
 import matplotlib as mpl
@@ -16,6 +17,7 @@ from caldist._util.numbers import chance, number, probability, rate
 from caldist.cli import main
 from caldist.clinical.rates import Rates, rates_of
 from caldist.data.rows import Rows
+from caldist.inference.intervals import Interval
 from caldist.inference.regions import Region
 from caldist.plots import (
     BinnedDisplay,
@@ -136,20 +138,22 @@ def test_every_shown_pvalue_says_so(rare, report, tmp_path):
 # -- the factor ----------------------------------------------------------------------------------
 
 
+def ends(interval):
+    return interval.value, interval.lower, interval.upper
+
+
 def test_the_factor_is_observed_over_expected(rare):
     y, p = rare
     found = rates_of(Rows.of(y, p), 0.95)
     summary = caldist.calibration_summary(y, p, n_resamples=39, rng=0)
     expected = summary.observed_over_expected
-    assert (found.ratio, found.lower, found.upper) == pytest.approx(
-        (expected.value, expected.lower, expected.upper), rel=1e-12
-    )
+    assert ends(found.ratio) == pytest.approx(ends(expected), rel=1e-12)
     assert (found.predicted, found.observed) == pytest.approx((p.mean(), y.mean()), rel=1e-12)
-    assert found.lower > 1
+    assert found.ratio.lower > 1
     assert str(found) == (
         f"predicts {rate(p.mean())} on average, observed {rate(y.mean())}: too low by a factor of "
-        f"{found.ratio:.2f} ({floor(100 * found.lower) / 100:.2f} to "
-        f"{ceil(100 * found.upper) / 100:.2f})"
+        f"{found.ratio.value:.2f} ({floor(100 * found.ratio.lower) / 100:.2f} to "
+        f"{ceil(100 * found.ratio.upper) / 100:.2f})"
     )
     assert str(summary).startswith(str(found))
 
@@ -161,23 +165,22 @@ def test_weights_clusters_and_joints_are_in_the_interval():
     once = rates_of(Rows.of(y, p), 0.9)
     both = np.tile(y, 2), np.tile(p, 2)
     twice = rates_of(Rows.of(*both, clusters=np.tile(np.arange(2000), 2)), 0.9)
-    assert (twice.ratio, twice.lower, twice.upper) == pytest.approx(
-        (once.ratio, once.lower, once.upper), rel=1e-9
-    )
+    assert ends(twice.ratio) == pytest.approx(ends(once.ratio), rel=1e-9)
     weight = rng.integers(1, 4, 2000).astype(float)
     weighted = rates_of(Rows.of(y, p, sample_weight=weight), 0.9)
-    assert weighted.ratio == pytest.approx((weight @ y) / (weight @ p), rel=1e-12)
+    assert weighted.ratio.value == pytest.approx((weight @ y) / (weight @ p), rel=1e-12)
     joint = caldist.Joint.from_arrays(y, p)
-    assert rates_of(Rows.of(joint), 0.9).lower == pytest.approx(once.lower, rel=1e-9)
+    assert rates_of(Rows.of(joint), 0.9).ratio.lower == pytest.approx(once.ratio.lower, rel=1e-9)
     coarse = rates_of(Rows.of(joint.coarsen(12)), 0.9)
-    assert coarse.lower < once.lower < once.upper < coarse.upper
+    assert coarse.ratio.lower < once.ratio.lower < once.ratio.upper < coarse.ratio.upper
     rough = rates_of(Rows.of(joint.coarsen(3)), 0.9)  # cells know the mean of their rows
-    assert rough.lower < coarse.lower
-    assert coarse.upper < rough.upper
-    assert rough.ratio == pytest.approx(once.ratio, rel=1e-6)
+    assert rough.ratio.lower < coarse.ratio.lower
+    assert coarse.ratio.upper < rough.ratio.upper
+    assert rough.ratio.value == pytest.approx(once.ratio.value, rel=1e-6)
     masses = (joint.prediction, joint.mass0, joint.mass1)
     rough = rates_of(Rows.of(caldist.Joint.from_masses(*masses, n_rows=2000, radius=0.1)), 0.9)
-    assert rough.lower is None
+    assert ends(rough.ratio)[1:] == (-math.inf, math.inf)
+    assert rough.to_dict()["ratio"]["lower"] is None
     assert "no interval: rounding" in str(rough)
 
 
@@ -192,7 +195,7 @@ def test_weights_clusters_and_joints_are_in_the_interval():
     ],
 )
 def test_factors_in_words(lower, ratio, upper, words):
-    found = Rates(1, 0.00055, 0.00116, ratio, lower, upper, 0.95)
+    found = Rates(1, 0.00055, 0.00116, Interval(ratio, lower, upper, 0.95))
     assert str(found) == f"predicts 0.0550% on average, observed 0.116%{words}"
 
 
@@ -200,17 +203,18 @@ def test_the_rare_label_is_spoken_of(rare):
     y, p = rare
     one, zero = rates_of(Rows.of(y, p), 0.95), rates_of(Rows.of(1 - y, 1 - p), 0.95)
     assert (one.label, zero.label) == (1, 0)
-    assert (zero.ratio, zero.lower, zero.upper) == pytest.approx(
-        (one.ratio, one.lower, one.upper), rel=1e-6
-    )
+    assert ends(zero.ratio) == pytest.approx(ends(one.ratio), rel=1e-6)
     assert str(zero).startswith("predicts label 0 with 0.1")
 
 
 def test_labels_that_never_occur_have_no_factor():
     never = rates_of(Rows.of([0] * 20, [0.01] * 20), 0.95)
-    assert never.ratio is None
+    assert never.ratio.value is None
     assert str(never) == "predicts 1.00% on average, observed 0%, label 1 is never observed"
-    assert rates_of(Rows.of([1] + [0] * 19, [0.0] * 20), 0.95).note == "label 1 is never predicted"
+    assert (
+        rates_of(Rows.of([1] + [0] * 19, [0.0] * 20), 0.95).ratio.note
+        == "label 1 is never predicted"
+    )
 
 
 # -- words ---------------------------------------------------------------------------------------
@@ -246,7 +250,7 @@ def test_confidence_is_a_matter_of_both_sides(regions, both_sides, words):
 
 
 @pytest.mark.parametrize(
-    ("label", "ends", "gap", "confident"),
+    ("label", "limits", "gap", "confident"),
     [
         (1, (1.2, 1.5), 0.1, False),  # risk that is predicted too low, there and on average
         (1, (0.9, 1.2), 0.1, True),
@@ -254,11 +258,12 @@ def test_confidence_is_a_matter_of_both_sides(regions, both_sides, words):
         (1, (0.6, 0.8), -0.1, False),
         (0, (1.2, 1.5), -0.1, False),
         (0, (1.2, 1.5), 0.1, True),
-        (1, (None, None), 0.1, True),
+        (1, (-math.inf, math.inf), 0.1, True),
     ],
 )
-def test_an_error_in_level_is_not_one_of_confidence(label, ends, gap, confident):
-    rates = Rates(label, 0.2, 0.3, None if ends[0] is None else 1.0, *ends, 0.95, "no ratio")
+def test_an_error_in_level_is_not_one_of_confidence(label, limits, gap, confident):
+    note = "" if math.isfinite(limits[0]) else "rounding"
+    rates = Rates(label, 0.2, 0.3, Interval(1.0, *limits, 0.95, note=note))
     words = verdict(0.01, 0.04, 0.001, [Region(0.1, 0.3, gap, 0.2)], 0.95, rates=rates)
     assert ("-confident between" in words) == confident
     assert ("it predicts too" in words) != confident

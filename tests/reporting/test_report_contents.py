@@ -384,11 +384,8 @@ def test_the_words_of_medicine(rows, joint):
     assert not model.medical.reason
     for one in model.medical.estimates:
         expected = summary.estimates[one.name]
-        assert (one.value, one.lower, one.upper) == (
-            expected.value,
-            expected.lower,
-            expected.upper,
-        )
+        ends = expected.to_dict()
+        assert (one.value, one.lower, one.upper) == (ends["value"], ends["lower"], ends["upper"])
     assert model.medical.test_pvalue == summary.test.pvalue
     page = found.to_html()
     assert "In the words of medicine" in page

@@ -270,7 +270,7 @@ def test_an_oracle_knows_how_values_err(studies):
 def test_the_percentile_bootstrap_never_covers_perfect_calibration(studies):
     for law in ("uniform", "polarised"):
         rows = _cell(studies, law, 100, "smooth_ce", sets=30 if loader.COMPILED else 4)
-        assert [row["measure"] for row in rows] == ["smooth_ce"] * 2 + ["smooth_ce, split"] * 2
+        assert [row["measure"] for row in rows] == ["smooth_ce"] * 2 + ["smooth_ce, cross_fit"] * 2
         for row in rows:
             assert float(row["coverage"]) > 0.8
             if row["measure"] == "smooth_ce":  # the bootstrap is the same for both

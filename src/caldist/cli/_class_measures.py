@@ -120,7 +120,7 @@ def _gate(rows: ClassRows) -> Gate | Interval:
         from caldist.inference.gates import gate_of
         from caldist.measures.lower_distance import lower_distance
 
-        return gate_of(rows.binary, lower_distance, 0.0, _ERROR)
+        return gate_of(rows.binary, lower_distance, 0.0, 1 - _ERROR)
     from caldist.multiclass import confidence_interval
 
     checked: Any = rows

@@ -47,7 +47,8 @@ def medical_lines(models: Models) -> tuple[list[dict[str, Any]], list[str]]:
                 continue
             rated.append(f"{_described(line)} {found.rates}.")
             for name, part in found.estimates.items():
-                ends = {"value": part.value, "lower": part.lower, "upper": part.upper}
+                content = part.to_dict()
+                ends = {key: content[key] for key in ("value", "lower", "upper")}
                 lines.append(line | {"measure": name} | ends)
             lines.append(
                 line

@@ -191,7 +191,7 @@ def _gates(models: Models, measure: Measure[Any]) -> list[Gate]:
     gates = []
     for _, rows in models.lines():
         warn_if_few(rows.units)
-        gates.append(gate_of(rows, measure, 0.0, _ERROR))
+        gates.append(gate_of(rows, measure, 0.0, 1 - _ERROR))
     return gates
 
 

@@ -4,7 +4,6 @@ from caldist.clinical.calibration_curve import CalibrationCurve, calibration_cur
 from caldist.clinical.calibration_summary import (
     CalibrationSummary,
     CoxTest,
-    Estimate,
     calibration_summary,
 )
 from caldist.clinical.net_benefit import NetBenefit, net_benefit
@@ -14,7 +13,6 @@ __all__ = [
     "CalibrationCurve",
     "CalibrationSummary",
     "CoxTest",
-    "Estimate",
     "NetBenefit",
     "Rates",
     "calibration_curve",

@@ -17,13 +17,14 @@ from caldist._util.text_tables import aligned
 from caldist._util.types import Vector
 from caldist.clinical.loess import Smoother, SmootherName, smoother_of
 from caldist.clinical.logistic import Counts, logit, score_test, variance_of_line
-from caldist.clinical.rates import ROUNDED_AWAY, Rates, factors, means, rates_of, ratio_ends
+from caldist.clinical.rates import Rates, factors, means, rates_of, ratio_of
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
 from caldist.errors import InvalidInput, answering
 from caldist.inference.classical import chi_squared_tail
+from caldist.inference.intervals import Interval
 from caldist.inference.limits import normal_quantile, warn_if_few
 from caldist.inference.null_distribution import drawing_error
 from caldist.inference.resampling import Resampler, order_statistic
@@ -37,6 +38,7 @@ NAMES = {
     "e90": "E90",
     "emax": "Emax",
 }
+_LINE = ("intercept", "slope")
 _CURVE = ("ici", "e50", "e90", "emax")
 _POINTS = 1000  # predictions at which the noise of the curve is looked at
 _BLOCK = 1 << 15  # predictions whose functions are held in memory at once
@@ -49,27 +51,6 @@ _CURVE_ROUNDED = (
     "the windows of the smoother depend on the order of predictions, which rounding has changed, "
     "and no bound on that is proved: pass the rows for an interval"
 )
-
-
-@dataclass(frozen=True)
-class Estimate(Result):
-    """A value of the sample and a confidence interval for the population's.
-
-    ``lower`` and ``upper``, and ``value`` of intercept and slope, are None where predictions were
-    rounded and no bound on the effect is proved; ``note`` then says why, and what to pass.
-    """
-
-    value: float | None
-    lower: float | None
-    upper: float | None
-    note: str = ""
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return f"no value: {self.note}"
-        if self.lower is None or self.upper is None:
-            return f"{self.value:.3g} (no interval: {self.note})"
-        return f"{self.value:.3g} ({ends(self.lower, self.upper, 3)})"
 
 
 @dataclass(frozen=True)
@@ -100,7 +81,9 @@ class CalibrationSummary(Result):
     Attributes
     ----------
     intercept, slope, observed_over_expected, ici, e50, e90, emax
-        Each with ``value``, ``lower`` and ``upper``.
+        Each a :class:`caldist.inference.Interval`. Where predictions were rounded, and no bound on
+        the effect is proved, there is no interval, and of intercept and slope no value; ``note``
+        then says why, and what to pass.
     test
         Cox's test of intercept 0 and slope 1: ``statistic``, ``pvalue``, ``df``, ``method``.
     observed_rate, mean_prediction
@@ -116,13 +99,13 @@ class CalibrationSummary(Result):
         in words. Of label 0 where that is the rare one.
     """
 
-    intercept: Estimate
-    slope: Estimate
-    observed_over_expected: Estimate
-    ici: Estimate
-    e50: Estimate
-    e90: Estimate
-    emax: Estimate
+    intercept: Interval
+    slope: Interval
+    observed_over_expected: Interval
+    ici: Interval
+    e50: Interval
+    e90: Interval
+    emax: Interval
     test: CoxTest
     observed_rate: float
     mean_prediction: float
@@ -133,13 +116,13 @@ class CalibrationSummary(Result):
     rates: Rates = field(compare=False, repr=False)
 
     @property
-    def estimates(self) -> dict[str, Estimate]:
+    def estimates(self) -> dict[str, Interval]:
         """The seven estimates, by name."""
         return {name: getattr(self, name) for name in NAMES}
 
     def _lines(self) -> list[dict[str, Any]]:
         return [
-            {"measure": name, "value": part.value, "lower": part.lower, "upper": part.upper}
+            {"measure": name} | {key: part.to_dict()[key] for key in ("value", "lower", "upper")}
             for name, part in self.estimates.items()
         ]
 
@@ -149,7 +132,7 @@ class CalibrationSummary(Result):
         without: dict[tuple[str, str], list[str]] = {}
         for name, part in self.estimates.items():
             value, limits = "–" if part.value is None else f"{part.value:.3g}", "–"
-            if part.value is not None and part.lower is not None and part.upper is not None:
+            if part.value is not None and not part.note:
                 limits = ends(part.lower, part.upper, 3)
                 if name == "observed_over_expected":
                     value, low, high = factors(part.value, part.lower, part.upper)
@@ -301,18 +284,16 @@ def summary_of(
             reason="has the same value in every row, and one cluster says nothing about others",
             remedy="Leave clusters out if these rows are independent.",
         )
-    risk = 1 - confidence_level
-    z = -normal_quantile(risk / 2)
     mean, rate = means(joint)
     # The counts are let go before the curve needs memory.
-    intercept, slope, test = _of_line(joint, units, z)
+    intercept, slope, test = _of_line(joint, units, confidence_level)
     curve = _Curve(units, smoother_of(smoother, *_support(joint), _row_number(joint, units)))
     return CalibrationSummary(
         intercept=intercept,
         slope=slope,
         test=test,
-        observed_over_expected=_ratio(joint, units, rate, mean, z),
-        **curve.estimates(joint, risk, resampler),
+        observed_over_expected=ratio_of(joint, units, 1, confidence_level),
+        **curve.estimates(joint, confidence_level, resampler),
         observed_rate=rate,
         mean_prediction=mean,
         n_rows=rows.n_rows,
@@ -337,27 +318,27 @@ def _row_number(joint: Joint, units: Units) -> int:
 # -- intercept, slope, observed over expected, Cox's test --------------------------------------
 
 
-def _of_line(joint: Joint, units: Units, z: float) -> tuple[Estimate, Estimate, CoxTest]:
+def _of_line(
+    joint: Joint, units: Units, confidence_level: float
+) -> tuple[Interval, Interval, CoxTest]:
     counts = Counts.of(joint)
     line = counts.line()
     test = _test(joint, units, counts, line)
     if joint.radius > 0:
-        refused = Estimate(None, None, None, _LINE_ROUNDED)
-        return refused, refused, test
+        intercept, slope = (
+            Interval(None, -math.inf, math.inf, confidence_level, measure=name, note=_LINE_ROUNDED)
+            for name in _LINE
+        )
+        return intercept, slope, test
     log_odds, offset = logit(joint.prediction), counts.in_the_large()
+    z = -normal_quantile((1 - confidence_level) / 2)
     of_offset = z * math.sqrt(variance_of_line(units, log_odds, offset, None))
     of_slope = z * math.sqrt(variance_of_line(units, log_odds, *line))
-    return (
-        Estimate(offset, offset - of_offset, offset + of_offset),
-        Estimate(line[1], line[1] - of_slope, line[1] + of_slope),
-        test,
+    intercept, slope = (
+        Interval(value, value - error, value + error, confidence_level, "normal", measure=name)
+        for name, value, error in zip(_LINE, (offset, line[1]), (of_offset, of_slope), strict=True)
     )
-
-
-def _ratio(joint: Joint, units: Units, rate: float, mean: float, z: float) -> Estimate:
-    lower, upper = ratio_ends(joint, units, 1, z)
-    note = ROUNDED_AWAY if lower is None else ""
-    return Estimate(rate / mean, lower, upper, note)
+    return intercept, slope, test
 
 
 def _test(joint: Joint, units: Units, counts: Counts, line: tuple[float, float]) -> CoxTest:
@@ -381,7 +362,9 @@ class _Curve:
     units: Units
     smoother: Smoother
 
-    def estimates(self, joint: Joint, risk: float, resampler: Resampler) -> dict[str, Estimate]:
+    def estimates(
+        self, joint: Joint, confidence_level: float, resampler: Resampler
+    ) -> dict[str, Interval]:
         """Return ICI, E50, E90 and Emax."""
         x, share = _support(joint)
         coefficient, covariances = self._sums(noise=joint.radius == 0)
@@ -392,12 +375,14 @@ class _Curve:
         values = _summaries(distance, share, n_rows)
         if joint.radius > 0:
             return {
-                name: Estimate(value, None, None, _CURVE_ROUNDED)
+                name: Interval(
+                    value, -math.inf, math.inf, confidence_level, measure=name, note=_CURVE_ROUNDED
+                )
                 for name, value in zip(_CURVE, values, strict=True)
             }
         points, at = _points(x, share)
         basis = self.smoother.curve(np.eye(coefficient.size), points)
-        noise = self._noise(covariances, risk, resampler, basis, at)
+        noise = self._noise(covariances, 1 - confidence_level, resampler, basis, at)
         here = basis @ coefficient
         # Frequencies are at least 0 and at most 1: the whole band is cut, and so is the curve.
         below, above = (np.clip(here + way * noise.band, -points, 1 - points) for way in (-1, 1))
@@ -408,7 +393,15 @@ class _Curve:
         most = dot(share, np.maximum(x, 1 - x))
         upper[0] = min(most, values[0] + noise.error((np.sign(here) * at) @ basis))
         return {
-            name: Estimate(value, float(min(low, value)), float(max(high, value)))
+            name: Interval(
+                value=value,
+                lower=float(min(low, value)),
+                upper=float(max(high, value)),
+                confidence_level=confidence_level,
+                method="resampling",
+                n_resamples=resampler.n_resamples,
+                measure=name,
+            )
             for name, value, low, high in zip(_CURVE, values, lower, upper, strict=True)
         }
 

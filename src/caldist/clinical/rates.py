@@ -12,10 +12,12 @@ from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import Units
+from caldist.inference.intervals import Interval
 from caldist.inference.limits import normal_quantile
 
 _COMMON = 0.9  # from here on label 0 is the event whose rate a factor says something about
-ROUNDED_AWAY = "rounding may have changed the mean to 0"
+_NAME = "observed_over_expected"
+_ROUNDED_AWAY = "rounding may have changed the mean to 0"
 
 
 @dataclass(frozen=True)
@@ -29,23 +31,14 @@ class Rates(Result):
     predicted, observed
         The mean prediction of this label, and its frequency.
     ratio
-        ``observed`` over ``predicted``; None where one of them is 0.
-    lower, upper
-        The ends of the population's ratio; None where there is none, and ``note`` says why.
-    confidence_level
-        That of the interval.
-    note
-        Why there is no ratio or no interval; empty as a rule.
+        ``observed`` over ``predicted``, a :class:`caldist.inference.Interval`; its value is None
+        where one of them is 0.
     """
 
     label: int
     predicted: float
     observed: float
-    ratio: float | None
-    lower: float | None
-    upper: float | None
-    confidence_level: float
-    note: str = ""
+    ratio: Interval
 
     def __str__(self) -> str:
         """Return the two rates, and by which factor predictions are too low or too high."""
@@ -64,18 +57,19 @@ class Rates(Result):
 
     @property
     def _between(self) -> str:
-        if self.ratio is None:
-            return self.note
-        if self.lower is None or self.upper is None:
-            [value] = factors(self.ratio)
-            return f"{value} times as much (no interval: {self.note})"
-        if self.lower > 1:
-            value, low, high = factors(self.ratio, self.lower, self.upper)
+        ratio, lower, upper = self.ratio.value, self.ratio.lower, self.ratio.upper
+        if ratio is None:
+            return self.ratio.note
+        if self.ratio.note:
+            [value] = factors(ratio)
+            return f"{value} times as much (no interval: {self.ratio.note})"
+        if lower > 1:
+            value, low, high = factors(ratio, lower, upper)
             return f"too low by a factor of {value} ({low} to {high})"
-        if self.upper < 1:
-            value, low, high = factors(1 / self.ratio, 1 / self.upper, 1 / self.lower)
+        if upper < 1:
+            value, low, high = factors(1 / ratio, 1 / upper, 1 / lower)
             return f"too high by a factor of {value} ({low} to {high})"
-        value, low, high = factors(self.ratio, self.lower, self.upper)
+        value, low, high = factors(ratio, lower, upper)
         return f"{value} times as much ({low} to {high})"
 
 
@@ -98,15 +92,9 @@ def rates_of(rows: Rows, confidence_level: float) -> Rates:
         predicted, observed = 1 - predicted, 1 - observed
     if predicted <= 0 or observed <= 0:
         never = "observed" if observed <= 0 else "predicted"
-        note = f"label {label} is never {never}"
-        return Rates(
-            label, max(predicted, 0.0), max(observed, 0.0), None, None, None, confidence_level, note
-        )
-    z = -normal_quantile((1 - confidence_level) / 2)
-    lower, upper = ratio_ends(joint, units, label, z)
-    note = ROUNDED_AWAY if lower is None else ""
-    ratio = observed / predicted
-    return Rates(label, predicted, observed, ratio, lower, upper, confidence_level, note)
+        ratio = no_ratio(None, confidence_level, f"label {label} is never {never}")
+        return Rates(label, max(predicted, 0.0), max(observed, 0.0), ratio)
+    return Rates(label, predicted, observed, ratio_of(joint, units, label, confidence_level))
 
 
 def means(joint: Joint) -> tuple[float, float]:
@@ -115,10 +103,13 @@ def means(joint: Joint) -> tuple[float, float]:
     return predicted, float(joint.mass1.sum()) / joint.total
 
 
-def ratio_ends(
-    joint: Joint, units: Units, label: int, z: float
-) -> tuple[float, float] | tuple[None, None]:
-    """Return the ends of observed over expected, made on the log scale; both means are above 0.
+def no_ratio(value: float | None, confidence_level: float, note: str) -> Interval:
+    """Return observed over expected without limits, and why."""
+    return Interval(value, -math.inf, math.inf, confidence_level, measure=_NAME, note=note)
+
+
+def ratio_of(joint: Joint, units: Units, label: int, confidence_level: float) -> Interval:
+    """Return observed over expected, its ends made on the log scale; both means are above 0.
 
     Weights and clusters are in the standard error, and predictions are random too.
     """
@@ -132,7 +123,15 @@ def ratio_ends(
         # Cells know the mean of their rows but for the last digits; how much these differ counts.
         off = joint.grid.resolution
         error += joint.grid.scatter / mean
-    factor = math.exp(z * error)
     if mean <= off:
-        return None, None
-    return rate / (mean + off) / factor, rate / (mean - off) * factor
+        return no_ratio(rate / mean, confidence_level, _ROUNDED_AWAY)
+    factor = math.exp(-normal_quantile((1 - confidence_level) / 2) * error)
+    return Interval(
+        value=rate / mean,
+        lower=rate / (mean + off) / factor,
+        upper=rate / (mean - off) * factor,
+        confidence_level=confidence_level,
+        method="normal",
+        measure=_NAME,
+        rounding=0.0 if joint.radius == 0 else None,
+    )

@@ -177,9 +177,9 @@ def evaluate_groups(
 
     **What it estimates.** Intervals and p-values speak of the population behind each group.
 
-    **Many groups.** From 20 groups on, intervals are made by splitting alone, ``method="split"`` of
-    :func:`caldist.confidence_interval`, unless there are clusters. With independent rows that
-    mostly changes their width by less than a hundredth.
+    **Many groups.** From 20 groups on, intervals are made by cross-fitting alone,
+    ``method="cross_fit"`` of :func:`caldist.confidence_interval`, unless there are clusters. With
+    independent rows that mostly changes their width by less than a hundredth.
 
     **Cost.** A sort and O(n) for each replicate of the test, and an interval for each group and
     measure: a second for a few groups, some eight for 1,000 of 1,000 rows each, of which the lower
@@ -276,7 +276,7 @@ def groups_of(
     named = [(str(measure), measure) for measure in measures]
     # Without replicates those of clusters are far wider, and others hardly.
     without = len(parts) >= _MANY and units[0].cluster is None
-    method: Method = "split" if without else "auto"
+    method: Method = "cross_fit" if without else "auto"
     found = []
     for at, part in enumerate(counted(parts, "intervals", " groups", show=resampler.progress)):
         intervals = {

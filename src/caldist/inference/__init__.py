@@ -4,7 +4,7 @@ from caldist.inference.bracket import PopulationBracket, distance_bracket
 from caldist.inference.comparison import Comparison, Comparisons, compare, compare_all
 from caldist.inference.gates import Gate, gate
 from caldist.inference.intervals import Interval, confidence_interval
-from caldist.inference.planning import SampleSize, interval_width, sample_size
+from caldist.inference.planning import SampleSize, guaranteed_width, sample_size
 from caldist.inference.regions import Region, Regions, miscalibrated_regions
 from caldist.inference.testing import TestResult, calibration_test
 
@@ -24,7 +24,7 @@ __all__ = [
     "confidence_interval",
     "distance_bracket",
     "gate",
-    "interval_width",
+    "guaranteed_width",
     "miscalibrated_regions",
     "sample_size",
 ]

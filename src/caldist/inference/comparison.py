@@ -41,7 +41,7 @@ from caldist.inference.resampling import Resampler, order_rank
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find
 
-Method = Literal["auto", "resampling", "split"]
+Method = Literal["auto", "resampling", "cross_fit"]
 
 
 @dataclass(frozen=True)
@@ -209,8 +209,8 @@ def compare(
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     clusters : array-like, optional
         The cluster of each row, where rows are not independent. Signs flip for whole clusters.
-    method : "auto", "resampling" or "split"
-        "auto" is resampling below 100,000 rows and "split", as above, from there on.
+    method : "auto", "resampling" or "cross_fit"
+        "auto" is resampling below 100,000 rows and "cross_fit", as above, from there on.
     rng : int, numpy.random.Generator or None
         The same seed gives the same result on any number of cores; exchanging
         two models on the same rows mirrors it.
@@ -237,7 +237,7 @@ def compare(
     """
     chosen = comparable(measure)
     confidence_level = validate.check_fraction("confidence_level", confidence_level)
-    validate.check_choice("method", method, ("auto", "resampling", "split"))
+    validate.check_choice("method", method, ("auto", "resampling", "cross_fit"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
         pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters, pos_label)
@@ -341,7 +341,7 @@ def compare_all(
         refuse_unnamed(y_prob)
     chosen = comparable(measure)
     confidence_level = validate.check_fraction("confidence_level", confidence_level)
-    validate.check_choice("method", method, ("auto", "resampling", "split"))
+    validate.check_choice("method", method, ("auto", "resampling", "cross_fit"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     models = models_of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
@@ -414,7 +414,7 @@ def independent_comparison(
 
 def is_split(method: Method, rows: int) -> bool:
     """Return whether rows are split, instead of drawing signs."""
-    return method == "split" or (method == "auto" and rows >= MANY)
+    return method == "cross_fit" or (method == "auto" and rows >= MANY)
 
 
 def _refuse_few(n_resamples: int, confidence_level: float, models: int) -> None:

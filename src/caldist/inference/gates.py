@@ -12,18 +12,18 @@ from caldist._util.results import Result
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.inference.folds import ordered_units
 from caldist.inference.intervals import refuse_without_interval
 from caldist.inference.limits import Limits, warn_if_few
 from caldist.inference.resampling import Resampler
 from caldist.measures.base import Measure
+from caldist.measures.certification import DISTANCE
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find
 
 Outcome = Literal["pass", "fail", "undecided"]
 
-DISTANCE = "distance to calibration"
 _SEED = 0  # of the one dealing of rows into folds
 
 
@@ -34,41 +34,43 @@ class Gate(Result):
     Attributes
     ----------
     outcome
-        ``"pass"`` if the population's value is below ``at_most``, ``"fail"`` if it is above, each
-        but for a probability ``error``, and ``"undecided"`` if there are not enough rows to tell.
+        ``"pass"`` if the population's value is below ``tolerance``, ``"fail"`` if it is above, each
+        with one-sided confidence ``confidence_level``, and ``"undecided"`` if there are not enough
+        rows to tell.
     lower, upper
         The one-sided limits that were compared: each is on the wrong side of the population's value
-        with probability ``error``.
-    at_most
+        with probability ``1 - confidence_level``.
+    tolerance
         What was asked for.
     measure
-        The name of the measure, or "distance to calibration".
-    error
-        The probability of each wrong decision.
+        The name of the measure, "distance" for the distance to calibration.
+    confidence_level
+        One minus the probability of each wrong decision.
     """
 
     outcome: Outcome
     lower: float
     upper: float
-    at_most: float
+    tolerance: float
     measure: str
-    error: float
+    confidence_level: float
 
     def __str__(self) -> str:
-        level = f"with {100 * (1 - self.error):g}% confidence"
+        level = f"with {100 * self.confidence_level:g}% confidence"
+        what = "distance to calibration" if self.measure == DISTANCE else self.measure
         if self.outcome == "pass":
             return (
-                f"pass: {level} the {self.measure} of the population is at most "
-                f"{most(self.upper)}, below {self.at_most:g}"
+                f"pass: {level} the {what} of the population is at most {most(self.upper)}, below "
+                f"{self.tolerance:g}"
             )
         if self.outcome == "fail":
             return (
-                f"fail: {level} the {self.measure} of the population is at least "
-                f"{least(self.lower)}, above {self.at_most:g}"
+                f"fail: {level} the {what} of the population is at least {least(self.lower)}, "
+                f"above {self.tolerance:g}"
             )
         return (
-            f"undecided: not enough rows to tell whether the {self.measure} of the population is "
-            f"below {self.at_most:g}; {level} each, it is at least {least(self.lower)} and at most "
+            f"undecided: not enough rows to tell whether the {what} of the population is below "
+            f"{self.tolerance:g}; {level} each, it is at least {least(self.lower)} and at most "
             f"{most(self.upper)}"
         )
 
@@ -78,25 +80,25 @@ def gate(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
     *,
-    at_most: float,
-    measure: str | Measure[Any] | None = None,
-    error: float = 0.05,
+    tolerance: float,
+    measure: str | Measure[Any] = DISTANCE,
+    confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
 ) -> Gate:
-    r"""Decide whether the population's distance to calibration is at most a limit.
+    r"""Decide whether the population's distance to calibration is below a tolerance.
 
-    **What it means.** "fail" says that the population is farther from calibrated than ``at_most``,
-    "pass" that it is nearer; either is wrong with probability ``error`` at most, for large samples.
-    Neither is possible with few rows: that is "undecided", and no fault of the model. The value on
-    the sample decides nothing by itself: of a calibrated model it exceeds a small limit half of the
-    time.
+    **What it means.** "fail" says that the population is farther from calibrated than
+    ``tolerance``, "pass" that it is nearer; either is wrong with probability
+    ``1 - confidence_level`` at most, for large samples. Neither is possible with few rows: that is
+    "undecided", and no fault of the model. The value on the sample decides nothing by itself: of a
+    calibrated model it exceeds a small tolerance half of the time.
 
     **How it is made.** From one-sided limits. The lower one evaluates witnesses from one fifth of
     the rows on the other four; the upper one is the cost of the map to the mean labels of cells,
     for the distance itself, or the measure's value and the error of one mean. See
-    :func:`caldist.distance_bracket` and ``method="split"`` of
+    :func:`caldist.distance_bracket` and ``method="cross_fit"`` of
     :func:`caldist.confidence_interval`. Rows are dealt into folds by a fixed stream, whatever their
     order: the same rows always give the same result.
 
@@ -112,13 +114,14 @@ def gate(
         are moved outwards.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
-    at_most : float
+    tolerance : float
         The largest value that may pass: at least 0 and below 1, 0.05 for 5%. Nothing passes 0;
         what fails it is significantly miscalibrated.
-    measure : measure or its name, optional
-        By default the distance to calibration; otherwise a measure that has a confidence interval.
-    error : float
-        The probability of each wrong decision, below one half.
+    measure : measure or its name
+        "distance", the distance to calibration itself, or a measure that has a confidence interval.
+    confidence_level : float
+        That of each decision, above one half. It is one-sided: with 0.95 a "pass" and a "fail" are
+        each wrong with probability 5%, and both limits are the ends of a 90% interval.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
@@ -144,33 +147,40 @@ def gate(
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
     >>> y_true, y_prob = demo.y_true, demo.y_prob["logistic_regression"]
-    >>> print(caldist.gate(y_true, y_prob, at_most=0.05))
+    >>> print(caldist.gate(y_true, y_prob, tolerance=0.05))
     pass: with 95% confidence the distance to calibration of the population is ..., below 0.05
-    >>> caldist.gate(y_true, y_prob, at_most=0.01).outcome
+    >>> caldist.gate(y_true, y_prob, tolerance=0.01).outcome
     'undecided'
-    >>> caldist.gate(y_true, demo.y_prob["naive_Bayes"], at_most=0.05).outcome
+    >>> caldist.gate(y_true, demo.y_prob["naive_Bayes"], tolerance=0.05).outcome
     'fail'
     """
-    error = validate.check_fraction("error", error)
-    if error >= 0.5:
-        message = f"error is {error!r}; it must be below 0.5, or limits would lie on wrong sides."
-        raise ValueError(message)
+    confidence_level = validate.check_fraction("confidence_level", confidence_level)
+    if confidence_level <= 0.5:
+        raise InvalidInput(
+            argument="confidence_level",
+            value=confidence_level,
+            reason="it must be above 0.5, or one-sided limits would lie on the wrong sides",
+        )
     chosen = None
-    if measure is not None:
-        chosen = find(measure, among=[m.name for m in all_measures().values() if m.has_interval])
+    if not isinstance(measure, str) or measure != DISTANCE:
+        known = [name for name, one in all_measures().items() if one.has_interval]
+        chosen = find(measure, among=[DISTANCE, *known])
         refuse_without_interval(chosen)
     ceiling = 1.0 if chosen is None else chosen.facts.ceiling
-    at_most = validate.check_limit("at_most", at_most, ceiling=ceiling, allow_zero=True)
+    tolerance = validate.check_limit("tolerance", tolerance, ceiling=ceiling, allow_zero=True)
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
     warn_if_few(rows.units)
-    return gate_of(rows, chosen, at_most, error)
+    return gate_of(rows, chosen, tolerance, confidence_level)
 
 
-def gate_of(rows: Rows, measure: Measure[Any] | None, at_most: float, error: float) -> Gate:
+def gate_of(
+    rows: Rows, measure: Measure[Any] | None, tolerance: float, confidence_level: float
+) -> Gate:
     """Decide about rows that were checked; ``measure`` is None for the distance itself."""
-    limits = Limits(ordered_units(rows), 2 * error, Resampler.of(_SEED, n_resamples=1), "split")
+    resampler = Resampler.of(_SEED, n_resamples=1)
+    limits = Limits(ordered_units(rows), 2 * (1 - confidence_level), resampler, "cross_fit")
     ceiling = 1.0
     if measure is None:
         _, lower, _ = lower_distance.interval(limits, rows.joint)
@@ -181,15 +191,15 @@ def gate_of(rows: Rows, measure: Measure[Any] | None, at_most: float, error: flo
     lower = min(max(0.0, lower), ceiling)
     upper = min(max(lower, upper), ceiling)
     outcome: Outcome = "undecided"
-    if lower > at_most:
+    if lower > tolerance:
         outcome = "fail"
-    elif upper < at_most:
+    elif upper < tolerance:
         outcome = "pass"
     return Gate(
         outcome=outcome,
         lower=float(lower),
         upper=float(upper),
-        at_most=at_most,
+        tolerance=tolerance,
         measure=DISTANCE if measure is None else str(measure),
-        error=error,
+        confidence_level=confidence_level,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,29 +19,30 @@ from caldist.inference.resampling import Resampler
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find
 
-Method = Literal["auto", "resampling", "split", "finite_sample"]
+Method = Literal["auto", "resampling", "cross_fit", "finite_sample"]
 
 MANY = 100_000
-"""Rows from which splitting alone is as good as replicates, and far cheaper."""
+"""Rows from which cross-fitting alone is as good as replicates, and far cheaper."""
 
 
 @dataclass(frozen=True)
 class Interval(Result):
-    """A measure's value on the sample and a confidence interval for the population's.
+    """A number of the sample and a confidence interval for the population's.
 
     Attributes
     ----------
     value
-        What the measure's own function returns. It is biased upwards, so near perfect calibration
-        the interval lies mostly below it; that of ``surrogate_interval_ce`` and ``interval_ce`` may
-        lie outside of the interval.
+        What the measure's own function returns; None where ``note`` says why there is none. An
+        error of calibration is biased upwards, so near perfect calibration the interval lies mostly
+        below it; ``surrogate_interval_ce`` and ``interval_ce`` may lie outside of the interval.
     lower, upper
-        The ends of the interval.
+        The ends of the interval. They are infinite where ``note`` says why nothing is known; then
+        ``to_dict`` and ``to_frame`` have None.
     confidence_level
         The probability with which such an interval holds the population's value.
     method
-        ``"resampling"``, ``"split"``, ``"finite_sample"``, or ``"normal"`` for the Brier score,
-        which is a mean.
+        ``"resampling"``, ``"cross_fit"``, ``"finite_sample"``, or ``"normal"`` where the standard
+        error of the value is known, as of a mean.
     n_resamples
         The replicates that were made; 0 where none are needed.
     measure
@@ -48,18 +50,32 @@ class Interval(Result):
     rounding
         By how much rounded predictions may have changed the value, which the ends allow for; 0 for
         exact ones, None where only the ends are known to allow for it.
+    note
+        Why there is no value or no interval; empty where there is.
     """
 
-    value: float
+    value: float | None
     lower: float
     upper: float
     confidence_level: float
-    method: str
-    n_resamples: int
-    measure: str
+    method: str = ""
+    n_resamples: int = 0
+    measure: str = ""
     rounding: float | None = 0.0
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain Python values, ready for JSON."""
+        content = super().to_dict()
+        for end in ("lower", "upper"):
+            content[end] = content[end] if math.isfinite(content[end]) else None
+        return content
 
     def __str__(self) -> str:
+        if self.value is None:
+            return f"no value: {self.note}"
+        if self.note:
+            return f"{self.value:.4g} (no interval: {self.note})"
         text = (
             f"{self.value:.4g}, {100 * self.confidence_level:g}% confidence interval "
             f"{ends(self.lower, self.upper)}"
@@ -97,7 +113,7 @@ def confidence_interval(
     over random signs of the residuals and over labels drawn from the predictions. The second
     splits the rows: functions that attain the norm on one fifth are evaluated on the other four,
     and the normal error of that mean is taken off, averaged over folds. It needs no replicates and
-    is far better where predictions are not calibrated; ``"split"`` uses it alone. The upper end
+    is far better where predictions are not calibrated; ``"cross_fit"`` uses it alone. The upper end
     adds the normal error of one mean, that with the function which attains the norm, and a term
     for rare labels; that of the lower distance uses its own dual once the value is twice the noise.
     The lower distance has a closed form for what a replicate can change; the interval of
@@ -117,7 +133,8 @@ def confidence_interval(
 
     **Cost.** A sort, some ten times the measure itself, and two passes over the rows for each
     replicate, on all cores (or as many threads as the environment variable
-    ``CALDIST_NUM_THREADS`` says). ``"split"`` makes no replicates. Memory is O(n + n_resamples).
+    ``CALDIST_NUM_THREADS`` says). ``"cross_fit"`` makes no replicates. Memory is
+    O(n + n_resamples).
 
     Parameters
     ----------
@@ -133,9 +150,9 @@ def confidence_interval(
         have no valid interval.
     confidence_level : float
         Between 0 and 1.
-    method : "auto", "resampling", "split" or "finite_sample"
-        "auto" is resampling below 100,000 rows and "split" from there on, which is then as narrow
-        to within a few percent and far cheaper.
+    method : "auto", "resampling", "cross_fit" or "finite_sample"
+        "auto" is resampling below 100,000 rows and "cross_fit" from there on, which is then as
+        narrow to within a few percent and far cheaper.
     n_resamples : int
         The number of replicates, where there are any: at least 2/(1 - confidence_level) - 1.
     sample_weight : array-like, optional
@@ -183,7 +200,7 @@ def confidence_interval(
     chosen = find(measure, among=[m.name for m in all_measures().values() if m.has_interval])
     refuse_without_interval(chosen)
     confidence_level = validate.check_fraction("confidence_level", confidence_level)
-    validate.check_choice("method", method, ("auto", "resampling", "split", "finite_sample"))
+    validate.check_choice("method", method, ("auto", "resampling", "cross_fit", "finite_sample"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
@@ -224,7 +241,7 @@ def chosen_method(rows: Rows, method: Method) -> str:
     """Return the method, "auto" being without replicates where rows are many."""
     if method != "auto":
         return method
-    return "resampling" if rows.units.n_rows < MANY else "split"
+    return "resampling" if rows.units.n_rows < MANY else "cross_fit"
 
 
 def refuse_without_interval(measure: Measure[Any]) -> None:

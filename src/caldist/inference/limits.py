@@ -59,7 +59,7 @@ _LEAST = 1e-12  # p-values below this say nothing more
 class Limits:
     """What all limits of one interval are made from.
 
-    ``method`` is "resampling", "split" (no replicates) or "finite_sample".
+    ``method`` is "resampling", "cross_fit" (no replicates) or "finite_sample".
     """
 
     units: Units

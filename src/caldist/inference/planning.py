@@ -30,7 +30,7 @@ _LABELS = "calibrated or twice as far from their mean as they should be"
 
 
 @answering
-def interval_width(
+def guaranteed_width(
     *, measure: str | Measure[Any] = "smooth_ce", n_rows: int, confidence_level: float = 0.95
 ) -> float:
     r"""Return how wide the proved interval of a measure is, for any data of this many rows.
@@ -79,9 +79,9 @@ def interval_width(
     Examples
     --------
     >>> import caldist
-    >>> round(caldist.inference.interval_width(measure="smooth_ce", n_rows=10_000), 4)
+    >>> round(caldist.inference.guaranteed_width(measure="smooth_ce", n_rows=10_000), 4)
     0.0543
-    >>> round(caldist.inference.interval_width(measure="brier_score", n_rows=10_000), 4)
+    >>> round(caldist.inference.guaranteed_width(measure="brier_score", n_rows=10_000), 4)
     0.0272
     """
     worst = _worst(measure)
@@ -150,9 +150,8 @@ def sample_size(
     until the width is met; beyond 4,000 rows, where that would take long, the width is taken to
     fall like :math:`1/\sqrt n`, as it does for every law.
 
-    **Proved**: the least n whose :func:`caldist.inference.interval_width` is at most ``width``. It
-    holds whatever the data are, and the interval that it speaks of is that of
-    ``method="finite_sample"``.
+    **Proved**: the least n whose :func:`caldist.inference.guaranteed_width` is at most ``width``.
+    It holds whatever the data are, for the interval that ``method="finite_sample"`` makes.
 
     **What it means.** Plan with ``practical``, and promise no more than ``proved``. Of a model that
     is farther from calibrated than the second law intervals may be wider, by up to a third as a
@@ -180,7 +179,7 @@ def sample_size(
 
     See Also
     --------
-    interval_width : the inverse of ``proved``, and the bound itself.
+    guaranteed_width : the inverse of ``proved``, and the bound itself.
 
     Examples
     --------
@@ -257,7 +256,7 @@ def _usual_width(
         chance = rng.random(rows)
         for found, truth in zip(widths, (v, (v + v.mean()) / 2), strict=True):
             data = Rows.of(chance < truth, v)
-            interval = interval_of(data, measure, confidence_level, resampler, "split")
+            interval = interval_of(data, measure, confidence_level, resampler, "cross_fit")
             found.append(interval.upper - interval.lower)
     return max(float(np.quantile(found, _SHARE)) for found in widths)
 

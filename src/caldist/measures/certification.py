@@ -19,6 +19,8 @@ from caldist.measures.base import Measure
 from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
 from caldist.measures.registry import all_measures, find
 
+DISTANCE = "distance"  # what the distance to calibration is called where measures have names
+
 
 @answering
 def certify(

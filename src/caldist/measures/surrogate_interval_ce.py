@@ -77,7 +77,7 @@ def _random_interval(joint: Joint, width: float) -> tuple[float, float]:
 def _interval(limits: Limits, joint: Joint, **options: Any) -> tuple[float, float, float]:
     dyadic = limits.dyadic(joint)
     value, _, _ = surrogate_interval_ce.using(**options).enclosed(joint)
-    if limits.method == "split":  # which bounds ldCE, and that is below it
+    if limits.method == "cross_fit":  # which bounds ldCE, and that is below it
         _, lower, _ = lower_distance.interval(limits, joint)
     else:
         lower = dyadic.lower(cost=1.0)

@@ -400,7 +400,7 @@ def _class_line(
         v = units.prediction
         noise = NULL * math.sqrt(float(units.squares @ (v * (1 - v))))
         if confidence_level is not None:
-            limits = Limits(units, 2 * (1 - confidence_level), resampler, "split")
+            limits = Limits(units, 2 * (1 - confidence_level), resampler, "cross_fit")
             limit = limits.split_lower(lower_distance)
             if joint.radius > 0:  # of the rows behind rounded predictions
                 value = lower_distance.using(tol=tol).of(joint)

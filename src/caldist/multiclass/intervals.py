@@ -86,7 +86,7 @@ def confidence_interval(
     measure : "classwise_distance" or "smooth_ce"
         The latter sees miscalibration that cancels in every class, and more noise.
     method : "cross_fit"
-        The only one. With two classes it is ``method="split"`` of
+        The only one. With two classes it is ``method="cross_fit"`` of
         :func:`caldist.confidence_interval`.
     confidence_level : float
     classes : sequence, optional
@@ -133,7 +133,7 @@ def confidence_interval(
     risk = 1 - confidence_level
     if rows.n_classes == 2:
         twin = lower_distance if measure == "classwise_distance" else binary_smooth_ce
-        found = interval_of(rows.binary, twin, confidence_level, resampler, "split")
+        found = interval_of(rows.binary, twin, confidence_level, resampler, "cross_fit")
         value, lower, upper = found.value, found.lower, found.upper
     elif measure == "classwise_distance":
         value, lower, upper = distance_limits(rows, risk, resampler)

@@ -3,14 +3,13 @@
 from caldist.recalibration._selection import CandidateLoss
 from caldist.recalibration.calibration_map import CalibrationMap
 from caldist.recalibration.recalibration import Recalibration, evaluate_map, recalibrate
-from caldist.recalibration.statement import LossChange, RecalibrationBounds
+from caldist.recalibration.statement import LossChange
 
 __all__ = [
     "CalibrationMap",
     "CandidateLoss",
     "LossChange",
     "Recalibration",
-    "RecalibrationBounds",
     "evaluate_map",
     "recalibrate",
 ]

@@ -22,13 +22,14 @@ from caldist.data.rows import Rows
 from caldist.data.units import Units
 from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.inference.folds import FOLDS, ordered_units
+from caldist.inference.intervals import Interval
 from caldist.inference.resampling import Resampler, order_rank
 from caldist.measures.corp import Corp, corp
 from caldist.recalibration import _table, statement
 from caldist.recalibration._fits import CELLS, Candidate, Counts, Fit, fit_all, sharp_margins
 from caldist.recalibration._selection import CANDIDATES, CandidateLoss, Selection
 from caldist.recalibration.calibration_map import CalibrationMap, mapped
-from caldist.recalibration.statement import LossChange, RecalibrationBounds
+from caldist.recalibration.statement import LossChange
 
 Family = Literal[
     "auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "monotone"
@@ -59,7 +60,9 @@ class Recalibration(Result):
         themselves, infinity for isotonic regression; None for a map made elsewhere.
     before, after
         For "smooth_ce", "lower_distance" and "distance" the value on the rows and limits for the
-        population, without and with the map; the same where the map is the identity. Empty where no
+        population, without and with the map; the same where the map is the identity. For the
+        distance itself the value is an upper bound, the mean cost of moving predictions to the mean
+        label of their bin. With ``method="finite_sample"`` all limits hold at once. Empty where no
         statement is made.
     loss
         By how much recalibration changes the Brier score and the log loss, on rows that had no part
@@ -86,8 +89,8 @@ class Recalibration(Result):
     map: CalibrationMap | None
     family: str
     slack: float | None
-    before: Mapping[str, RecalibrationBounds]
-    after: Mapping[str, RecalibrationBounds]
+    before: Mapping[str, Interval]
+    after: Mapping[str, Interval]
     loss: Mapping[str, LossChange]
     candidates: Mapping[str, CandidateLoss]
     resolution: Corp | None
@@ -126,7 +129,9 @@ class Recalibration(Result):
         lines: list[dict[str, Any]] = []
         for name, bounds in self.after.items():
             for when, found in (("before", self.before[name]), ("after", bounds)):
-                lines.append({"measure": name, "when": when, **found.to_dict()})
+                content = found.to_dict()
+                ends = {key: content[key] for key in ("value", "lower", "upper")}
+                lines.append({"measure": name, "when": when, **ends})
         for name, change in self.loss.items():
             lines.append(
                 {"measure": name, "when": "change", "value": change.change}
@@ -538,7 +543,7 @@ def _stated(
     """
     level = asked.confidence_level
     reason = reason or (_NOT_ASKED if level is None else statement.why_none(units, asked.method))
-    before: Mapping[str, RecalibrationBounds] = MappingProxyType({})
+    before: Mapping[str, Interval] = MappingProxyType({})
     after, losses = before, _NO_LOSS
     resolution, auc_after = None, None
     if table is not None:

@@ -25,7 +25,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from caldist._util.numbers import least, most, number, signed, signed_ends
+from caldist._util.numbers import number, signed, signed_ends
 from caldist._util.products import dot
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
@@ -33,7 +33,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FEW, FLIPS, LABELS, Units
 from caldist.errors import InvalidInput
-from caldist.inference.intervals import chosen_method
+from caldist.inference.intervals import Interval, chosen_method
 from caldist.inference.limits import Limits, few_parts, normal_quantile
 from caldist.inference.resampling import Resampler
 from caldist.kernels.arrays import prefix_sums
@@ -46,28 +46,6 @@ from caldist.recalibration.calibration_map import CalibrationMap, mapped
 
 _NARROW = 64.0  # cells to a bin
 _WIDTHS = (4.0, 2.0, 1.0, 0.5)  # of bins for the distance, in units of n^(-1/3)
-
-
-@dataclass(frozen=True)
-class RecalibrationBounds(Result):
-    """A measure's value on the rows, and limits of the population's.
-
-    Attributes
-    ----------
-    value
-        That of the rows. For the distance itself an upper bound of it, the mean cost of moving
-        predictions to the mean label of their bin.
-    lower, upper
-        The population's value lies above and below, each but for half of the risk; with
-        ``method="finite_sample"`` all of them at once, but for the whole of it.
-    """
-
-    value: float
-    lower: float
-    upper: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.4g}, between {least(self.lower)} and {most(self.upper)}"
 
 
 @dataclass(frozen=True)
@@ -184,24 +162,25 @@ def _ratio(above: Vector, below: Vector) -> Vector:
 
 def bounds_before(
     rows: Rows, risk: float, method: str, resampler: Resampler
-) -> Mapping[str, RecalibrationBounds]:
+) -> Mapping[str, Interval]:
     """Return limits for the predictions as they are."""
     method = "finite_sample" if method == "finite_sample" else chosen_method(rows, "auto")
     limits = Limits.of(rows, risk, resampler, method)
-    smooth = _cut(*smooth_ce.interval(limits, rows.joint))
-    lowest = _cut(*lower_distance.interval(limits, rows.joint))
+    radius = rows.joint.radius
+    smooth = _cut(limits, "smooth_ce", *smooth_ce.interval(limits, rows.joint), radius)
+    lowest = _cut(limits, "lower_distance", *lower_distance.interval(limits, rows.joint), radius)
     widths = _widths(limits)
     errors = [norm(limits.units.residual) for norm in widths]
     value = _cost(rows.joint, widths, errors)
     if method == "finite_sample":
-        upper = _proved(limits, widths, errors) + rows.joint.radius
+        upper = _proved(limits, widths, errors) + radius
     else:
         upper = limits.distance(rows.joint)
     return MappingProxyType(
         {
             "smooth_ce": smooth,
             "lower_distance": lowest,
-            "distance": _cut(value, lowest.lower, upper),
+            "distance": _cut(limits, "distance", value, lowest.lower, upper, radius),
         }
     )
 
@@ -214,7 +193,7 @@ def bounds_after(
     *,
     remainder: float,
     rounding: float,
-) -> Mapping[str, RecalibrationBounds]:
+) -> Mapping[str, Interval]:
     """Return limits for the mapped predictions, whatever the rows had to do with the map.
 
     ``remainder`` is b, ``rounding`` what rounded predictions may do.
@@ -235,24 +214,40 @@ def bounds_after(
         upper = _shown(bins, widths, errors, remainder)
     upper += moved
     value = _cost(joint, widths, errors) + moved
-    smooth = _around(values[0], noise + rounding, 0.0)
-    lower = _around(values[1], lowest + rounding, TOLERANCE)
+    smooth = _around(limits, "smooth_ce", values[0], noise + rounding, 0.0, rounding)
+    lower = _around(limits, "lower_distance", values[1], lowest + rounding, TOLERANCE, rounding)
+    upper += rounding
     return MappingProxyType(
         {
             "smooth_ce": smooth,
             "lower_distance": lower,
-            "distance": _cut(value, lower.lower, upper + rounding),
+            "distance": _cut(limits, "distance", value, lower.lower, upper, rounding),
         }
     )
 
 
-def _around(value: float, width: float, tolerance: float) -> RecalibrationBounds:
-    return _cut(value, value - width, value + tolerance + width)
+def _around(
+    limits: Limits, measure: str, value: float, width: float, tolerance: float, rounding: float
+) -> Interval:
+    return _cut(limits, measure, value, value - width, value + tolerance + width, rounding)
 
 
-def _cut(value: float, lower: float, upper: float) -> RecalibrationBounds:
+def _cut(
+    limits: Limits, measure: str, value: float, lower: float, upper: float, rounding: float
+) -> Interval:
+    """Return the interval within [0, 1]; ``rounding`` is 0 for exact predictions."""
     lower = min(1.0, max(0.0, float(lower)))
-    return RecalibrationBounds(float(value), lower, min(1.0, max(lower, float(upper))))
+    draws = limits.resampler.n_resamples if limits.method == "resampling" else 0
+    return Interval(
+        value=float(value),
+        lower=lower,
+        upper=min(1.0, max(lower, float(upper))),
+        confidence_level=1 - limits.risk,
+        method=limits.method,
+        n_resamples=draws,
+        measure=measure,
+        rounding=0.0 if rounding == 0 else None,
+    )
 
 
 def _quantiles(limits: Limits, norm: Norm) -> tuple[float, float]:

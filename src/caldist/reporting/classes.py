@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -339,7 +339,7 @@ def _of_rows(
     checked: Any = rows  # which the public types do not speak of
     interval = confidence_interval(checked, confidence_level=level, rng=seed)
     two = rows.n_classes == 2
-    value = interval.value if two else table.value
+    value = cast("float", interval.value) if two else table.value
     lower, upper = value, None
     if rows.n_rows * rows.n_classes <= _BRACKET:
         sample = distance_bracket(checked, rng=seed)
@@ -440,7 +440,7 @@ def _smooth_twin(table: ClassTable) -> float:
 
 def _measure(
     name: str,
-    value: float,
+    value: float | None,
     lower: float | None = None,
     upper: float | None = None,
     method: str = "",

@@ -7,6 +7,8 @@ from caldist.data.rows import Rows
 from caldist.inference.resampling import Resampler
 from caldist.reporting.model import EstimateReport, MedicalReport
 
+_KEPT = ("value", "lower", "upper", "note")
+
 
 def medical_report(rows: Rows, level: float, resampler: Resampler) -> MedicalReport:
     """Return what :func:`caldist.calibration_summary` says of rows, or why it says nothing."""
@@ -16,7 +18,7 @@ def medical_report(rows: Rows, level: float, resampler: Resampler) -> MedicalRep
         return MedicalReport((), "", None, str(error))
     return MedicalReport(
         estimates=tuple(
-            EstimateReport(name, part.value, part.lower, part.upper, part.note)
+            EstimateReport(name, *(part.to_dict()[key] for key in _KEPT))
             for name, part in found.estimates.items()
         ),
         test=str(found.test),

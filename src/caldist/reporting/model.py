@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -15,6 +16,7 @@ from caldist._util.brief import LongText
 from caldist._util.escaping import for_line
 from caldist._util.results import Result
 from caldist.clinical.rates import Rates
+from caldist.inference.intervals import Interval
 from caldist.inference.regions import Region
 
 if TYPE_CHECKING:
@@ -430,7 +432,7 @@ def _report(content: dict[str, Any]) -> Report:
             "regions": regions,
             "measures": measures,
             "recalibration": _recalibration(model.pop("recalibration")),
-            "rates": Rates(**model.pop("rates")),
+            "rates": _rates(model.pop("rates")),
             "medical": _medical(model.pop("medical")),
         }
         models.append(ModelReport(**model, **parts))
@@ -443,6 +445,13 @@ def _report(content: dict[str, Any]) -> Report:
         class_models=tuple(map(_class_model, content.pop("class_models"))),
         **content,
     )
+
+
+def _rates(content: dict[str, Any]) -> Rates:
+    ratio = content["ratio"]
+    for end, nothing in (("lower", -math.inf), ("upper", math.inf)):
+        ratio[end] = nothing if ratio[end] is None else ratio[end]
+    return Rates(**content | {"ratio": Interval(**ratio)})
 
 
 def _data(content: dict[str, Any]) -> DataReport:

@@ -259,12 +259,13 @@ def _class_sections(report: Report, *, figures: bool) -> list[tuple[str, str]]:
 
 def _ratio(rates: Rates) -> str:
     """Return observed over predicted, as it stands in a table."""
-    if rates.ratio is None:
+    ratio = rates.ratio
+    if ratio.value is None:
         return "—"
     of = "" if rates.label == 1 else " (of label 0)"
-    if rates.lower is None or rates.upper is None:
-        return factors(rates.ratio)[0] + of
-    value, low, high = factors(rates.ratio, rates.lower, rates.upper)
+    if ratio.note:
+        return factors(ratio.value)[0] + of
+    value, low, high = factors(ratio.value, ratio.lower, ratio.upper)
     return f"{value} ({low} to {high}){of}"
 
 

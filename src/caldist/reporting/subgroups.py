@@ -178,7 +178,7 @@ def groups_of_models(
                     group=column.labels[group.name],
                     n_rows=cast("int", group.n_rows),  # rows that were given are counted
                     positives=cast("int", group.n_positives),
-                    smooth_ce=interval.value,
+                    smooth_ce=cast("float", interval.value),
                     lower=interval.lower,
                     upper=interval.upper,
                     pvalue=min(1.0, len(by) * group.pvalue),

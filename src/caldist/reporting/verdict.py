@@ -109,11 +109,9 @@ def _one_way(regions: Sequence[Region]) -> bool:
 
 def _is_level(regions: Sequence[Region], rates: Rates | None) -> bool:
     """Whether all regions err the way that the mean prediction surely does: in level."""
-    if rates is None or rates.lower is None or rates.upper is None:
+    if rates is None or rates.ratio.lower <= 1 <= rates.ratio.upper:
         return False
-    if rates.lower <= 1 <= rates.upper:
-        return False
-    too_high = (rates.lower > 1) == (rates.label == 0)
+    too_high = (rates.ratio.lower > 1) == (rates.label == 0)
     return {region.too_high for region in regions} == {too_high}
 
 
