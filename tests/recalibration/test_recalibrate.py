@@ -20,6 +20,7 @@ from caldist._util.numbers import down, up
 from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS
 from caldist.inference.folds import Dealt, deal_evenly, ordered_units
+from caldist.inference.noise import noise_of
 from caldist.inference.resampling import Resampler
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.random_interval_ce import RandomIntervalNorm
@@ -603,7 +604,7 @@ def test_limits_after_a_map_by_hand(kind):
     wide = b + quantile_by_hand(resampler, risk, noise) + rounding
     value = smooth(units.residual)
     assert dataclasses.astuple(found["smooth_ce"]) == ends(value, wide)
-    noise = caldist.lower_distance.noise(units, -math.inf)
+    noise = noise_of(caldist.lower_distance, units, -math.inf)
     wide = 2 * b + quantile_by_hand(resampler, risk, noise) + rounding
     lowest = caldist.lower_distance(rows.joint)
     assert dataclasses.astuple(found["lower_distance"]) == ends(lowest, wide, TOLERANCE)

@@ -11,8 +11,8 @@ from caldist.data.rows import Rows
 from caldist.data.units import FLIPS, LABELS
 from caldist.inference.folds import ordered_units
 from caldist.inference.limits import Limits
+from caldist.inference.noise import noise_of, noise_of_labels
 from caldist.inference.resampling import Resampler
-from caldist.measures.lower_distance import noise_of_labels
 from caldist.recalibration._fits import Counts
 from caldist.recalibration.statement import _quantiles, losses
 from clustered_rows import bursts
@@ -38,9 +38,13 @@ def test_quantiles_of_noise(clusters, seed):
         quantile(resampler, family, lambda rng, draw=draw: norm(draw(rng)))
         for family, draw in ((FLIPS, units.flip), (LABELS, units.draw))
     )
-    moves = quantile(resampler, LABELS, lambda rng: noise_of_labels(units, units.draw(rng)))
+    moves = quantile(
+        resampler,
+        LABELS,
+        lambda rng: noise_of_labels(caldist.lower_distance, units, units.draw(rng)),
+    )
     assert found[0] == pytest.approx(max(flips, drawn), abs=1e-12)
-    signs = quantile(resampler, FLIPS, caldist.lower_distance.noise(units, -math.inf)[FLIPS])
+    signs = quantile(resampler, FLIPS, noise_of(caldist.lower_distance, units, -math.inf)[FLIPS])
     assert found[1] == pytest.approx(max(signs, moves), abs=1e-12)
 
 

@@ -13,6 +13,7 @@ from caldist.data.rows import Rows
 from caldist.errors import answering
 from caldist.inference.intervals import chosen_method
 from caldist.inference.limits import Limits, warn_if_few
+from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
 from caldist.measures.certification import DistanceBracket, sample_bracket
 from caldist.measures.lower_distance import TOLERANCE, lower_distance
@@ -135,7 +136,7 @@ def population_bracket(
     joint = rows.joint
     method = chosen_method(rows, "auto")
     limits = Limits.of(rows, 1 - confidence_level, resampler, method)
-    _, lower, _ = lower_distance.using(tol=tol).interval(limits, joint)
+    _, lower, _ = limits_of(lower_distance.using(tol=tol), limits, joint)
     lower = min(1.0, max(0.0, lower))
     return PopulationBracket(
         lower=lower,

@@ -37,6 +37,7 @@ from caldist.inference.differences import (
 )
 from caldist.inference.intervals import MANY
 from caldist.inference.limits import warn_if_few
+from caldist.inference.recipes import moved_outwards
 from caldist.inference.resampling import Resampler, order_rank
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find
@@ -461,7 +462,7 @@ def _compared(
 
 def _moved(measure: Measure[Any], joint: Joint, value: float) -> tuple[float, float, float]:
     """Return the value, and how far the rows' own may lie below and above the one on the joint."""
-    moved, lower, upper = measure.moved_outwards(joint, value, value, value)
+    moved, lower, upper = moved_outwards(measure, joint, value, value, value)
     return moved, max(0.0, value - lower), max(0.0, upper - value)
 
 

@@ -16,6 +16,7 @@ from caldist.errors import answering
 from caldist.inference.folds import ordered_units
 from caldist.inference.intervals import refuse_without_interval
 from caldist.inference.limits import Limits, warn_if_few
+from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
 from caldist.measures.base import Measure
 from caldist.measures.lower_distance import lower_distance
@@ -173,10 +174,10 @@ def gate_of(rows: Rows, measure: Measure[Any] | None, at_most: float, error: flo
     limits = Limits(ordered_units(rows), 2 * error, Resampler.of(_SEED, n_resamples=1), "split")
     ceiling = 1.0
     if measure is None:
-        _, lower, _ = lower_distance.interval(limits, rows.joint)
+        _, lower, _ = limits_of(lower_distance, limits, rows.joint)
         upper = limits.distance(rows.joint)
     else:
-        _, lower, upper = measure.interval(limits, rows.joint)
+        _, lower, upper = limits_of(measure, limits, rows.joint)
         ceiling = measure.facts.ceiling
     lower = min(max(0.0, lower), ceiling)
     upper = min(max(lower, upper), ceiling)

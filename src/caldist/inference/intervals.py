@@ -14,6 +14,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.errors import answering
 from caldist.inference.limits import Limits, warn_if_few
+from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find
@@ -202,7 +203,7 @@ def interval_of(
 ) -> Interval:
     """Return the interval of rows that were checked."""
     limits = Limits.of(rows, 1 - confidence_level, resampler, chosen_method(rows, method))
-    value, lower, upper = measure.interval(limits, rows.joint)
+    value, lower, upper = limits_of(measure, limits, rows.joint)
     ceiling = measure.facts.ceiling
     used = limits.method
     if measure.facts.loss is not None and used != "finite_sample":

@@ -23,9 +23,10 @@ from caldist.inference._grid import cells_of_equal_mass
 from caldist.inference.classical import CLASSICAL
 from caldist.inference.folds import ordered_units
 from caldist.inference.limits import Limits, few_parts, warn_if_few
+from caldist.inference.noise import Statistic, noise_of, statistic_of
 from caldist.inference.null_distribution import drawing_error, label_dependence, null_ranks
 from caldist.inference.resampling import Resampler
-from caldist.measures.base import Measure, Statistic
+from caldist.measures.base import Measure
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find, shown_in
 
@@ -275,7 +276,7 @@ def calibration_test(
 
 def _statistics(names: list[Measure[Any] | str], units: Units) -> list[Statistic]:
     return [
-        name.statistic(units) if isinstance(name, Measure) else CLASSICAL[name](units)
+        statistic_of(name, units) if isinstance(name, Measure) else CLASSICAL[name](units)
         for name in names
     ]
 
@@ -419,7 +420,7 @@ def _tolerance_test(
         raise ValueError(message)
     floor = ends[0] - tolerance
     units = ordered_units(rows)
-    noise = measure.noise(units, floor)
+    noise = noise_of(measure, units, floor)
     rank = 1 + max(
         np.count_nonzero(resampler.run(replicate, family=family, size=units.n_rows) >= floor)
         for family, replicate in noise.items()

@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Units
-from caldist.measures.base import Entries, Statistic, measure
-from caldist.measures.cumulative import extremes, normal_tail, null_deviation, scaled_tail
+from caldist.measures.base import Entries, measure
+from caldist.measures.cumulative import extremes, normal_tail
 
 
 def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
@@ -46,13 +46,8 @@ def largest_tail(x: float) -> float:
     return 1 - 4 / math.pi * inside
 
 
-def _statistic(units: Units) -> Statistic:
-    """Return the statistic of a test; by its limit law it is a Brownian motion's, scaled."""
-    scale = null_deviation(units.prediction, units.squares)
-    tail = (
-        scaled_tail(largest_tail, scale) if units.cluster is None else None
-    )  # of independent rows
-    return Statistic(lambda c: float(np.abs(np.cumsum(c)).max()), tail)
+def _largest(c: Vector) -> float:
+    return float(np.abs(np.cumsum(c)).max())
 
 
 def _properties() -> Entries:
@@ -78,7 +73,8 @@ def _properties() -> Entries:
     shown_in=("evaluate",),
     rounding=_rounding_bounds,
     flips=False,
-    statistic=_statistic,
+    statistic=_largest,
+    tail=largest_tail,
     properties=_properties,
 )
 def ecce_mad(

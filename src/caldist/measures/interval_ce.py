@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,16 +11,6 @@ from caldist.data.rows import Rows
 from caldist.errors import answering
 from caldist.kernels.loader import interval
 from caldist.measures.base import NOT_A_NORM, Entries, measure
-from caldist.measures.lower_distance import lower_distance
-
-if TYPE_CHECKING:
-    from caldist.inference.limits import Limits
-
-
-def _interval(limits: Limits, joint: Joint) -> tuple[float, float, float]:
-    """Return the lower limit of ldCE, which is below it, and the upper one of SintCE, above."""
-    _, lower, _ = lower_distance.interval(limits, joint)
-    return interval_ce(joint), lower, limits.dyadic(joint).upper(cost=1.0)
 
 
 def _properties() -> Entries:
@@ -50,7 +38,7 @@ def _properties() -> Entries:
     position=50,
     shown_in=("evaluate", "report"),
     above_distance=True,
-    interval=_interval,
+    interval="partitions",
     no_comparison=NOT_A_NORM,
     properties=_properties,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,16 +16,11 @@ from caldist.data import validate
 from caldist.data.grid import Grid
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import FLIPS, LABELS, Units
 from caldist.kernels.loader import COMPILED, ladder, replicates
 from caldist.measures import lower_solver
 from caldist.measures._rounding import around, better_of
-from caldist.measures.base import NOT_A_NORM, Entries, Replicate, Worst, measure
+from caldist.measures.base import NOT_A_NORM, Entries, Worst, measure
 from caldist.measures.lower_solver import LowerSolution
-
-if TYPE_CHECKING:
-    from caldist.inference.limits import Limits
-
 
 TOLERANCE = 1e-6
 _DUAL_TOLERANCE = 1e-4  # of duals from a part of the rows, whose noise is larger
@@ -103,36 +98,13 @@ def _dual(v: Vector, mass0: Vector, mass1: Vector, **_: object) -> tuple[Vector,
     return out
 
 
-def _noise(units: Units, **_: object) -> dict[int, Replicate]:
-    """Return replicates of a bound on how far noise moves ldCE, by their families.
+def _noise(prediction: Vector, changes: Vector) -> float:
+    """Bound how far ldCE moves when masses change.
 
     The optimal dual potentials are 1-Lipschitz and vanish at one end of [0, 1] each, so ldCE moves
     by at most the integral that ``label_deviation`` returns: no replicate needs a solver.
     """
-
-    def flipped(rng: np.random.Generator) -> float:
-        return float(replicates.label_deviation(units.prediction, units.flip_masses(rng)))
-
-    def drawn(rng: np.random.Generator) -> float:
-        return noise_of_labels(units, units.draw(rng))
-
-    return {FLIPS: flipped, LABELS: drawn} if units.draws_labels else {FLIPS: flipped}
-
-
-def noise_of_labels(units: Units, ones: Vector) -> float:
-    """Return the bound for labels drawn anew, ``ones`` being their residual masses.
-
-    That is more of label 1 than expected, and as many less of label 0.
-    """
-    return float(replicates.label_deviation(units.prediction, np.concatenate((-ones, ones))))
-
-
-def _interval(
-    limits: Limits, joint: Joint, *, tol: float = TOLERANCE, **others: Any
-) -> tuple[float, float, float]:
-    value = lower_distance.using(tol=tol, **others).of(joint)
-    lower, upper = limits.distance_lower(value), limits.distance_upper(joint, value + tol)
-    return lower_distance.using(tol=tol).moved_outwards(joint, value, lower, upper)
+    return float(replicates.label_deviation(prediction, changes))
 
 
 def _properties() -> Entries:
@@ -162,7 +134,7 @@ def _properties() -> Entries:
     rounding=_rounding_bounds,
     dual=_dual,
     noise=_noise,
-    interval=_interval,
+    interval="distance",
     no_comparison=NOT_A_NORM,
     worst=Worst(bias=0.0, reach=2.0),
     certify=certify_lower,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,12 +16,7 @@ from caldist.data.rows import Rows
 from caldist.measures import _passes, _second_order
 from caldist.measures._rounding import within_cells_of
 from caldist.measures.base import NOT_A_NORM, Entries, measure
-from caldist.measures.lower_distance import lower_distance
 from caldist.measures.random_interval_ce import random_interval_ce
-
-if TYPE_CHECKING:
-    from caldist.inference.limits import Limits
-
 
 _PRECISION = 0.01
 _FINEST_PRECISION = 1e-6  # with which the bins of one shift still fit into memory
@@ -73,16 +68,6 @@ def _random_interval(joint: Joint, width: float) -> tuple[float, float]:
     return ends
 
 
-def _interval(limits: Limits, joint: Joint, **options: Any) -> tuple[float, float, float]:
-    dyadic = limits.dyadic(joint)
-    value, _, _ = surrogate_interval_ce.using(**options).enclosed(joint)
-    if limits.method == "split":  # which bounds ldCE, and that is below it
-        _, lower, _ = lower_distance.interval(limits, joint)
-    else:
-        lower = dyadic.lower(cost=1.0)
-    return value, lower, dyadic.upper(cost=1.0)
-
-
 def _properties() -> Entries:
     from caldist.paper import claims
 
@@ -117,7 +102,7 @@ def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float 
     encloses=_encloses,
     above_distance=True,
     rounding=_rounding_bounds,
-    interval=_interval,
+    interval="dyadic widths",
     no_comparison=NOT_A_NORM,
     properties=_properties,
 )

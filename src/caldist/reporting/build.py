@@ -29,6 +29,7 @@ from caldist.inference.comparison import is_split, paired_comparisons
 from caldist.inference.differences import PARTS
 from caldist.inference.intervals import interval_of
 from caldist.inference.limits import few_in_words
+from caldist.inference.recipes import moved_outwards
 from caldist.inference.regions import miscalibrated_regions
 from caldist.inference.resampling import Resampler
 from caldist.inference.testing import calibration_test, few_clusters_in_words
@@ -354,7 +355,7 @@ def _measure(
     else:
         if bounded:
             of_rows = known[measure] if measure in known else measure.of(joint)
-            value, _, _ = measure.moved_outwards(joint, of_rows, of_rows, of_rows)
+            value, _, _ = moved_outwards(measure, joint, of_rows, of_rows, of_rows)
         note = f"No interval for the population: {measure.facts.no_interval}"
     if not bounded:
         note += " No value: what rounding of the predictions does to it is not bounded."
