@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from caldist._util.products import dot, gram
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
-from caldist.data.units import Units
+from caldist.inference.sample import Units
 
 _STEPS = 200  # of Newton's method, which needs about ten
 _CONVERGED = 1e-14

@@ -18,6 +18,7 @@ from caldist.inference.intervals import refuse_without_interval
 from caldist.inference.limits import Limits, warn_if_few
 from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import units_of
 from caldist.measures.base import Measure
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find
@@ -165,7 +166,7 @@ def gate(
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
-    warn_if_few(rows.units)
+    warn_if_few(units_of(rows))
     return gate_of(rows, chosen, at_most, error)
 
 

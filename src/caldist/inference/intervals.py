@@ -16,6 +16,7 @@ from caldist.errors import answering
 from caldist.inference.limits import Limits, warn_if_few
 from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import units_of
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find
 
@@ -190,7 +191,7 @@ def confidence_interval(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
     if method != "finite_sample":
-        warn_if_few(rows.units)
+        warn_if_few(units_of(rows))
     return interval_of(rows, chosen, confidence_level, resampler, method)
 
 
@@ -225,7 +226,7 @@ def chosen_method(rows: Rows, method: Method) -> str:
     """Return the method, "auto" being without replicates where rows are many."""
     if method != "auto":
         return method
-    return "resampling" if rows.units.n_rows < MANY else "split"
+    return "resampling" if units_of(rows).n_rows < MANY else "split"
 
 
 def refuse_without_interval(measure: Measure[Any]) -> None:

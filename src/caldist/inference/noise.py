@@ -10,8 +10,8 @@ import numpy as np
 
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
-from caldist.data.units import FLIPS, LABELS, Units
 from caldist.inference.resampling import Replicate
+from caldist.inference.sample import FLIPS, LABELS, Units
 from caldist.measures.base import Measure
 from caldist.measures.cumulative import null_deviation, scaled_tail
 

@@ -31,12 +31,12 @@ from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import FEW, FLIPS, LABELS, Units
 from caldist.inference.intervals import chosen_method
 from caldist.inference.limits import Limits, few_parts, normal_quantile
 from caldist.inference.noise import noise_of, noise_of_labels
 from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import FEW, FLIPS, LABELS, Units
 from caldist.kernels.arrays import prefix_sums
 from caldist.measures.corp import corp
 from caldist.measures.lower_distance import TOLERANCE, lower_distance
