@@ -31,8 +31,8 @@ def certify_lower(joint: Joint, *, tol: float, progress: bool = False) -> LowerC
     solution = _solve(joint, tol, progress=progress)
     # Rounding may put bounds that coincide an ulp apart in the wrong order, or below 0.
     lower = max(0.0, min(solution.lower, solution.upper))
-    return LowerCertificate(
-        joint=joint,
+    return LowerCertificate.of(
+        joint,
         value=lower,
         lower=lower,
         upper=max(lower, solution.upper),

@@ -73,8 +73,8 @@ def certify_gap(joint: Joint, *, max_slope: float = MAX_SLOPE, **_: object) -> G
     # Where a sum is positive a shorter step would help, and where it is negative a longer one.
     free = np.where(sums[:-1] > 0, step, step - most)
     end = max(fitted[-1], 1 - fitted[-1]) * abs(sums[-1])
-    return GapCertificate(
-        joint=joint,
+    return GapCertificate.of(
+        joint,
         value=value,
         lower=min(gain, value),
         upper=max(value, float(gain + 2 * (dot(sums[:-1], free) + end))),

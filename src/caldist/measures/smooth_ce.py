@@ -88,8 +88,8 @@ def certify_smooth(joint: Joint, **_: object) -> SmoothCertificate:
     value = smooth.smooth_ce(joint.prediction, residual, curve)
     smooth.witness(joint.prediction, residual, curve, height)
     attained = dot(residual, height)
-    return SmoothCertificate(
-        joint=joint,
+    return SmoothCertificate.of(
+        joint,
         value=value,
         lower=min(attained, value),
         upper=value,

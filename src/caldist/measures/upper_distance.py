@@ -41,8 +41,8 @@ def certify_upper(
     group, recalibrated, exact = best_map(joint, progress=progress)
     value = _cost(joint, group, recalibrated)
     below = certify_lower(joint, tol=tol, progress=progress)
-    return UpperCertificate(
-        joint=joint,
+    return UpperCertificate.of(
+        joint,
         value=value,
         lower=min(below.lower, value),
         upper=value,
