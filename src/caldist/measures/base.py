@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import update_wrapper
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, cast
 
 import numpy as np
 
@@ -27,12 +27,10 @@ from caldist.measures.norms import Norm
 
 if TYPE_CHECKING:
     from caldist.certificates import JointCertificate
-    from caldist.paper.claims import Entry
 
 P = ParamSpec("P")
 Ends = tuple[float, float]
 Recipe = Literal["distance", "partitions", "dyadic widths"]  # of an interval
-Entries: TypeAlias = "Iterator[Entry]"  # of the table of properties, without importing it
 
 NO_RECIPE = (
     "no recipe with proved or measured coverage at perfect calibration is known for it. Use "
@@ -126,8 +124,6 @@ class Facts:
         What is proved for every population, with default options.
     certify
         (joint, tol, progress) to a proof of its value.
-    properties
-        Its lines in the table of properties.
     example
         Options with which it is shown, where it needs some.
     """
@@ -155,7 +151,6 @@ class Facts:
     no_test: str = ""
     worst: Worst | None = None
     certify: Callable[..., JointCertificate] | None = None
-    properties: Callable[[], Entries] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures.base import Entries, measure
+from caldist.measures.base import measure
 from caldist.measures.cumulative import extremes, normal_tail
 
 
@@ -50,22 +50,6 @@ def _largest(c: Vector) -> float:
     return float(np.abs(np.cumsum(c)).max())
 
 
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    yield claims.Entry(
-        claims.of_joints("ecce_mad", ecce_mad),
-        claims.jump_at_two_points(
-            "½ ± ε with labels 0 and 1 (section 4): about ¼ for every ε > 0, and 0 at ε = 0."
-        ),
-        claims.complete(),
-        claims.sound("S = 0 everywhere only if every residual is 0."),
-        claims.NOT_NEAR_CALIBRATED,
-        claims.below("2", "From smCE ≤ |S(1)| + ∫|S| ≤ 2 max|S|, then as for smCE.", 1 / 64),
-        paper=(False, True, True),
-    )
-
-
 @measure(
     symbol="ECCE-MAD",
     summary="largest cumulative difference of labels and predictions",
@@ -75,7 +59,6 @@ def _properties() -> Entries:
     flips=False,
     statistic=_largest,
     tail=largest_tail,
-    properties=_properties,
 )
 def ecce_mad(
     y_true: ArrayLike | Joint,

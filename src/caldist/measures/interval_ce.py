@@ -10,26 +10,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.errors import answering
 from caldist.kernels.loader import interval
-from caldist.measures.base import NOT_A_NORM, Entries, measure
-
-
-def _properties() -> Entries:
-    from caldist.paper import claims, witnesses
-
-    yield claims.Entry(
-        claims.of_joints("interval_ce", interval_ce),
-        claims.jump(
-            "Four points, two of them at ½ ± ε, at intCE's discontinuity (section 6); E[y|x] "
-            "is held fixed.",
-            witnesses.interval_jump(0),
-            tuple(witnesses.interval_jump(eps) for eps in (1e-3, 1e-5, 1e-7)),
-        ),
-        claims.complete("Calibrated predictions have error 0 in bins of any width, however small."),
-        claims.sound("From intCE ≥ udCE."),
-        claims.above("1/2", "intCE ≤ 4√ldCE (section 6).", 4),
-        claims.below("1", "intCE ≥ udCE ≥ dCE (section 6).", 1),
-        cost=claims.cost("O(n log² n)", "A sort, a multi-level search, and an exact fallback."),
-    )
+from caldist.measures.base import NOT_A_NORM, measure
 
 
 @measure(
@@ -40,7 +21,6 @@ def _properties() -> Entries:
     above_distance=True,
     interval="partitions",
     no_comparison=NOT_A_NORM,
-    properties=_properties,
 )
 def interval_ce(
     y_true: ArrayLike | Joint,

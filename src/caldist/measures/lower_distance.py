@@ -16,10 +16,10 @@ from caldist.data import validate
 from caldist.data.grid import Grid
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.kernels.loader import COMPILED, ladder, replicates
+from caldist.kernels.loader import ladder, replicates
 from caldist.measures import lower_solver
 from caldist.measures._rounding import around, better_of
-from caldist.measures.base import NOT_A_NORM, Entries, Worst, measure
+from caldist.measures.base import NOT_A_NORM, Worst, measure
 from caldist.measures.lower_solver import LowerSolution
 
 TOLERANCE = 1e-6
@@ -107,24 +107,6 @@ def _noise(prediction: Vector, changes: Vector) -> float:
     return float(replicates.label_deviation(prediction, changes))
 
 
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    tol = 1e-5 if COMPILED else 1e-4  # plain kernels need seconds for less
-    yield claims.Entry(
-        claims.of_joints("lower_distance", lower_distance.using(tol=tol), tol),
-        claims.modulus("1-Lipschitz: from its definition, by composing couplings.", 1),
-        claims.complete("A calibrated predictor is at distance 0 from itself."),
-        claims.sound("From dCE ≤ 4√ldCE."),
-        claims.above("1", "ldCE ≤ dCE (section 5).", 1),
-        claims.below("2", "dCE ≤ 4√ldCE (section 6).", 1 / 16),
-        cost=claims.cost(
-            "O(n log n) and a solver",
-            "A sort, and an interior-point solver whose size depends on the tolerance only.",
-        ),
-    )
-
-
 @measure(
     symbol="ldCE",
     summary="least distance to calibration that predictions and labels allow",
@@ -138,7 +120,6 @@ def _properties() -> Entries:
     no_comparison=NOT_A_NORM,
     worst=Worst(bias=0.0, reach=2.0),
     certify=certify_lower,
-    properties=_properties,
 )
 def lower_distance(
     y_true: ArrayLike | Joint,

@@ -15,7 +15,7 @@ from caldist.data.residuals import Residuals
 from caldist.data.rows import Rows
 from caldist.measures import _passes, _second_order
 from caldist.measures._rounding import within_cells_of
-from caldist.measures.base import NOT_A_NORM, Entries, measure
+from caldist.measures.base import NOT_A_NORM, measure
 from caldist.measures.random_interval_ce import random_interval_ce
 
 _PRECISION = 0.01
@@ -68,25 +68,6 @@ def _random_interval(joint: Joint, width: float) -> tuple[float, float]:
     return ends
 
 
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    yield claims.Entry(
-        claims.of_joints("surrogate_interval_ce", surrogate_interval_ce),
-        claims.modulus(
-            "From RintCE(ε) being (1 + 2/ε)-Lipschitz and monotone over dyadic ε "
-            "(section 6): it moves by at most 6√E|f - g|.",
-            6,
-            0.5,
-        ),
-        claims.complete("Calibrated predictions have error 0 in bins of any width, however small."),
-        claims.sound("From SintCE ≥ udCE."),
-        claims.above("1/2", "SintCE ≤ 6√ldCE (section 6).", 6),
-        claims.below("1", "SintCE ≥ intCE ≥ udCE ≥ dCE (section 6).", 1),
-        cost=claims.cost("O(n log n)", "A sort and a pass for each of about six dyadic widths."),
-    )
-
-
 def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float | None]:
     """Return the value, which is certain itself unless it was estimated."""
     value = surrogate_interval_ce(joint, **options)
@@ -104,7 +85,6 @@ def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float 
     rounding=_rounding_bounds,
     interval="dyadic widths",
     no_comparison=NOT_A_NORM,
-    properties=_properties,
 )
 def surrogate_interval_ce(
     y_true: ArrayLike | Joint,
