@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures
+from caldist.paper.claims_by_measure import CLAIMS
 
 _FOLDER = Path(__file__).parent.parent / "measures"
 _SHARPNESS = np.geomspace(1 / 8, 8, 25)
@@ -92,7 +93,7 @@ def _facts(measure: Measure[Any]) -> list[str]:
 def _properties(measure: Measure[Any]) -> list[str]:
     """Return the measure's lines in the table of properties, each as a table with its reasons."""
     lines = []
-    for entry in measure.facts.properties() if measure.facts.properties else ():
+    for entry in CLAIMS[measure.name]() if measure.name in CLAIMS else ():
         lines += ["", f"**Properties of `{entry.subject.name}`**, each with its reason:", ""]
         lines += ["| property | | why |", "| --- | --- | --- |"]
         lines += [

@@ -10,8 +10,6 @@ from pathlib import Path as _Path
 
 import lazy_loader as _lazy_loader
 
-from caldist.kernels import loader as loader  # says at once if kernels are not compiled
-
 _load, __dir__, _names = _lazy_loader.attach_stub(__name__, __file__)
 
 

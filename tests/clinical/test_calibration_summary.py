@@ -13,6 +13,7 @@ from caldist import Joint, calibration_summary
 from caldist.clinical.loess import smoother_of
 from caldist.clinical.logistic import Counts, score_test
 from caldist.data.rows import Rows
+from caldist.inference.sample import units_of
 from r_random import calibration_curves_example, pmcalibration_example, rms_example
 
 QUICK = {"n_resamples": 199, "rng": 0}
@@ -379,7 +380,7 @@ def test_ends_of_the_ratio_from_cells_by_hand(kind, bits):
         scatter = 2.0**-bits * math.sqrt(share @ share)
     mean, rate = share @ p, share @ y
     assert joint.grid.scatter == pytest.approx(scatter, rel=1e-6)
-    units = Rows.of(joint).units  # rows of equal weight that stand for those of each cell
+    units = units_of(Rows.of(joint))  # rows of equal weight that stand for those of each cell
     terms = units.label / rate - units.prediction[units.place] / mean
     terms = terms - units.mass @ terms
     error = math.sqrt(units.count @ (units.share * terms) ** 2)
@@ -394,7 +395,7 @@ def test_the_score_test_keeps_its_level_with_clusters():
         rng = np.random.default_rng(seed)
         p = np.repeat(rng.beta(2, 3, 60), 5)
         y = np.repeat(rng.random(60), 5) < p
-        units = Rows.of(y, p, clusters=np.repeat(np.arange(60), 5)).units
+        units = units_of(Rows.of(y, p, clusters=np.repeat(np.arange(60), 5)))
         rejected += stats.chi2.sf(score_test(units, logit(units.prediction)), 2) <= 0.1
     assert rejected <= stats.binom.ppf(0.999, times, 0.1)
 

@@ -13,6 +13,7 @@ from caldist import Joint
 from caldist.data import rows as rows_module
 from caldist.data import sorting, validate
 from caldist.data.rows import Rows
+from caldist.inference.sample import units_of
 
 few_rows = pytest.mark.filterwarnings("ignore:only .* fewer than 10:UserWarning")
 QUICK = {"n_resamples": 99, "rng": 0}
@@ -475,9 +476,9 @@ def test_a_weighted_summary_is_not_surer_than_its_rows(measure):
     width = of_rows.upper - of_rows.lower
     assert found.upper >= of_rows.upper - 0.02 * width
     assert found.lower <= of_rows.lower + 0.1 * width
-    assert Rows.of(joint).units.largest_share >= weight.max() / weight.sum()
+    assert units_of(Rows.of(joint)).largest_share >= weight.max() / weight.sum()
     equal = Joint.from_arrays(y, p, sample_weight=np.full(1000, 7.0))
-    assert Rows.of(equal).units.largest_share == pytest.approx(1 / 1000)
+    assert units_of(Rows.of(equal)).largest_share == pytest.approx(1 / 1000)
 
 
 def test_rounding_that_nobody_can_bound_row_by_row_rejects_nothing():

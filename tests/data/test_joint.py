@@ -14,6 +14,7 @@ from caldist import Joint
 from caldist.data import sorting
 from caldist.data.grid import ROWS_PER_CELL
 from caldist.data.rows import Rows
+from caldist.inference.sample import units_of
 from strategies import family, samples
 
 
@@ -54,7 +55,7 @@ def test_weight_one_is_no_weight(sample, bits):
     assert bare.counts_rows
     assert weighted.counts_rows
     assert weighted == bare
-    one, other = Rows.of(bare).units, Rows.of(weighted).units
+    one, other = units_of(Rows.of(bare)), units_of(Rows.of(weighted))
     for name in ("place", "label", "count", "mass"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
     assert other.share == pytest.approx(one.share, rel=1e-15)
@@ -71,7 +72,7 @@ def test_the_number_of_rows_is_not_that_of_their_weights(sample, bits, scale):
     assert one.n_rows == other.n_rows == y.size
     for label, square in enumerate(one._weight_squares()):
         assert square.sum() == pytest.approx((weight[y == label] ** 2).sum())
-    mine, others = Rows.of(one).units, Rows.of(other).units
+    mine, others = units_of(Rows.of(one)), units_of(Rows.of(other))
     assert mine.count.tolist() == others.count.tolist()
     assert others.share == pytest.approx(mine.share)
     assert mine.n_rows <= y.size
@@ -85,7 +86,7 @@ def test_ten_rows_of_one_weight_are_ten_rows(weight):
     for joint in (exact, exact.coarsen(16), exact.coarsen(16).coarsen(2)):
         assert joint.n_rows == 10
         assert joint.total == 10 * weight
-        units = Rows.of(joint).units
+        units = units_of(Rows.of(joint))
         assert units.n_rows == 10
         assert units.share == pytest.approx(np.full(units.share.size, 0.1))
         assert units.standard_error(units.label.astype(float)) == pytest.approx(0.5 / 10**0.5)
@@ -94,8 +95,8 @@ def test_ten_rows_of_one_weight_are_ten_rows(weight):
 def test_unequal_weights_have_the_standard_error_of_their_rows():
     rng = np.random.default_rng(0)
     y, p, weight = rng.integers(0, 2, 400), rng.integers(0, 8, 400) / 8, rng.gamma(0.5, size=400)
-    rows = Rows.of(y, p, sample_weight=weight).units
-    found = Rows.of(Joint.from_arrays(y, p, sample_weight=weight).coarsen(3)).units
+    rows = units_of(Rows.of(y, p, sample_weight=weight))
+    found = units_of(Rows.of(Joint.from_arrays(y, p, sample_weight=weight).coarsen(3)))
     assert found.n_rows < 200
     function = rng.random(8)
     truth, close = (

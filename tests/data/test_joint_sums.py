@@ -16,6 +16,7 @@ from caldist import Joint
 from caldist.data import grid
 from caldist.data.accumulator import Accumulator
 from caldist.data.rows import Rows
+from caldist.inference.sample import units_of
 from caldist.measures.registry import all_measures
 from strategies import samples
 
@@ -170,7 +171,7 @@ def test_what_is_said_of_the_rows_behind_cells():
     assert rows.n_rows == 10
     assert rows != counted  # rows of unknown weights
     with pytest.raises(ValueError, match="weight_square0, weight_square1 where rows have weights"):
-        Rows.of(rows).units  # noqa: B018 -- made when it is asked for
+        units_of(Rows.of(rows))
 
 
 def test_tiny_weights_keep_their_rows():
@@ -271,7 +272,7 @@ def test_files_keep_rows_and_squared_weights(tmp_path, bits):
             assert np.array_equal(archive[name], getattr(joint, name))
     found = Joint.load(tmp_path / "joint.npz")
     assert found == joint
-    assert Rows.of(found).units.count.tolist() == Rows.of(joint).units.count.tolist()
+    assert units_of(Rows.of(found)).count.tolist() == units_of(Rows.of(joint)).count.tolist()
 
 
 @pytest.mark.parametrize("bits", [None, 8])

@@ -14,6 +14,7 @@ from caldist.clinical.calibration_summary import summary_of
 from caldist.data.rows import Rows
 from caldist.inference import _grid, confidence_interval
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import Units, units_of
 from caldist.kernels.loader import COMPILED
 
 
@@ -53,23 +54,23 @@ def test_the_words_of_medicine_need_few_copies_of_the_rows():
 
 
 def test_what_rows_have_in_common_is_not_written_out():
-    units = Rows.of([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4]).units
+    units = units_of(Rows.of([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4]))
     assert units.count.strides == units.share.strides == units.mass.strides == (0,)
-    tied = Rows.of([0, 1, 1, 0], [0.1, 0.1, 0.1, 0.4]).units
+    tied = units_of(Rows.of([0, 1, 1, 0], [0.1, 0.1, 0.1, 0.4]))
     assert tied.count.tolist() == [2, 1, 1]
     assert tied.mass.tolist() == [0.5, 0.25, 0.25]
 
 
 def test_parts_of_units_are_all_of_them(monkeypatch):
-    monkeypatch.setattr("caldist.data.units._PART", 3)
+    monkeypatch.setattr("caldist.inference.sample._PART", 3)
     rng = np.random.default_rng(1)
-    units = Rows.of(rng.integers(0, 2, 40), rng.random(40)).units
+    units = units_of(Rows.of(rng.integers(0, 2, 40), rng.random(40)))
     parts = list(units.parts())
     assert len(parts) == 14
     for name in ("place", "label", "count", "share", "mass"):
         together = np.concatenate([getattr(part, name) for part in parts])
         assert np.array_equal(together, getattr(units, name))
-    clustered = Rows.of([0, 1, 0, 1, 1], np.arange(5) / 5, clusters=[0, 0, 1, 1, 2]).units
+    clustered = units_of(Rows.of([0, 1, 0, 1, 1], np.arange(5) / 5, clusters=[0, 0, 1, 1, 2]))
     assert list(clustered.parts()) == [clustered]
 
 
@@ -79,7 +80,7 @@ def test_parts_change_no_summary(name, monkeypatch):
     whole = caldist.calibration_summary(y, p, n_resamples=99, rng=0)
     module = importlib.import_module(f"caldist.clinical.{name.partition('.')[0]}")
     monkeypatch.setattr(module, name.partition(".")[2], 700)
-    monkeypatch.setattr("caldist.data.units._PART", 700)
+    monkeypatch.setattr("caldist.inference.sample._PART", 700)
     parts = caldist.calibration_summary(y, p, n_resamples=99, rng=0)
     for key, estimate in whole.estimates.items():
         again = parts.estimates[key]
@@ -128,7 +129,9 @@ def test_a_summary_widens_no_interval_of_rare_labels_with_weights(measure):
     of_rows = confidence_interval(rows, **settings)
     summary = Rows.of(rows.joint.coarsen(16))
     # A summary only knows a bound of the largest weight.
-    summary.units = dataclasses.replace(summary.units, heaviest=rows.units.largest_share)
+    summary.kept[Units] = dataclasses.replace(
+        units_of(summary), heaviest=units_of(rows).largest_share
+    )
     found = confidence_interval(summary, **settings)
     assert found.rounding > 0 == of_rows.rounding
     assert found.upper - found.lower == pytest.approx(of_rows.upper - of_rows.lower, rel=0.01)

@@ -8,6 +8,7 @@ from caldist.data.accumulator import Accumulator
 from caldist.data.grid import from_rows
 from caldist.data.rows import Rows
 from caldist.engines import summarize
+from caldist.inference.sample import units_of
 from engine_rows import INF, NAN, hard_rows
 
 pytest.importorskip("pyarrow")
@@ -50,7 +51,7 @@ def test_large_and_whole_weights_are_weights(constructor, weight):
     assert found == exact(y_true, y_prob, np.full(10, weight))
     assert (found.n_rows, found.total) == (10, 10 * weight)
     assert found.counts_rows == (weight == 1)  # Σw = n = Σw² says so
-    units = Rows.of(found).units
+    units = units_of(Rows.of(found))
     assert units.n_rows == 10
     assert units.standard_error(units.label.astype(float)) == pytest.approx(0.5 / 10**0.5)
 

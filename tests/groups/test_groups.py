@@ -14,7 +14,6 @@ import pytest
 
 import caldist
 from caldist.data.categories import number_labels
-from caldist.data.random_labels import RandomLabels
 from caldist.data.rows import Rows
 from caldist.groups import simulated_groups
 from caldist.groups.evaluation import (
@@ -27,6 +26,8 @@ from caldist.groups.evaluation import (
 from caldist.groups.simulated_groups import SideBySide
 from caldist.inference import confidence_interval, null_distribution, resampling
 from caldist.inference.null_distribution import null_values
+from caldist.inference.random_labels import RandomLabels
+from caldist.inference.sample import units_of
 from caldist.kernels import loader
 from clustered_rows import bursts
 
@@ -177,9 +178,9 @@ def test_groups_with_clusters_take_the_larger_of_two_pvalues():
     resampler = resampling.Resampler.of(0, n_resamples=39)
     score, pvalue = _simultaneous(parts, units, resampler)
     side = SideBySide.of(units)
-    dependence = [part.units.dependence for part in parts]
+    dependence = [units_of(part).dependence for part in parts]
     assert dependence[0] > 1.5 * dependence[1]
-    of_cells = np.repeat(dependence, [part.units.prediction.size for part in parts])
+    of_cells = np.repeat(dependence, [units_of(part).prediction.size for part in parts])
     draws = [side.units.flip, side.units.drawing_in(np.arange(of_cells.size), of_cells)]
     scores, pvalues = [], []
     for draw in draws:
@@ -222,7 +223,7 @@ def test_scores_and_pvalues_by_hand(kind, many):
     _, parts, units = _divided(Rows.of(y, v, sample_weight=weight), code)
     if kind == "summary":
         parts = [Rows.of(caldist.Joint.from_arrays(y[code == g], v[code == g])) for g in range(3)]
-        units = [part.units for part in parts]
+        units = [units_of(part) for part in parts]
     resampler = resampling.Resampler.of(7, n_resamples=39)
     found = _simultaneous(parts, units, resampler)
 
@@ -365,7 +366,9 @@ def test_parts_of_rows_have_the_joints_and_units_of_each_alone():
         assert not np.signbit(part.joint.prediction).any()
         assert np.array_equal(part.label, y[part.index])
         for name in ("prediction", "residual", "place", "label", "count", "share", "mass"):
-            assert np.array_equal(getattr(part.units, name), getattr(alone.units, name)), name
+            assert np.array_equal(getattr(units_of(part), name), getattr(units_of(alone), name)), (
+                name
+            )
 
 
 def test_parts_without_rows_are_parts():

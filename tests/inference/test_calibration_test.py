@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 import caldist
-from caldist.data import units as data_units
 from caldist.inference import _grid, confidence_interval, resampling, testing
+from caldist.inference import sample as data_units
 from caldist.inference.classical import CLASSICAL
 from caldist.inference.null_distribution import ranks
 from caldist.inference.testing import TestResult, calibration_test

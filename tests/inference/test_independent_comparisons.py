@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist.data.units import Units
+from caldist.inference.sample import Units
 from caldist.measures import polynomials
 
 few_rows = pytest.mark.filterwarnings("ignore:only .* fewer than 10:UserWarning")

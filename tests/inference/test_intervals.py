@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist.data import units as units_module
 from caldist.data.rows import Rows
-from caldist.data.units import FLIPS, LABELS
 from caldist.inference import (
     Interval,
     confidence_interval,
 )
+from caldist.inference import sample as units_module
 from caldist.inference.folds import ordered_units
 from caldist.inference.limits import Limits
 from caldist.inference.resampling import Resampler, order_statistic
+from caldist.inference.sample import FLIPS, LABELS, units_of
 from caldist.kernels import loader
 from caldist.measures.lower_distance import TOLERANCE
 from clustered_rows import bursts
@@ -126,7 +126,7 @@ def test_the_recipe_for_smooth_ce_step_by_step():
     v, e = p[order], (y - p)[order]
     norm = caldist.smooth_ce.norm(v)
     w = norm.witness(e / n)
-    resampler, sample = Resampler.of(0, n_resamples=199), Rows.of(y, p).units
+    resampler, sample = Resampler.of(0, n_resamples=199), units_of(Rows.of(y, p))
     q, m = (
         order_statistic(
             resampler.run(lambda rng, draw=draw: norm(draw(rng)), family=at, size=n), 0.95
@@ -240,7 +240,7 @@ def test_a_summary_does_not_hide_that_weights_differ():
     weighted = caldist.Joint.from_arrays(y, p, sample_weight=np.tile([1.0, 3.0], 64)).coarsen(6)
     equal = caldist.Joint.from_arrays(y, p).coarsen(6)
     for joint, alike in ((weighted, False), (equal, True)):
-        assert Rows.of(joint).units.are_alike == alike
+        assert units_of(Rows.of(joint)).are_alike == alike
     found = caldist.confidence_interval(weighted, method="finite_sample")
     plain = caldist.confidence_interval(equal, method="finite_sample")
     assert found.lower < plain.lower or found.lower == 0
@@ -482,7 +482,7 @@ def test_labels_of_clusters_are_as_frequent_as_predicted_or_as_seen():
     rng = np.random.default_rng(0)
     v, clusters = np.sort(rng.uniform(0.1, 0.9, 60)), rng.integers(0, 15, 60)
     y = (rng.random(15)[clusters] < v).astype(int)
-    units = Rows.of(y, v, clusters=clusters).units
+    units = units_of(Rows.of(y, v, clusters=clusters))
     slope, own = rng.normal(size=60), units.prediction[units.place]
     assert 0 < units.dependence
     for rate in (np.full(60, 0.01), np.full(60, 0.5)):  # less than predicted, and more
@@ -498,7 +498,7 @@ def test_clusters_of_one_row_are_rows():
     y, p = rows(200, power=2.0)
     alone = {"clusters": [f"row {k}" for k in range(200)]}
     found, plain = interval(y, p, **alone), interval(y, p)
-    assert Rows.of(y, p, **alone).units.dependence == 0
+    assert units_of(Rows.of(y, p, **alone)).dependence == 0
     # Of clusters labels are as frequent as predicted, if that is more.
     assert plain.upper <= found.upper < plain.upper + 0.01
     assert found.lower == pytest.approx(plain.lower, abs=0.02)

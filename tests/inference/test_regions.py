@@ -6,6 +6,7 @@ import pytest
 from caldist.data.rows import Rows
 from caldist.inference._grid import cells_of_equal_mass
 from caldist.inference.regions import _BINS, _scores, miscalibrated_regions
+from caldist.inference.sample import units_of
 
 
 def calibrated(rng, n):
@@ -117,7 +118,7 @@ def test_scores_are_standardised_sums_of_every_interval():
 def test_bins_keep_equal_predictions_together_and_have_no_gaps():
     rng = np.random.default_rng(4)
     prediction = np.round(rng.beta(0.2, 0.2, 1000), 2)
-    units = Rows.of(np.zeros(1000), prediction).units
+    units = units_of(Rows.of(np.zeros(1000), prediction))
     bin_of = cells_of_equal_mass(units, _BINS)
     assert bin_of.size == units.prediction.size  # equal predictions are one
     assert set(bin_of) == set(range(bin_of.max() + 1))

@@ -13,13 +13,13 @@ from hypothesis import given
 import caldist
 import oracles
 from caldist._util.threads import thread_count
-from caldist.data import units as units_module
 from caldist.data.categories import cluster_codes
 from caldist.data.rows import Rows
-from caldist.data.units import FLIPS, LABELS, Units, random_bits
+from caldist.inference import sample as units_module
 from caldist.inference.folds import deal
 from caldist.inference.limits import Limits
 from caldist.inference.resampling import Resampler, order_statistic
+from caldist.inference.sample import FLIPS, LABELS, Units, random_bits, units_of
 from caldist.kernels import loader
 from caldist.kernels.loader import replicates
 from caldist.measures.lower_distance import certify_lower
@@ -41,7 +41,7 @@ def test_units_add_up_to_the_joint(data):
     y, p, w = data
     joint = caldist.Joint.from_arrays(y, p, sample_weight=w)
     for groups in (None, np.arange(y.size) % 3):
-        sample = Rows.of(y, p, sample_weight=w, clusters=groups).units
+        sample = units_of(Rows.of(y, p, sample_weight=w, clusters=groups))
         size = joint.prediction.size
         np.testing.assert_array_equal(sample.prediction, joint.prediction)
         np.testing.assert_array_equal(sample.residual, joint.residual())
@@ -65,7 +65,7 @@ def test_sign_flips_give_every_pattern_of_signs(kind, monkeypatch):
     y, p = rows(n, rng, ties=kind == "ties")
     weight = rng.integers(1, 4, n).astype(float) if kind == "weights" else None
     groups = np.array(list("abacbca")) if kind == "clusters" else None
-    sample = Rows.of(y, p, sample_weight=weight, clusters=groups).units
+    sample = units_of(Rows.of(y, p, sample_weight=weight, clusters=groups))
     bits = 3 if kind == "clusters" else n
     share = np.ones(n) / n if weight is None else weight / weight.sum()
     place = np.searchsorted(sample.prediction, p)
@@ -103,7 +103,7 @@ def test_quantiles_against_all_patterns(family, weighted):
     n = 8
     y, p = rows(n, rng)
     weight = rng.random(n) + 0.5 if weighted else None
-    sample = Rows.of(y, p, sample_weight=weight).units
+    sample = units_of(Rows.of(y, p, sample_weight=weight))
     norm = caldist.smooth_ce.norm(sample.prediction)
     value, probability = np.array(list(enumerated(norm, sample, family == LABELS))).T
     assert probability.sum() == pytest.approx(1)
@@ -196,7 +196,7 @@ def test_halves_are_the_rows_of_some_folds(kind):
     v = v if kind in {"rows", "weights"} else np.round(v, 1)
     options = {"weights": {"sample_weight": rng.random(300)}, "clusters": {"clusters": v * 10}}
     rows = Rows.of(y, v, **options.get(kind, {}))
-    units = (Rows.of(rows.joint) if kind == "joint" else rows).units
+    units = units_of(Rows.of(rows.joint) if kind == "joint" else rows)
     dealt = deal(units, np.random.default_rng(1))
     inside = np.isin(dealt.fold[0], (0, 2))
     for (half, share), chosen in zip(dealt.halves((0, 2)), (inside, ~inside), strict=True):
@@ -214,7 +214,7 @@ def test_halves_are_the_rows_of_some_folds(kind):
 
 def test_tied_rows_are_as_many_rows_with_equal_predictions():
     y, p = np.array([0, 1, 1, 0, 1, 0, 0, 0]), np.array([0.3] * 5 + [0.6] * 3)
-    sample = Rows.of(y, p).units
+    sample = units_of(Rows.of(y, p))
     assert sample.count.tolist() == [3, 2, 3]
     rng = np.random.default_rng(0)
     draws = np.array([sample.draw(rng) for _ in range(2000)])
@@ -273,7 +273,7 @@ def test_the_deviation_bounds_the_change_of_the_lower_distance():
 def test_flipped_masses_are_changes_of_a_probability():
     rng = np.random.default_rng(2)
     for groups in (None, np.arange(50) % 12):
-        sample = Rows.of(*rows(50, rng, ties=True), clusters=groups).units
+        sample = units_of(Rows.of(*rows(50, rng, ties=True), clusters=groups))
         change = sample.flip_masses(rng)
         assert change.size == 2 * sample.prediction.size
         assert abs(change.sum()) < 1e-15
@@ -284,7 +284,7 @@ def test_flipped_masses_are_changes_of_a_probability():
 
 
 def test_the_same_seed_gives_the_same_values_whatever_the_number_of_threads():
-    sample = Rows.of(*rows(60, np.random.default_rng(0))).units
+    sample = units_of(Rows.of(*rows(60, np.random.default_rng(0))))
     norm = caldist.smooth_ce.norm(sample.prediction)
 
     def run(rng, threads, family=0):

@@ -10,15 +10,16 @@ from scipy.optimize import isotonic_regression
 
 import caldist
 from caldist._util.numbers import least
-from caldist.data import units as data_units
 from caldist.data.class_rows import ClassRows
 from caldist.data.rows import Rows
 from caldist.inference import cells as _cells
 from caldist.inference import confidence_interval, distance_bracket, gate
+from caldist.inference import sample as data_units
 from caldist.inference.cross_fit import split_mean
 from caldist.inference.folds import FOLDS, Dealt, deal, ordered_units
 from caldist.inference.limits import Limits
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import units_of
 from caldist.kernels import loader
 from caldist.kernels import recalibration as plain
 from caldist.multiclass import cells as class_cells
@@ -83,7 +84,7 @@ def test_the_mean_cost_is_at_least_the_truth(v, starts, slope, clusters):
 
 
 def test_a_row_alone_costs_the_most():
-    units = Rows.of([1, 0], [0.3, 0.9]).units
+    units = units_of(Rows.of([1, 0], [0.3, 0.9]))
     value, _ = _cells._cost(units, np.array([0, 1]), 1.645)
     assert value == pytest.approx((0.7 + 0.9) / 2)
 
@@ -91,7 +92,7 @@ def test_a_row_alone_costs_the_most():
 def test_an_atom_exactly_on_its_mean_has_an_error():
     """The cost rises with slope 1 on both sides of it."""
     y, v = np.arange(1000) % 10 < 3, np.full(1000, 0.3)
-    value, error = _cells._cost(Rows.of(y, v).units, np.array([0]), 1.645)
+    value, error = _cells._cost(units_of(Rows.of(y, v)), np.array([0]), 1.645)
     assert value < 0.001
     assert error == pytest.approx(math.sqrt(0.21 / 1000), rel=0.01)
 
@@ -602,7 +603,7 @@ def test_a_joint_gives_what_its_rows_give(measure):
 
 def test_folds_have_every_row_once_and_units_part():
     y, v = sample(500, 0, decimals=1)
-    units = Rows.of(y, v).units
+    units = units_of(Rows.of(y, v))
     dealt = deal(units, np.random.default_rng(0))
     assert dealt.fold.shape == (2, dealt.units.place.size)
     assert dealt.units.count.sum() == 500

@@ -406,9 +406,17 @@ def test_missing_extensions_warn_once_and_fall_back(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.delenv("CALDIST_PURE_PYTHON", raising=False)
-    monkeypatch.setattr(loader, "import_module", missing)
-    with pytest.warns(RuntimeWarning, match="plain Python.*compiler") as caught:
+    with monkeypatch.context() as patch:
+        patch.setattr(loader, "import_module", missing)
         assert not loader._is_compiled()
+    monkeypatch.setattr(loader, "COMPILED", False)
+    for name in ("smooth", "support"):
+        monkeypatch.delitem(vars(loader), name, raising=False)
+    loader._warn_if_slow.cache_clear()
+    with pytest.warns(RuntimeWarning, match="plain Python.*compiler") as caught:
+        assert all((loader.smooth, loader.support))
+    loader._warn_if_slow.cache_clear()
+    assert not hasattr(loader.smooth, "__file__")  # the plain one
     assert len(caught) == 1
 
 
@@ -417,3 +425,4 @@ def test_the_environment_variable_is_silent(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not loader._is_compiled()
+        loader._warn_if_slow.__wrapped__()

@@ -18,6 +18,7 @@ from caldist.data import rows, sorting
 from caldist.data.class_rows import class_numbers
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
+from caldist.inference.sample import units_of
 from caldist.kernels import loader
 from caldist.kernels._checkpoint import GivenUpError, checkpoint
 
@@ -243,7 +244,7 @@ def test_predictions_that_change_after_the_joint_was_made_have_no_index_in_it(we
     rows, p = changing_rows(weighted)
     p[7] = value
     with CHANGED:
-        rows.units  # noqa: B018 -- made when it is asked for
+        units_of(rows)
 
 
 @pytest.mark.parametrize("value", [-1.0, np.nan, 0.9, 0.1])

@@ -7,6 +7,7 @@ from hypothesis import given
 import caldist
 import oracles
 from caldist.data.rows import Rows
+from caldist.inference.sample import units_of
 from caldist.kernels.loader import smooth
 from caldist.measures import polynomials, region
 from caldist.measures.registry import all_measures
@@ -29,7 +30,7 @@ MEASURES = [
 @given(data=samples())
 def test_a_norm_of_the_residuals_is_the_public_measure(measure, data):
     y, p, w = data
-    sample = Rows.of(y, p, sample_weight=w).units
+    sample = units_of(Rows.of(y, p, sample_weight=w))
     norm = measure.norm(sample.prediction)
     public = measure(y, p, sample_weight=w)
     assert norm(sample.residual) == public
@@ -71,7 +72,7 @@ def test_norms_of_any_masses_against_dense_oracles(measure):
 @given(data=samples())
 def test_the_quick_bound_on_smooth_ce_is_above_it_and_used_only_below_the_threshold(data):
     y, p, w = data
-    sample = Rows.of(y, p, sample_weight=w).units
+    sample = units_of(Rows.of(y, p, sample_weight=w))
     norm = caldist.smooth_ce.norm(sample.prediction)
     value = norm(sample.residual)
     bound = smooth.smooth_ce_bound(sample.prediction, sample.residual)
@@ -88,7 +89,7 @@ def test_expected_noise_is_below_its_bound():
         draws = []
         for _ in range(60):
             v = np.round(rng.beta(0.5, 0.5, n), 2)
-            sample = Rows.of(rng.random(n) < v, v).units
+            sample = units_of(Rows.of(rng.random(n) < v, v))
             draws.append(measure.norm(sample.prediction)(sample.residual))
         norm = measure.norm(np.linspace(0, 1, 5))
         assert np.mean(draws) <= norm.noise / np.sqrt(n), measure

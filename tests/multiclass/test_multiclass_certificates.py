@@ -280,7 +280,7 @@ def test_certificates_are_not_taken_for_each_other(tmp_path):
         (lambda content: content.pop("share"), "share is missing"),
         (lambda content: content.pop("n_classes"), "n_classes is missing"),
         (lambda content: content.update(curve=np.ones(3)), "curve is no part"),
-        (lambda content: content.update({"joint.mass0": np.ones(3)}), "joint.mass0 is no part"),
+        (lambda content: content.update(mass0=np.ones(3)), "mass0 is no part"),
         (lambda content: content.update(n_classes=np.int64(4)), "valid certificate.*reshape"),
         (lambda content: content.update(n_classes=np.int64(0)), "valid certificate.*reshape"),
         (lambda content: content.update(n_classes=np.ones(2)), "valid certificate"),

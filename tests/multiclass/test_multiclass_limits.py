@@ -14,9 +14,9 @@ import pytest
 import class_oracles as oracles
 from caldist import multiclass
 from caldist.data.class_rows import ClassRows
-from caldist.data.units import FLIPS
 from caldist.inference.cells import cells_of
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import FLIPS, units_of
 from caldist.kernels import loader
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.smooth_ce import SmoothNorm
@@ -99,7 +99,7 @@ def limits_of_distance(rows):
         v, true = problem.prediction, label == j
         support = np.unique(v)
         noise += 0.45 * math.sqrt(sum(share**2 * v * (1 - v)))
-        chance.append(cells_of(problem.units).rate[np.searchsorted(support, v)])
+        chance.append(cells_of(units_of(problem)).rate[np.searchsorted(support, v)])
         change = np.zeros(rows.n_rows)
         for inside, mass in folds(rows):
             ones = np.array([share[inside & true & (v == x)].sum() for x in support])

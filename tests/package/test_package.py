@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import caldist
+from caldist.kernels import loader
 from caldist.measures.registry import all_measures
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +58,14 @@ def test_importing_caldist_imports_nothing_heavy():
     assert run(code) == "[]"
 
 
+def test_importing_caldist_needs_no_kernels():
+    code = """import sys
+for name in ("kernels", "_compiled", "measures", "data.sorting"):
+    sys.modules[f"caldist.{name}"] = None
+import caldist"""
+    assert run(code) == ""
+
+
 def test_the_environment_variable_selects_plain_kernels():
     code = "import caldist; from caldist.kernels import loader; print(loader.COMPILED)"
     assert run(code, CALDIST_PURE_PYTHON="1") == "False"
@@ -73,15 +82,15 @@ def test_plain_kernels_need_no_cython():
 @pytest.mark.skipif("CALDIST_REQUIRE_COMPILED" not in os.environ, reason="only where it is set")
 def test_kernels_are_compiled_where_that_is_required():
     expected = "CALDIST_PURE_PYTHON" not in os.environ
-    assert expected == caldist.kernels.loader.COMPILED
+    assert expected == loader.COMPILED
 
 
 def test_every_kernel_is_offered_by_the_dispatcher():
     sources = (ROOT / "src" / "caldist" / "kernels").glob("*.py")
     names = {path.stem for path in sources if not path.name.startswith("_")} - {"arrays", "loader"}
-    assert names <= set(caldist.kernels.loader.__all__)
+    assert names <= set(loader.__all__)
     for name in names:
-        assert getattr(caldist.kernels.loader, name)
+        assert getattr(loader, name)
 
 
 def test_public_functions_are_documented_in_full():

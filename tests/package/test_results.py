@@ -271,8 +271,7 @@ def test_a_repr_tells_what_a_result_says():
     assert f"pvalue={tested.pvalue!r}" in repr(tested)
     assert f"components=<tuple of {len(tested.components)}>" in repr(tested)
     proof = caldist.certify([0, 1] * 9, np.arange(18) / 20)
-    assert repr(proof).startswith(f"LowerCertificate(lower={proof.lower!r}, upper={proof.upper!r}")
-    assert f"calibrated=<array of {proof.calibrated.size:,}>" in repr(proof)
+    assert repr(proof) == f"<LowerCertificate: {proof}>"
 
 
 class Tags(HTMLParser):
@@ -401,7 +400,7 @@ def test_a_certificate_says_what_it_proves_and_how():
         | {"n_rows": 4, "rounding": 0.0}
     ]
     content = proof.to_dict()
-    assert content["joint"]["prediction"] == [0.25, 0.5, 0.75]
+    assert content["prediction"] == [0.25, 0.5, 0.75]
     assert content["measure"] == "smooth_ce"
     assert isinstance(proof, certificates.SmoothCertificate)
 

@@ -16,16 +16,15 @@ from hypothesis import strategies as st
 import caldist
 import oracles
 from caldist.data.joint import Joint
-from caldist.measures.base import Facts, Measure
 from caldist.measures.binned_ece import binned_ece
 from caldist.measures.brier_score import brier_score
 from caldist.measures.ece import ece
 from caldist.measures.log_loss import log_loss
-from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.paper import evidence, witnesses
 from caldist.paper.claims import Subject, of_joints
+from caldist.paper.claims_by_measure import CLAIMS
 from caldist.paper.properties import PropertyError, PropertyTable, properties
 from caldist.paper.table import COLUMNS, format_number
 from strategies import probability, samples
@@ -113,26 +112,15 @@ def test_the_table_is_what_the_measures_say(table):
     lines = [
         (measure.name, entry.subject.name)
         for measure in all_measures().values()
-        for entry in (measure.facts.properties or tuple)()
+        for entry in CLAIMS.get(measure.name, tuple)()
     ]
     assert table.measures == ("true_distance", *(name for _, name in lines))
     assert len(table.rows) == len(COLUMNS) * len(table.measures)
     assert all(measure in name for measure, name in lines)
 
 
-def test_a_measure_brings_its_own_lines(monkeypatch):
-    def half(joint):
-        return smooth_ce(joint) / 2
-
-    def lines():
-        (entry,) = smooth_ce.facts.properties()
-        yield dataclasses.replace(entry, subject=of_joints("half", half))
-
-    toy = Measure(half, Facts("½", "half of smCE", properties=lines))
-    known = {"half": toy, **all_measures()}
-    monkeypatch.setattr("caldist.measures.registry.all_measures", lambda: known)
-    assert properties()["half", "continuous"].holds is True
-    assert len(properties().measures) == 22
+def test_claims_are_of_measures_that_there_are():
+    assert {*CLAIMS} <= {"true_distance", *all_measures()}
 
 
 @pytest.mark.parametrize("measure", all_measures().values(), ids=str)
@@ -351,7 +339,7 @@ def test_the_losses_bound_the_ece(sample):
 
 
 def test_ldce_takes_the_tolerance_it_is_checked_with():
-    (entry,) = lower_distance.facts.properties()
+    (entry,) = CLAIMS["lower_distance"]()
     value = entry.subject.value(witnesses.quadratic_gap(0.1)[0])
     assert value <= 0.04 / 1.2 <= value + entry.subject.tolerance + 1e-15
 

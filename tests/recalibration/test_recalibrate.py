@@ -18,9 +18,10 @@ import caldist
 from caldist import CalibrationMap, Joint, recalibrate
 from caldist._util.numbers import down, up
 from caldist.data.rows import Rows
-from caldist.data.units import FLIPS, LABELS
 from caldist.inference.folds import Dealt, deal_evenly, ordered_units
+from caldist.inference.noise import noise_of
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import FLIPS, LABELS, units_of
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.random_interval_ce import RandomIntervalNorm
 from caldist.recalibration import _table, evaluate_map, statement
@@ -584,7 +585,7 @@ def test_limits_after_a_map_by_hand(kind):
         rows = Rows.of(y, v, clusters=np.arange(900) // 3)
     elif kind == "many rows":
         rows = Rows.of(Joint.from_arrays(np.tile(y, 100), np.tile(v, 100)))
-    units, resampler = rows.units, Resampler.of(0, n_resamples=99)
+    units, resampler = units_of(rows), Resampler.of(0, n_resamples=99)
     terms = {"remainder": b, "rounding": rounding}
     found = statement.bounds_after(units, risk, "resampling", resampler, **terms)
 
@@ -603,7 +604,7 @@ def test_limits_after_a_map_by_hand(kind):
     wide = b + quantile_by_hand(resampler, risk, noise) + rounding
     value = smooth(units.residual)
     assert dataclasses.astuple(found["smooth_ce"])[:3] == ends(value, wide)
-    noise = caldist.lower_distance.noise(units, -math.inf)
+    noise = noise_of(caldist.lower_distance, units, -math.inf)
     wide = 2 * b + quantile_by_hand(resampler, risk, noise) + rounding
     lowest = caldist.lower_distance(rows.joint)
     assert dataclasses.astuple(found["lower_distance"])[:3] == ends(lowest, wide, TOLERANCE)

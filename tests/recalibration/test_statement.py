@@ -8,11 +8,11 @@ import pytest
 
 import caldist
 from caldist.data.rows import Rows
-from caldist.data.units import FLIPS, LABELS
 from caldist.inference.folds import ordered_units
 from caldist.inference.limits import Limits
+from caldist.inference.noise import noise_of, noise_of_labels
 from caldist.inference.resampling import Resampler
-from caldist.measures.lower_distance import noise_of_labels
+from caldist.inference.sample import FLIPS, LABELS, units_of
 from caldist.recalibration._fits import Counts
 from caldist.recalibration.statement import _quantiles, losses
 from clustered_rows import bursts
@@ -38,9 +38,13 @@ def test_quantiles_of_noise(clusters, seed):
         quantile(resampler, family, lambda rng, draw=draw: norm(draw(rng)))
         for family, draw in ((FLIPS, units.flip), (LABELS, units.draw))
     )
-    moves = quantile(resampler, LABELS, lambda rng: noise_of_labels(units, units.draw(rng)))
+    moves = quantile(
+        resampler,
+        LABELS,
+        lambda rng: noise_of_labels(caldist.lower_distance, units, units.draw(rng)),
+    )
     assert found[0] == pytest.approx(max(flips, drawn), abs=1e-12)
-    signs = quantile(resampler, FLIPS, caldist.lower_distance.noise(units, -math.inf)[FLIPS])
+    signs = quantile(resampler, FLIPS, noise_of(caldist.lower_distance, units, -math.inf)[FLIPS])
     assert found[1] == pytest.approx(max(signs, moves), abs=1e-12)
 
 
@@ -48,7 +52,7 @@ def test_quantiles_of_noise(clusters, seed):
 def test_changes_of_losses(weight):
     y, v, after = np.array([1, 0, 1, 0]), np.array([0.3, 0.4, 0.6, 0.8]), [0.4, 0.4, 0.9, 0.5]
     share = np.full(4, 0.25) if weight is None else np.array(weight) / 7
-    units, mapped = Rows.of(y, v, sample_weight=weight).units, dict(zip(v, after, strict=True))
+    units, mapped = units_of(Rows.of(y, v, sample_weight=weight)), dict(zip(v, after, strict=True))
     found = losses(units, np.array([mapped[p] for p in units.prediction[units.place]]), 0.1)
     old, new = ([(y - p) ** 2, -np.log(np.where(y, p, 1 - p))] for p in (v, np.array(after)))
     for change, one, other in zip(found.values(), old, new, strict=True):
@@ -60,10 +64,10 @@ def test_changes_of_losses(weight):
 
 
 def test_a_loss_that_becomes_infinite_and_one_that_stays_so():
-    units = Rows.of([0, 1], [0.6, 0.8]).units
+    units = units_of(Rows.of([0, 1], [0.6, 0.8]))
     broken = losses(units, 1.0 - units.label, 0.1)["log_loss"]
     assert (broken.change, broken.lower, broken.upper) == (math.inf, math.inf, math.inf)
-    units = Rows.of([0, 1], [0.0, 0.0]).units
+    units = units_of(Rows.of([0, 1], [0.0, 0.0]))
     kept = losses(units, np.zeros(2), 0.1)["log_loss"]
     assert (kept.before, kept.after, kept.change, kept.upper) == (math.inf, math.inf, 0, 0)
 

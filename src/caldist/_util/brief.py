@@ -26,7 +26,7 @@ class Brief:
         """Keep ``dataclass`` from writing a ``repr`` of its own, which has no end."""
         super().__init_subclass__(**options)
         if "__repr__" not in vars(cls):
-            cls.__repr__ = Brief.__repr__  # type: ignore[method-assign]
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # what it inherits
 
     def __repr__(self) -> str:
         shown = (item.name for item in fields(self) if item.repr)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist.data import validate
+_LIBRARIES = ("pandas", "polars")
 
 
 def frame(columns: Mapping[str, NDArray[Any] | Sequence[Any]], library: str = "pandas") -> Any:
@@ -28,7 +28,9 @@ def frame(columns: Mapping[str, NDArray[Any] | Sequence[Any]], library: str = "p
     >>> frame({"model": ["a", "b"], "value": [0.25, 0.5]}, "polars").shape
     (2, 2)
     """
-    validate.check_choice("library", library, ("pandas", "polars"))
+    if library not in _LIBRARIES:
+        message = f"library is {library!r}; it must be one of {', '.join(map(repr, _LIBRARIES))}."
+        raise ValueError(message)
     if find_spec(library) is None:
         message = f"a frame needs {library}, which is not installed: pip install {library}"
         raise ImportError(message)

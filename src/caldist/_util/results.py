@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -13,8 +14,8 @@ from caldist._util.escaping import for_html
 from caldist._util.frames import frame
 from caldist._util.numbers import outwards_to, side
 from caldist._util.text_tables import aligned, booktabs, is_numeric
-from caldist.data import validate
 
+_MOST_DIGITS = 17  # that tell any two numbers apart
 _DIGITS = 6  # of the numbers in tables
 _MOST_SHOWN = 200  # lines in a notebook, where nobody reads more
 
@@ -65,7 +66,10 @@ class Result(Brief):
         digits : int
             How many significant digits numbers have.
         """
-        digits = validate.check_count("digits", digits, 1, 17)
+        whole = isinstance(digits, numbers.Integral) and not isinstance(digits, bool)
+        if not whole or not 1 <= digits <= _MOST_DIGITS:
+            message = f"digits is {digits!r}; it must be an integer from 1 to {_MOST_DIGITS}."
+            raise ValueError(message)
         head, body = self._table(digits)
         return LongText(booktabs(head, body, digits))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.cached import cached_property
 from caldist._util.numbers import most
 from caldist._util.results import Result
 from caldist._util.types import Vector
@@ -17,7 +18,11 @@ from caldist.certificates import _files
 from caldist.data.joint import Joint
 from caldist.errors import CertificateError, InvalidInput
 
+if TYPE_CHECKING:
+    from caldist.data.joint import Joint
+
 AGREEMENT = 1e-9  # how closely a recomputed bound has to agree with the stored one
+_LONGEST = 250  # letters of a repr
 SLACK = 1e-9  # what rounding may leave of all constraints of one proof together
 
 
@@ -26,7 +31,7 @@ class Certificate(Result, ABC):
     """A lower and an upper bound, and the proof of both.
 
     What :func:`caldist.certify` returns is a :class:`caldist.certificates.JointCertificate`, with
-    the value between the bounds and the joint that it belongs to; what
+    the value between the bounds and the distribution that it belongs to; what
     :func:`caldist.multiclass.certify` returns a :class:`caldist.certificates.ClassCertificate`.
     ``load`` reads a file of either.
 
@@ -46,8 +51,7 @@ class Certificate(Result, ABC):
     ...     proof.save(f"{folder}/proof.npz")
     ...     received = caldist.Certificate.load(f"{folder}/proof.npz")
     >>> received.verify()
-    >>> received.measure, received.lower, received.upper, received.joint.n_rows
-    ('smooth_ce', 0.03125, 0.03125, 4)
+    <SmoothCertificate: smooth_ce is 0.03125, at least 0.03125, at most 0.03125, of 4 rows>
     """
 
     measure: ClassVar[str]
@@ -66,6 +70,11 @@ class Certificate(Result, ABC):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
 
+    def __repr__(self) -> str:
+        said = str(self)
+        shown = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
+        return f"<{type(self).__name__}: {shown}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the bounds and their proof as plain Python values, ready for JSON."""
         return {"measure": self.measure, **super().to_dict()}
@@ -74,8 +83,10 @@ class Certificate(Result, ABC):
         """Return what is proved, in one line; the proof is in :meth:`to_dict` and in the file."""
         return [{"measure": self.measure, "lower": self.lower, "upper": self.upper}]
 
-    def verify(self) -> None:
+    def verify(self) -> Self:
         """Recompute both bounds from the data and the proof, or raise ``CertificateError``.
+
+        Returns the certificate, which a prompt shows as a sentence: what is proved.
 
         Constraints that rounding has broken are charged to the bound in full, so what is accepted
         is a proof up to the rounding of the check itself. A stored bound may differ from what the
@@ -91,6 +102,7 @@ class Certificate(Result, ABC):
         for name, stored, proved in proofs:
             if not abs(proved - stored) <= AGREEMENT:
                 fail(f"{name} is {stored}, but the proof gives {proved}")
+        return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the proof and what it speaks of to a ``.npz`` file, whole or not at all."""
@@ -155,63 +167,93 @@ class JointCertificate(Certificate):
 
     Attributes
     ----------
-    joint
-        The distribution that the value belongs to.
+    prediction, mass0, mass1
+        The distribution that the value belongs to: distinct predictions, increasing, with the mass
+        of label 0 and of label 1 at each.
+    n_rows
+        How many rows it was made of; None where that is not known.
+    radius
+        A bound on the mean distance by which the predictions were rounded.
     value
         The value, with lower ≤ value ≤ upper.
     """
 
-    joint: Joint
+    prediction: Vector
+    mass0: Vector
+    mass1: Vector
+    n_rows: int | None
+    radius: float
     value: float
+
+    @classmethod
+    def of(cls, joint: Joint, **proof: Any) -> Self:
+        """Make the certificate of a joint; ``proof`` are the value, the bounds and their proof."""
+        return cls(
+            prediction=joint.prediction,
+            mass0=joint.mass0,
+            mass1=joint.mass1,
+            n_rows=joint.n_rows,
+            radius=joint.radius,
+            **proof,
+        )
+
+    @cached_property
+    def joint(self) -> Joint:
+        """The distribution as a joint, which measures take in the place of rows."""
+        from caldist.data.joint import Joint  # compiled, which no proof needs
+
+        masses = (self.prediction, self.mass0, self.mass1)
+        return Joint(*masses, n_rows=self.n_rows, radius=self.radius)
 
     def __str__(self) -> str:
         """Say what is proved of how many rows."""
-        rows = self.joint.n_rows
+        rows = self.n_rows
         of = "an unknown number of rows" if rows is None else f"{rows:,} rows"
-        if self.joint.radius > 0:
-            of += f", their predictions rounded by at most {most(self.joint.radius, 3)} on average"
+        if self.radius > 0:
+            of += f", their predictions rounded by at most {most(self.radius, 3)} on average"
         return (
             f"{self.measure} is {self.value!r}, at least {self.lower!r}, at most {self.upper!r}, "
             f"of {of}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the bounds, their proof and the joint as plain Python values, ready for JSON."""
-        joint = self.joint
-        masses = {name: getattr(joint, name).tolist() for name in ("prediction", "mass0", "mass1")}
-        said = {"n_rows": joint.n_rows, "radius": joint.radius}
-        return super().to_dict() | {"joint": masses | said}
-
     def _lines(self) -> list[dict[str, Any]]:
         [line] = super()._lines()
         measure = {"measure": line.pop("measure"), "value": self.value}
-        return [measure | line | {"n_rows": self.joint.n_rows, "rounding": self.joint.radius}]
+        return [measure | line | {"n_rows": self.n_rows, "rounding": self.radius}]
 
     def _check_numbers(self) -> None:
-        if not isinstance(self.joint, Joint):
-            fail(f"joint is of type {type(self.joint).__name__}")
         number("value", self.value)
         super()._check_numbers()
         if not self.lower <= self.value <= self.upper:
             fail(f"value {self.value} does not lie between {self.lower} and {self.upper}")
+        if self.n_rows is not None and not (type(self.n_rows) is int and self.n_rows > 0):
+            fail(f"n_rows is {self.n_rows!r}, not a number of rows")
+        number("radius", self.radius)
+        if not 0 <= self.radius <= 1:
+            fail(f"radius is {self.radius}, which predictions in [0, 1] are not rounded by")
 
-    @classmethod
-    def _members(cls) -> tuple[set[str], set[str]]:
-        """Return the names of the arrays in a file, the joint as in a file of its own."""
-        must, may = super()._members()
-        return must - {"joint"}, may | _files.JOINT_MEMBERS.keys()
+    def _distribution(self) -> tuple[Vector, Vector, Vector]:
+        """Return the predictions and the normalised masses of labels 0 and 1, checked."""
+        v = support("prediction", self.prediction)
+        mass0 = vector("mass0", self.mass0, v.size)
+        mass1 = vector("mass1", self.mass1, v.size)
+        if mass0.min() < 0 or mass1.min() < 0:
+            fail("there are negative masses")
+        with np.errstate(over="ignore"):
+            total = float(mass0.sum() + mass1.sum())
+        if not 0 < total < np.inf:
+            fail(f"the masses add up to {total}, not to a positive finite number")
+        return v, mass0 / total, mass1 / total
 
     def _content(self) -> dict[str, Any]:
-        """Return the arrays for a file, the joint as in a file of its own."""
-        content = super()._content()
-        return content | _files.joint_content(content.pop("joint"))
+        """Return the arrays for a file, an unknown number of rows as -1."""
+        return super()._content() | {"n_rows": -1 if self.n_rows is None else self.n_rows}
 
     @classmethod
     def _from_content(cls, content: dict[str, NDArray[Any]]) -> Self:
         """Make a certificate of what :meth:`_content` gave."""
-        joint = _files.joint_of(content)
-        own = {name: x for name, x in content.items() if name not in _files.JOINT_MEMBERS}
-        return cls(**{name: _plain(array) for name, array in own.items()}, joint=joint)
+        found = super()._from_content(content)
+        return replace(found, n_rows=None) if found.n_rows == -1 else found
 
 
 def _plain(array: NDArray[Any]) -> Any:
@@ -262,17 +304,3 @@ def lipschitz(name: str, at: Vector, values: object) -> tuple[Vector, float]:
     if not excess <= SLACK:
         fail(f"{name} is not 1-Lipschitz")
     return array, excess
-
-
-def masses(joint: Joint) -> tuple[Vector, Vector, Vector]:
-    """Return the predictions and the normalised masses of labels 0 and 1, checked."""
-    v = support("joint.prediction", joint.prediction)
-    mass0 = vector("joint.mass0", joint.mass0, v.size)
-    mass1 = vector("joint.mass1", joint.mass1, v.size)
-    if mass0.min() < 0 or mass1.min() < 0:
-        fail("the joint has negative masses")
-    with np.errstate(over="ignore"):
-        total = float(mass0.sum() + mass1.sum())
-    if not 0 < total < np.inf:
-        fail(f"the masses of the joint add up to {total}, not to a positive finite number")
-    return v, mass0 / total, mass1 / total

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.invalid import clause_of
-from caldist.data.files import JOINT_ARRAYS, read, write
-from caldist.data.joint import Joint
+from caldist.data.files import read, write
 from caldist.errors import InvalidInput
 
 if TYPE_CHECKING:
     from caldist.certificates._base import Certificate
 
 _FORMAT = "caldist-certificate-1"
-JOINT_MEMBERS = {f"joint.{name}": name for name in JOINT_ARRAYS}
 
 
 def save(certificate: Certificate, path: str | os.PathLike[str]) -> None:
@@ -52,15 +50,3 @@ def _certificate(
         state = "is missing from" if name in must else "is no part of"
         raise InvalidInput(argument=name, reason=f"{state} the proof of {measure}")
     return kinds[measure]._from_content(content)  # noqa: SLF001
-
-
-def joint_content(joint: Joint) -> dict[str, Any]:
-    """Return the arrays of a joint's own file, under names for that of a certificate."""
-    content = joint._content()  # noqa: SLF001 -- the same arrays as in its own file
-    return {f"joint.{name}": array for name, array in content.items()}
-
-
-def joint_of(content: Mapping[str, NDArray[Any]]) -> Joint:
-    """Make the joint of what :func:`joint_content` gave, among other arrays."""
-    arrays = {own: content[name] for name, own in JOINT_MEMBERS.items() if name in content}
-    return Joint._from_content(arrays)  # noqa: SLF001 -- the same arrays as in its own file

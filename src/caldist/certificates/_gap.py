@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from caldist._util.types import Vector
-from caldist.certificates._base import SLACK, JointCertificate, fail, masses, vector
+from caldist.certificates._base import SLACK, JointCertificate, fail, vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class GapCertificate(JointCertificate):
     max_slope
         The largest slope L that a map may have.
     fitted
-        The map κ: the prediction ``joint.prediction[i]`` goes to ``fitted[i]``. It increases, by at
+        The map κ: the prediction ``prediction[i]`` goes to ``fitted[i]``. It increases, by at
         most L times as much as the predictions do, so what it takes off the mean squared error is
         at most the gap: the ``lower`` bound.
 
@@ -56,7 +56,7 @@ class GapCertificate(JointCertificate):
 
     def _parts(self) -> tuple[float, Vector, Vector, Vector]:
         """Return what κ takes off the loss, its steps, the most they may be, and its sums."""
-        v, mass0, mass1 = masses(self.joint)
+        v, mass0, mass1 = self._distribution()
         if not isinstance(self.max_slope, float) or not 1 <= self.max_slope < np.inf:
             fail(f"max_slope is {self.max_slope!r}, not a finite number from 1 on")
         fitted = vector("fitted", self.fitted, v.size)

@@ -15,11 +15,9 @@ from caldist.certificates._base import (
     JointCertificate,
     fail,
     lipschitz,
-    masses,
     support,
     vector,
 )
-from caldist.data.joint import Joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +74,7 @@ class LowerCertificate(JointCertificate):
         Within a label, mass moves in order: the lowest prediction to the lowest calibrated one,
         which is the cheapest way on a line.
         """
-        v, mass0, mass1 = masses(self.joint)
+        v, mass0, mass1 = self._distribution()
         u, m = self.calibrated, self.calibrated_mass
         parts = []
         for label, have, want in ((0, mass0, (1 - u) * m), (1, mass1, u * m)):
@@ -84,10 +82,10 @@ class LowerCertificate(JointCertificate):
         return Coupling(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def _prove_lower(self) -> float:
-        return dual_bound(self.joint, self.node, self.potential0, self.potential1)
+        return dual_bound(*self._distribution(), self.node, self.potential0, self.potential1)
 
     def _prove_upper(self) -> float:
-        v, mass0, mass1 = masses(self.joint)
+        v, mass0, mass1 = self._distribution()
         u = support("calibrated", self.calibrated)
         m = vector("calibrated_mass", self.calibrated_mass, u.size)
         if m.min() < 0:
@@ -101,9 +99,18 @@ class LowerCertificate(JointCertificate):
         return cost
 
 
-def dual_bound(joint: Joint, node: object, potential0: object, potential1: object) -> float:
-    """Check dual potentials and return the lower bound on ldCE that they prove."""
-    v, mass0, mass1 = masses(joint)
+def dual_bound(
+    v: Vector,
+    mass0: Vector,
+    mass1: Vector,
+    node: object,
+    potential0: object,
+    potential1: object,
+) -> float:
+    """Check dual potentials and return the lower bound on ldCE that they prove.
+
+    The masses of both labels together add up to 1; the predictions may come in any order.
+    """
     u = support("node", node)
     if u[0] != 0 or u[-1] != 1:
         fail("node does not reach from 0 to 1")

@@ -14,7 +14,6 @@ from caldist.certificates._base import (
     JointCertificate,
     fail,
     lipschitz,
-    masses,
     support,
     vector,
 )
@@ -48,7 +47,7 @@ class SmoothCertificate(JointCertificate):
         return np.asarray(np.interp(np.asarray(prediction, np.float64), self.knot, self.height))
 
     def _prove_lower(self) -> float:
-        v, mass0, mass1 = masses(self.joint)
+        v, mass0, mass1 = self._distribution()
         knot = support("knot", self.knot)
         height, excess = lipschitz("height", knot, self.height)
         beyond = max(0.0, float(np.abs(height).max()) - 1)
@@ -58,7 +57,7 @@ class SmoothCertificate(JointCertificate):
         return attained - excess - beyond
 
     def _prove_upper(self) -> float:
-        v, mass0, mass1 = masses(self.joint)
+        v, mass0, mass1 = self._distribution()
         curve = vector("curve", self.curve, v.size)
         sums = np.cumsum(mass1 * (1 - v) - mass0 * v)
         total = float(sums[-1])

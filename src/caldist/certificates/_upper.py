@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.types import Vector
-from caldist.certificates._base import SLACK, JointCertificate, fail, masses, vector
+from caldist.certificates._base import SLACK, JointCertificate, fail, vector
 from caldist.certificates._lower import dual_bound
 
 
@@ -20,7 +20,7 @@ class UpperCertificate(JointCertificate):
     Attributes
     ----------
     group, recalibrated
-        The map κ: the prediction ``joint.prediction[i]`` goes to ``recalibrated[group[i]]``, which
+        The map κ: the prediction ``prediction[i]`` goes to ``recalibrated[group[i]]``, which
         is the frequency of label 1 in its group, so the result is perfectly calibrated. It proves
         udCE ≤ E\|v - κ(v)\|, the ``upper`` bound.
     node, potential0, potential1
@@ -39,12 +39,12 @@ class UpperCertificate(JointCertificate):
     exact: bool
 
     def _prove_lower(self) -> float:
-        return dual_bound(self.joint, self.node, self.potential0, self.potential1)
+        return dual_bound(*self._distribution(), self.node, self.potential0, self.potential1)
 
     def _prove_upper(self) -> float:
         if self.value != self.upper:
             fail(f"value {self.value} is not the cost of the map, {self.upper}")
-        v, mass0, mass1 = masses(self.joint)
+        v, mass0, mass1 = self._distribution()
         target = vector("recalibrated", self.recalibrated)
         group = self.group
         if type(group) is not np.ndarray or group.shape != v.shape or group.dtype != np.int64:

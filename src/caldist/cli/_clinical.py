@@ -8,6 +8,7 @@ from typing import Any
 from caldist.cli._data import Models
 from caldist.cli._output import COUNTS, noting
 from caldist.cli._progress import working
+from caldist.inference.sample import units_of
 
 NAME = "medical"
 _LEVEL, _DRAWS, _SEED = 0.95, 999, 0
@@ -36,7 +37,7 @@ def medical_lines(models: Models) -> tuple[list[dict[str, Any]], list[str]]:
     every = list(models.lines())
     with working("measuring"), noting(notes):
         for line, rows in every:
-            warn_if_few(rows.units)
+            warn_if_few(units_of(rows))
             resampler = Resampler.of(_SEED, n_resamples=_DRAWS)
             try:
                 found = summary_of(rows, "loess", _LEVEL, resampler)

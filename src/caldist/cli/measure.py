@@ -13,6 +13,7 @@ from caldist.cli._data import Data, Models, needs_rows
 from caldist.cli._output import COUNTS, NOTHING, format_option, noting, show
 from caldist.cli._progress import working
 from caldist.cli._streams import say
+from caldist.inference.sample import units_of
 
 if TYPE_CHECKING:
     from caldist.inference import Gate, Interval
@@ -190,7 +191,7 @@ def _gates(models: Models, measure: Measure[Any]) -> list[Gate]:
 
     gates = []
     for _, rows in models.lines():
-        warn_if_few(rows.units)
+        warn_if_few(units_of(rows))
         gates.append(gate_of(rows, measure, 0.0, 1 - _ERROR))
     return gates
 

@@ -28,8 +28,7 @@ def _check(name: str) -> int:
     from caldist.errors import CertificateError
 
     try:
-        certificate = Certificate.load(name)
-        certificate.verify()
+        certificate = Certificate.load(name).verify()
     except CertificateError as error:
         say(f"{name}: {error}", err=True)
         return _FAILS

@@ -15,9 +15,9 @@ from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Units
 from caldist.errors import answering
 from caldist.inference.limits import normal_quantile
+from caldist.inference.sample import Units, units_of
 from caldist.measures.binned_ece import MOST_BINS
 from caldist.measures.bins import Strategy
 
@@ -170,7 +170,7 @@ def curve_of(
     sums = np.bincount(place, weights=_times(weight, prediction), minlength=n_bins)
     filled = total > 0
     frequency = ones[filled] / total[filled]
-    count, effective = _sizes(rows.units, edges, frequency, filled)
+    count, effective = _sizes(units_of(rows), edges, frequency, filled)
     lower, upper = _wilson(frequency, effective, -normal_quantile((1 - confidence_level) / 2))
     return CalibrationCurve(
         prob_true=frequency,
@@ -203,7 +203,7 @@ def _quantiles(rows: Rows, level: Vector) -> Vector:
     if not rows.is_summary and rows.weight is None:
         return np.asarray(np.percentile(rows.prediction, level * 100))
     joint = rows.joint
-    n_rows = joint.n_rows or rows.units.n_rows
+    n_rows = joint.n_rows or units_of(rows).n_rows
     below = np.cumsum(joint.mass0 + joint.mass1) * (n_rows / joint.total)
     at = level * (n_rows - 1)
     low = np.floor(at)

@@ -21,13 +21,13 @@ from caldist.clinical.rates import Rates, factors, means, rates_of, ratio_of
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Units
 from caldist.errors import InvalidInput, answering
 from caldist.inference.classical import chi_squared_tail
 from caldist.inference.intervals import Interval
 from caldist.inference.limits import normal_quantile, warn_if_few
 from caldist.inference.null_distribution import drawing_error
 from caldist.inference.resampling import Resampler, order_statistic
+from caldist.inference.sample import Units, units_of
 
 NAMES = {
     "intercept": "intercept (in the large)",
@@ -269,7 +269,7 @@ def calibration_summary(
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
-    warn_if_few(rows.units)
+    warn_if_few(units_of(rows))
     return summary_of(rows, smoother, confidence_level, resampler)
 
 
@@ -277,7 +277,7 @@ def summary_of(
     rows: Rows, smoother: SmootherName, confidence_level: float, resampler: Resampler
 ) -> CalibrationSummary:
     """Summarise rows that were checked."""
-    joint, units = rows.joint, rows.units
+    joint, units = rows.joint, units_of(rows)
     if units.cluster is not None and units.worth()[0] == 1:
         raise InvalidInput(
             argument="clusters",

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from caldist._util.products import dot, gram
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
-from caldist.data.units import Units
 from caldist.errors import InvalidInput
+from caldist.inference.sample import Units
 
 _STEPS = 200  # of Newton's method, which needs about ten
 _CONVERGED = 1e-14

@@ -16,9 +16,9 @@ from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Units
 from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.inference.limits import normal_quantile, warn_if_few
+from caldist.inference.sample import Units, units_of
 
 _SHOWN = 20  # lines of a printed table
 
@@ -159,7 +159,7 @@ def net_benefit(
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
-    warn_if_few(rows.units)
+    warn_if_few(units_of(rows))
     return benefit_of(rows, at, confidence_level)
 
 
@@ -178,7 +178,7 @@ def check_thresholds(thresholds: ArrayLike) -> Vector:
 
 def benefit_of(rows: Rows, threshold: Vector, confidence_level: float) -> NetBenefit:
     """Return the net benefit of rows that were checked."""
-    joint, units = rows.joint, rows.units
+    joint, units = rows.joint, units_of(rows)
     odds = threshold / (1 - threshold)
     first = np.searchsorted(joint.prediction, threshold, side="left")
     share = [units.at_predictions(units.mass * (units.label == k)) for k in (0, 1)]

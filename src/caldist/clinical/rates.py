@@ -11,9 +11,9 @@ from caldist._util.products import dot
 from caldist._util.results import Result
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Units
 from caldist.inference.intervals import Interval
 from caldist.inference.limits import normal_quantile
+from caldist.inference.sample import Units, units_of
 
 _COMMON = 0.9  # from here on label 0 is the event whose rate a factor says something about
 _NAME = "observed_over_expected"
@@ -85,7 +85,7 @@ def factors(value: float, *ends: float) -> list[str]:
 
 def rates_of(rows: Rows, confidence_level: float) -> Rates:
     """Return the rates of rows that were checked."""
-    joint, units = rows.joint, rows.units
+    joint, units = rows.joint, units_of(rows)
     predicted, observed = means(joint)
     label = 0 if min(predicted, observed) >= _COMMON else 1
     if label == 0:

@@ -18,7 +18,6 @@ from caldist.data.categories import cluster_codes
 from caldist.data.joint import Joint
 from caldist.data.residuals import Residuals
 from caldist.data.sorting import sort_residuals, sorting_order
-from caldist.data.units import Units
 from caldist.kernels.arrays import prefix_sums
 
 Labels = NDArray[np.uint8]
@@ -31,8 +30,7 @@ class Rows:
     Every public function begins with :meth:`of` and passes the result on, which :meth:`of` takes
     in place of the data too. Measures that are sums over rows go over their :meth:`blocks`, which
     needs no sort. What follows from the rows is made when it is first asked for, and once:
-    :attr:`joint`, their distribution; :attr:`order`, how they are sorted; :attr:`units`, what
-    replicates are made from.
+    :attr:`joint`, their distribution; :attr:`order`, how they are sorted.
 
     Attributes
     ----------
@@ -152,35 +150,6 @@ class Rows:
         if sorted_already or self.weight is not None:
             return Residuals.of(self.joint)
         return sort_residuals(self.label, self.prediction)
-
-    @cached_property
-    def units(self) -> Units:
-        """The rows on their sorted support; those without weight are left out."""
-        if self.is_summary or (self.weight is None and self.cluster is None):
-            return Units.of_joint(self.joint)
-        return self.row_units(self.cluster, self.n_clusters)
-
-    def row_units(self, cluster: Integers | None, n_clusters: int) -> Units:
-        """Return a unit for each row that has weight, with clusters of its own."""
-        order, joint = self.order, self.joint
-        if self.weight is not None:
-            order = order[self.weight[order] > 0]
-        share = np.ones(order.size) if self.weight is None else self.weight[order]
-        share = share / joint.total
-        if cluster is not None:
-            cluster = cluster[order]
-            n_clusters = min(n_clusters, int(cluster.max()) + 1)  # the last may have no weight
-        return Units(
-            prediction=joint.prediction,
-            residual=joint.residual(),
-            place=validate.positions(joint.prediction, self.prediction[order]),
-            label=self.label[order].astype(np.int64),
-            count=np.ones(order.size, dtype=np.int64),
-            share=share,
-            mass=share,
-            cluster=cluster,
-            n_clusters=n_clusters,
-        )
 
     def on_grid(self, bits: int) -> Joint:
         """Return the joint on a grid, without sorting rows."""

@@ -20,13 +20,13 @@ from caldist.data import validate
 from caldist.data.categories import number_labels, refuse_measurements
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
-from caldist.data.units import FEW, Units
 from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.groups.simulated_groups import smooth_ce_of_groups
 from caldist.inference.intervals import Interval, Method, interval_of
 from caldist.inference.limits import worth_in_words
 from caldist.inference.null_distribution import drawing_error
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import FEW, Units, row_units, units_of
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find_all, shown_in
 
@@ -253,7 +253,7 @@ def evaluate_groups(
             pos_label=pos_label,
         )
         names, parts = _joints(y_true)
-        units = [part.units for part in parts]
+        units = [units_of(part) for part in parts]
     else:
         rows = Rows.of(
             y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
@@ -283,7 +283,7 @@ def groups_of(
             name: interval_of(part, measure, confidence_level, each, method)
             for name, measure in named
         }
-        part.kept.clear()  # of many groups it would be much
+        part.kept = {Units: units_of(part)}  # limits of many groups would be much
         found.append(
             Group(
                 name=names[at],
@@ -292,7 +292,7 @@ def groups_of(
                 intervals=intervals,
                 score=float(score[at]),
                 pvalue=float(pvalue[at]),
-                note=_note(part.units),
+                note=_note(units_of(part)),
             )
         )
     found.sort(key=lambda group: (group.pvalue, -group.score))
@@ -347,8 +347,8 @@ def _divided(rows: Rows, by: object) -> tuple[list[Any], list[Rows], list[Units]
     _check_weights(names, code, rows.weight)
     parts = rows.split(code, len(names))
     if rows.cluster is None:
-        return names, parts, [part.units for part in parts]
-    together = [part.row_units(rows.cluster[part.index], rows.n_clusters) for part in parts]
+        return names, parts, [units_of(part) for part in parts]
+    together = [row_units(part, rows.cluster[part.index], rows.n_clusters) for part in parts]
     return names, parts, together
 
 
@@ -359,7 +359,7 @@ def _simultaneous(
 
     Of two kinds of replicates the one with less evidence counts.
     """
-    tables = smooth_ce_of_groups([part.units for part in parts], units, resampler)
+    tables = smooth_ce_of_groups([units_of(part) for part in parts], units, resampler)
     scores, shares = zip(*map(_adjusted, tables), strict=True)
     missed = sum(drawing_error(part.joint) for part in parts if part.is_summary)
     return np.minimum.reduce(scores), np.minimum(1.0, np.maximum.reduce(shares) + missed)

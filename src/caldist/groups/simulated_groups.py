@@ -15,10 +15,10 @@ import numpy as np
 
 from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
-from caldist.data.random_labels import RandomLabels
-from caldist.data.units import Draw, Units, one_after_the_other
 from caldist.inference.null_distribution import label_dependence, null_values
+from caldist.inference.random_labels import RandomLabels
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import Draw, Units, one_after_the_other
 from caldist.kernels.loader import smooth
 
 _MANY = 20_000  # rows of all groups from which cells and random bytes are worth it

@@ -23,7 +23,6 @@ import numpy as np
 
 from caldist._util.types import Vector
 from caldist.data import validate
-from caldist.data.units import Units
 from caldist.inference.cells import cells_of
 from caldist.inference.cross_fit import split_values
 from caldist.inference.differences import (
@@ -37,6 +36,7 @@ from caldist.inference.differences import (
 )
 from caldist.inference.folds import FOLDS, Dealt, deal
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import Units
 from caldist.measures.base import Measure
 
 _FAMILY = 60  # the random stream of the folds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caldist._util.types import Integers
-from caldist.data.units import Units
+from caldist.inference.sample import Units
 from caldist.measures.bins import equal_mass_starts
 
 MANY = 100_000  # different predictions from which a grid is cheaper than rows

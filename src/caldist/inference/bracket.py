@@ -13,7 +13,9 @@ from caldist.data.rows import Rows
 from caldist.errors import answering
 from caldist.inference.intervals import chosen_method
 from caldist.inference.limits import Limits, warn_if_few
+from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import units_of
 from caldist.measures.certification import DistanceBracket, sample_bracket
 from caldist.measures.lower_distance import TOLERANCE, lower_distance
 from caldist.measures.upper_distance import upper_distance
@@ -120,7 +122,7 @@ def distance_bracket(
     if confidence_level is None:
         return sample_bracket(rows.joint, tol=tol)
     level = validate.check_fraction("confidence_level", confidence_level)
-    warn_if_few(rows.units)
+    warn_if_few(units_of(rows))
     return population_bracket(rows, level, resampler, tol=tol)
 
 
@@ -135,7 +137,7 @@ def population_bracket(
     joint = rows.joint
     method = chosen_method(rows, "auto")
     limits = Limits.of(rows, 1 - confidence_level, resampler, method)
-    _, lower, _ = lower_distance.using(tol=tol).interval(limits, joint)
+    _, lower, _ = limits_of(lower_distance.using(tol=tol), limits, joint)
     lower = min(1.0, max(0.0, lower))
     return PopulationBracket(
         lower=lower,

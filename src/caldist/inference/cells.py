@@ -30,8 +30,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist.data.units import Units
 from caldist.inference.folds import FOLDS, Dealt
+from caldist.inference.sample import Units
 from caldist.kernels.arrays import prefix_sums
 from caldist.kernels.loader import recalibration
 

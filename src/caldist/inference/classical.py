@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from caldist._util.types import Vector
-from caldist.data.units import Units
-from caldist.measures.base import Statistic
+from caldist.inference.noise import Statistic
+from caldist.inference.sample import Units
 from caldist.measures.bins import equal_mass_starts
 from caldist.measures.cumulative import null_deviation
 

@@ -37,7 +37,9 @@ from caldist.inference.differences import (
 )
 from caldist.inference.intervals import MANY
 from caldist.inference.limits import warn_if_few
+from caldist.inference.recipes import moved_outwards
 from caldist.inference.resampling import Resampler, order_rank
+from caldist.inference.sample import units_of
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find
 
@@ -376,7 +378,7 @@ def paired_comparisons(
         # Too few are refused before they are made.
         _refuse_few(made, confidence_level, len(models))
         differences = PairedNorms(paired, measure, resampler)
-    warn_if_few(paired.models[0].units)  # now, as the order of rows is known
+    warn_if_few(units_of(paired.models[0]))  # now, as the order of rows is known
     joints = [model.joint for model in models.values()]
     found = _compared(differences, measure, joints, confidence_level, made)
     names = list(models)
@@ -396,8 +398,8 @@ def independent_comparison(
 ) -> Comparison:
     """Compare two samples that are independent of each other."""
     for rows in pair:
-        warn_if_few(rows.units)
-    units, joints = [rows.units for rows in pair], [rows.joint for rows in pair]
+        warn_if_few(units_of(rows))
+    units, joints = [units_of(rows) for rows in pair], [rows.joint for rows in pair]
     made = 0
     differences: Differences
     if measure.facts.loss is not None:
@@ -461,7 +463,7 @@ def _compared(
 
 def _moved(measure: Measure[Any], joint: Joint, value: float) -> tuple[float, float, float]:
     """Return the value, and how far the rows' own may lie below and above the one on the joint."""
-    moved, lower, upper = measure.moved_outwards(joint, value, value, value)
+    moved, lower, upper = moved_outwards(measure, joint, value, value, value)
     return moved, max(0.0, value - lower), max(0.0, upper - value)
 
 

@@ -27,9 +27,9 @@ from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.rows import Rows
 from caldist.data.sorting import merged
-from caldist.data.units import FLIPS, Units, random_bits
 from caldist.inference.limits import normal_quantile
 from caldist.inference.resampling import Resampler, order_statistic
+from caldist.inference.sample import FLIPS, Units, random_bits, row_units
 from caldist.measures.base import Measure
 from caldist.measures.norms import Norm
 
@@ -208,7 +208,7 @@ class PairedNorms(_Signs):
     def __init__(self, rows: PairedRows, measure: Measure[Any], resampler: Resampler) -> None:
         self._rows = rows
         super().__init__(
-            measure, [model.row_units(rows.part, rows.n_parts) for model in rows.models]
+            measure, [row_units(model, rows.part, rows.n_parts) for model in rows.models]
         )
         self._places: dict[int, Integers] = {}
 

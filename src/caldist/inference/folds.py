@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from caldist._util.cached import cached_property
 from caldist.data.rows import Rows
-from caldist.data.units import Units
+from caldist.inference.sample import Units, units_of
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -101,7 +101,7 @@ def ordered_units(rows: Rows) -> Units:
 
     So are clusters: their numbers say nothing of which row came first.
     """
-    units = rows.units
+    units = units_of(rows)
     if rows.is_summary or (rows.weight is None and rows.cluster is None):
         return units  # made from the joint, which has no order of rows
     cluster = units.cluster

@@ -16,7 +16,9 @@ from caldist.errors import InvalidInput, answering
 from caldist.inference.folds import ordered_units
 from caldist.inference.intervals import refuse_without_interval
 from caldist.inference.limits import Limits, warn_if_few
+from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import units_of
 from caldist.measures.base import Measure
 from caldist.measures.certification import DISTANCE
 from caldist.measures.lower_distance import lower_distance
@@ -171,7 +173,7 @@ def gate(
     rows = Rows.of(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
-    warn_if_few(rows.units)
+    warn_if_few(units_of(rows))
     return gate_of(rows, chosen, tolerance, confidence_level)
 
 
@@ -183,10 +185,10 @@ def gate_of(
     limits = Limits(ordered_units(rows), 2 * (1 - confidence_level), resampler, "cross_fit")
     ceiling = 1.0
     if measure is None:
-        _, lower, _ = lower_distance.interval(limits, rows.joint)
+        _, lower, _ = limits_of(lower_distance, limits, rows.joint)
         upper = limits.distance(rows.joint)
     else:
-        _, lower, upper = measure.interval(limits, rows.joint)
+        _, lower, upper = limits_of(measure, limits, rows.joint)
         ceiling = measure.facts.ceiling
     lower = min(max(0.0, lower), ceiling)
     upper = min(max(lower, upper), ceiling)

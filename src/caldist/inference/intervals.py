@@ -15,7 +15,9 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.errors import answering
 from caldist.inference.limits import Limits, warn_if_few
+from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import units_of
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures, find
 
@@ -206,7 +208,7 @@ def confidence_interval(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
     if method != "finite_sample":
-        warn_if_few(rows.units)
+        warn_if_few(units_of(rows))
     return interval_of(rows, chosen, confidence_level, resampler, method)
 
 
@@ -219,7 +221,7 @@ def interval_of(
 ) -> Interval:
     """Return the interval of rows that were checked."""
     limits = Limits.of(rows, 1 - confidence_level, resampler, chosen_method(rows, method))
-    value, lower, upper = measure.interval(limits, rows.joint)
+    value, lower, upper = limits_of(measure, limits, rows.joint)
     ceiling = measure.facts.ceiling
     used = limits.method
     if measure.facts.loss is not None and used != "finite_sample":
@@ -241,7 +243,7 @@ def chosen_method(rows: Rows, method: Method) -> str:
     """Return the method, "auto" being without replicates where rows are many."""
     if method != "auto":
         return method
-    return "resampling" if rows.units.n_rows < MANY else "cross_fit"
+    return "resampling" if units_of(rows).n_rows < MANY else "cross_fit"
 
 
 def refuse_without_interval(measure: Measure[Any]) -> None:

@@ -40,11 +40,12 @@ from caldist._util.types import Vector
 from caldist._util.warning import warn
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import FEW, FLIPS, LABELS, Units
 from caldist.inference.cells import Cells, cells_of
 from caldist.inference.cross_fit import split_mean
 from caldist.inference.folds import Dealt, deal, ordered_units
+from caldist.inference.noise import noise_of
 from caldist.inference.resampling import Replicate, Resampler, order_rank, order_statistic
+from caldist.inference.sample import FEW, FLIPS, LABELS, Units
 from caldist.kernels.arrays import prefix_sums
 from caldist.measures.base import Measure
 from caldist.measures.lower_distance import lower_distance
@@ -103,7 +104,7 @@ class Limits:
         """By how much noise moves ldCE: the larger Q_{1 − δ/2} of its replicates, or a bound."""
         if self.method != "resampling":
             return (1 + math.sqrt(2 * self.logarithm)) * self.root
-        noise = lower_distance.noise(self.units, -math.inf).items()
+        noise = noise_of(lower_distance, self.units, -math.inf).items()
         return max(float(self.quantile(replicate, family)) for family, replicate in noise)
 
     def quantile(self, replicate: Replicate, family: int) -> Vector:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
-from caldist.data.units import Draw, Units
 from caldist.inference.limits import few_parts
+from caldist.inference.noise import Statistic
 from caldist.inference.resampling import Resampler
-from caldist.measures.base import Statistic
+from caldist.inference.sample import Draw, Units
 
 _FAMILY = 40  # the random streams of these draws
 _ROUNDING = 1e-12  # values this close count as equal: sums in another order differ by less

@@ -14,11 +14,11 @@ from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Units
 from caldist.errors import answering
 from caldist.inference._grid import cells_of_equal_mass
 from caldist.inference.null_distribution import drawing_error
 from caldist.inference.resampling import order_rank
+from caldist.inference.sample import Units, units_of
 
 _BINS = 32  # intervals start and end at these quantiles of the predictions
 _CELLS = 4096  # rows closer than this are drawn together
@@ -170,7 +170,7 @@ def miscalibrated_regions(
     level = confidence_level + (0.0 if rows.cluster is not None else drawing_error(rows.joint))
     if n_resamples + 1 < 1 / max(1 - level, 1e-300) - 1e-9:
         return Regions((), confidence_level)  # the cells are too wide for any statement
-    units = rows.units
+    units = units_of(rows)
     bin_of = cells_of_equal_mass(units, _BINS)
     observed: Vector = np.bincount(bin_of, units.residual).astype(np.float64)
     drawn = _drawn(units, bin_of, n_resamples, generator)

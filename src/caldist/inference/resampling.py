@@ -2,7 +2,7 @@
 
 A replicate is any function of a random generator::
 
-    units = Rows.of(y_true, y_prob).units
+    units = units_of(Rows.of(y_true, y_prob))
     norm = smooth_ce.norm(units.prediction)
     resampler = Resampler.of(rng, n_resamples=999)
     values = resampler.run(lambda rng: norm(units.flip(rng)), family=0, size=units.n_rows)

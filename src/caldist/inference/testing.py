@@ -16,16 +16,17 @@ from caldist._util.warning import warn
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import FEW, Draw, Units
 from caldist.errors import answering
 from caldist.inference import _grid
 from caldist.inference._grid import cells_of_equal_mass
 from caldist.inference.classical import CLASSICAL
 from caldist.inference.folds import ordered_units
 from caldist.inference.limits import Limits, few_parts, warn_if_few
+from caldist.inference.noise import Statistic, noise_of, statistic_of
 from caldist.inference.null_distribution import drawing_error, label_dependence, null_ranks
 from caldist.inference.resampling import Resampler
-from caldist.measures.base import Measure, Statistic
+from caldist.inference.sample import FEW, Draw, Units, units_of
+from caldist.measures.base import Measure
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find, shown_in
 
@@ -225,7 +226,7 @@ def calibration_test(
     )
     _check(names, tolerance=tolerance, clustered=rows.cluster is not None)
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
-    units = rows.units
+    units = units_of(rows)
     if tolerance is not None:
         chosen = names[0] if isinstance(measure, Measure) or measure != "auto" else lower_distance
         assert isinstance(chosen, Measure)  # noqa: S101 -- others have no tolerance
@@ -275,7 +276,7 @@ def calibration_test(
 
 def _statistics(names: list[Measure[Any] | str], units: Units) -> list[Statistic]:
     return [
-        name.statistic(units) if isinstance(name, Measure) else CLASSICAL[name](units)
+        statistic_of(name, units) if isinstance(name, Measure) else CLASSICAL[name](units)
         for name in names
     ]
 
@@ -295,7 +296,7 @@ class _Cells(NamedTuple):
     @classmethod
     def of_all(cls, rows: Rows) -> _Cells:
         """Return all predictions."""
-        units = rows.units
+        units = units_of(rows)
         if units.cluster is None:
             return cls(units, units.draw, drawing_error(rows.joint))
         return cls(units, units.flip, 0.0, _labels(units, np.arange(units.prediction.size)))
@@ -303,7 +304,7 @@ class _Cells(NamedTuple):
     @classmethod
     def of_summary(cls, coarse: Joint) -> _Cells:
         """Return cells with predictions of their own, which rows are taken to have."""
-        units = Rows.of(coarse).units
+        units = units_of(Rows.of(coarse))
         return cls(units, units.draw, drawing_error(coarse))
 
     @classmethod
@@ -329,8 +330,8 @@ def _on_grid(rows: Rows, names: list[Measure[Any] | str]) -> _Cells | None:
     if not bounded or (joint.grid is None and joint.radius > 0):
         return None
     if rows.weighted or rows.cluster is not None:
-        many = not rows.is_summary and rows.units.place.size >= _grid.MANY
-        return _Cells.of_rows(rows.units) if many else None
+        many = not rows.is_summary and units_of(rows).place.size >= _grid.MANY
+        return _Cells.of_rows(units_of(rows)) if many else None
     if joint.prediction.size < (_grid.MANY if joint.grid is None else _MANY_CELLS):
         return None
     finest = _BITS.stop if joint.grid is None else joint.grid.bits  # which it is on already
@@ -419,7 +420,7 @@ def _tolerance_test(
         raise ValueError(message)
     floor = ends[0] - tolerance
     units = ordered_units(rows)
-    noise = measure.noise(units, floor)
+    noise = noise_of(measure, units, floor)
     rank = 1 + max(
         np.count_nonzero(resampler.run(replicate, family=family, size=units.n_rows) >= floor)
         for family, replicate in noise.items()

@@ -1,6 +1,7 @@
 """Choose between the compiled kernels and the same files as plain Python.
 
-The compiled ones are used where installation could build them. Set ``CALDIST_PURE_PYTHON=1``
+The compiled ones are used where installation could build them; where it could not, the first use of
+a kernel warns. Set ``CALDIST_PURE_PYTHON=1``
 before the first import to run the plain ones instead: for debugging, or as a reference.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -64,24 +65,33 @@ __all__ = [
 ]
 
 
+def _plain_is_wanted() -> bool:
+    return os.environ.get("CALDIST_PURE_PYTHON", "") not in {"", "0"}
+
+
 def _is_compiled() -> bool:
-    if os.environ.get("CALDIST_PURE_PYTHON", "") not in {"", "0"}:
+    if _plain_is_wanted():
         return False
     try:
         import_module("caldist._compiled.support")
     except ImportError:
-        warnings.warn(
-            "caldist runs its kernels as plain Python, a hundred times slower, because they were "
-            "not compiled when it was installed. Install a C compiler, then reinstall caldist; "
-            "or set CALDIST_PURE_PYTHON=1 to accept this and silence the warning.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
         return False
     return True
 
 
 COMPILED: bool = _is_compiled()
+
+
+@cache
+def _warn_if_slow() -> None:
+    if not COMPILED and not _plain_is_wanted():
+        warnings.warn(
+            "caldist runs its kernels as plain Python, a hundred times slower, because they were "
+            "not compiled when it was installed. Install a C compiler, then reinstall caldist; "
+            "or set CALDIST_PURE_PYTHON=1 to accept this and silence the warning.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def _with_memoryviews(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,6 +121,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
+    _warn_if_slow()
     module = import_module(f"caldist._compiled.{name}") if COMPILED else plain(name)
     globals()[name] = module
     return module

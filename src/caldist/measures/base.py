@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import update_wrapper
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, cast
 
 import numpy as np
 
@@ -22,20 +22,15 @@ from caldist._util.cached import cached_property
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import FLIPS, LABELS, Units
-from caldist.errors import InvalidInput, refuse_unknown
+from caldist.errors import refuse_unknown
 from caldist.measures.norms import Norm
 
 if TYPE_CHECKING:
     from caldist.certificates import JointCertificate
-    from caldist.inference.limits import Limits
-    from caldist.paper.claims import Entry
 
 P = ParamSpec("P")
-# To a number. Text, as numpy.random loads slowly.
-Replicate: TypeAlias = "Callable[[np.random.Generator], Any]"
 Ends = tuple[float, float]
-Entries: TypeAlias = "Iterator[Entry]"  # of the table of properties, without importing it
+Recipe = Literal["distance", "partitions", "dyadic widths"]  # of an interval
 
 NO_RECIPE = (
     "no recipe with proved or measured coverage at perfect calibration is known for it. Use "
@@ -58,22 +53,7 @@ NO_POPULATION = (
     "has no valid interval for the population, because samples cannot tell its values apart. Use "
     "'smooth_ce', or 'random_interval_ce' for the error of bins."
 )
-_ROUNDING = 1e-12  # labels this close to none or all of a prediction's rows are
 _DATA = ("y_true", "y_prob", "sample_weight", "pos_label")
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """A function of residual masses, large where they speak against calibration.
-
-    ``tail`` gives the p-value that its limit law has, for independent rows; None if that law is
-    not known. ``unless_below``, where it exists, is the function with less work for values below
-    its second argument, in whose place it may return anything below that.
-    """
-
-    of: Callable[[Vector], float]
-    tail: Callable[[float], float] | None = None
-    unless_below: Callable[[Vector, float], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -124,16 +104,19 @@ class Facts:
     loss
         Label and prediction to the loss whose mean it is.
     statistic
-        Units to the statistic of a test, where it is neither a norm nor needs labels.
+        Residual masses to the statistic of a test, where it is neither a norm nor needs labels.
+    tail
+        The limit law of that statistic under calibration, of independent rows, in units of the
+        standard deviation of their sum.
     dual
         (prediction, mass0, mass1) to what a row of label 0 and of label 1 at each prediction adds
         to a feasible dual that these masses suggest, where it is no norm: its mean over any
         population is at most the measure.
     noise
-        Units to replicates of what noise makes of it, by family of random streams, where it is no
-        norm.
+        (prediction, changes) to a bound on how far it moves when the masses of label 0, then those
+        of label 1, change so, where it is no norm.
     interval
-        (limits, joint) to value, lower and upper limit, for a recipe of its own.
+        What its confidence interval follows from, where it is neither a norm nor a mean.
     no_interval, no_comparison, no_test
         Why an interval, a comparison of two models, or a test of calibration is refused; the last
         is empty where it is not.
@@ -141,8 +124,6 @@ class Facts:
         What is proved for every population, with default options.
     certify
         (joint, tol, progress) to a proof of its value.
-    properties
-        Its lines in the table of properties.
     example
         Options with which it is shown, where it needs some.
     """
@@ -160,16 +141,16 @@ class Facts:
     ceiling: float = 1.0
     norm: Callable[..., Norm] | None = None
     loss: Callable[[Vector, Vector], Vector] | None = None
-    statistic: Callable[..., Statistic] | None = None
+    statistic: Callable[[Vector], float] | None = None
+    tail: Callable[[float], float] | None = None
     dual: Callable[..., tuple[Vector, Vector]] | None = None
-    noise: Callable[..., dict[int, Replicate]] | None = None
-    interval: Callable[..., tuple[float, float, float]] | None = None
+    noise: Callable[[Vector, Vector], float] | None = None
+    interval: Recipe | None = None
     no_interval: str = NO_RECIPE
     no_comparison: str = NO_LAW
     no_test: str = ""
     worst: Worst | None = None
     certify: Callable[..., JointCertificate] | None = None
-    properties: Callable[[], Entries] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -321,47 +302,10 @@ class Measure(Generic[P]):
         """Whether its statistic makes sense of residual masses that no labels have."""
         return self.facts.norm is not None or self.facts.statistic is not None
 
-    def statistic(self, units: Units) -> Statistic:
-        """Return the statistic of a test of calibration, on the support of a sample."""
-        if self.facts.statistic is not None:
-            return self.facts.statistic(units, **self.options)
-        if self.facts.norm is not None:
-            norm = self.norm(units.prediction)
-            return Statistic(norm, unless_below=norm.unless_below)
-        return Statistic(self._of_labels(units))
-
-    def _of_labels(self, units: Units) -> Callable[[Vector], float]:
-        """Return the measure of the joint distribution whose residual masses are given."""
-        v, mass, rows = units.prediction, units.at_predictions(units.mass), None
-        if units.heaviest is None and (units.share == units.share[0]).all():
-            rows = units.n_rows  # masses are whole numbers of rows then
-            mass = units.at_predictions(units.count.astype(np.float64))
-
-        def of(c: Vector) -> float:
-            ones = c + mass * v if rows is None else np.rint(c * rows + mass * v)
-            ones[ones < _ROUNDING * mass] = 0.0
-            ones = np.where(mass - ones < _ROUNDING * mass, mass, ones)
-            return self.of(Joint(v, mass - ones, ones, n_rows=rows))
-
-        return of
-
     @property
     def takes_tolerance(self) -> bool:
         """Whether it can be tested for being at most a given number."""
         return self.facts.norm is not None or self.facts.noise is not None
-
-    def noise(self, units: Units, floor: float) -> dict[int, Replicate]:
-        """Return replicates of what noise alone makes of it, by family of random streams.
-
-        Those below the floor may be any number below it.
-        """
-        if self.facts.noise is not None:
-            return self.facts.noise(units, **self.options)
-        norm = self.norm(units.prediction)
-        found: dict[int, Replicate] = {FLIPS: lambda rng: norm.unless_below(units.flip(rng), floor)}
-        if units.draws_labels:
-            found[LABELS] = lambda rng: norm.unless_below(units.draw(rng), floor)
-        return found
 
     def dual(self, v: Vector, mass0: Vector, mass1: Vector) -> tuple[Vector, Vector]:
         """Return what rows of label 0 and 1 add to a dual that these masses suggest.
@@ -374,31 +318,6 @@ class Measure(Generic[P]):
         residual = mass1 * (1 - v) - mass0 * v
         witness = self.norm(v).witness(residual) if residual.any() else np.zeros_like(v)
         return -v * witness, (1 - v) * witness
-
-    def interval(self, limits: Limits, joint: Joint) -> tuple[float, float, float]:
-        """Return the value and both limits, of the rows behind a joint."""
-        if self.facts.interval is not None:
-            return self.facts.interval(limits, joint, **self.options)
-        if self.facts.norm is not None:
-            return self.moved_outwards(joint, *limits.of_norm(self))
-        assert self.facts.loss is not None  # noqa: S101 -- only asked where it has an interval
-        value, half = self.of(joint), limits.of_mean(self.facts.loss)
-        return self.moved_outwards(joint, value, value - half, value + half)
-
-    def moved_outwards(
-        self, joint: Joint, value: float, lower: float, upper: float
-    ) -> tuple[float, float, float]:
-        """Return a value and limits for the rows before they were rounded."""
-        ends = self.rounding(joint, value)
-        if ends is None:
-            raise InvalidInput(
-                argument="joint",
-                reason=f"has rounded predictions, and what that does to {self} is not bounded",
-                remedy="Use measure='smooth_ce', or a joint of exact predictions.",
-            )
-        least, most = ends
-        # The value itself may lie outside of what is certain; caldist.evaluate moves it likewise.
-        return min(max(value, least), most), lower - value + least, upper - value + most
 
     # -- as an object --------------------------------------------------------------------------
 

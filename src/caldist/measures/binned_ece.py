@@ -13,7 +13,7 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import BLOCK, Rows
 from caldist.errors import InvalidInput
-from caldist.measures.base import NO_POPULATION, Entries, measure
+from caldist.measures.base import NO_POPULATION, measure
 from caldist.measures.bins import Strategy, equal_mass_starts
 
 _OF_BINS = (
@@ -25,39 +25,6 @@ _BINS = 20  # the default
 MOST_BINS = 10_000_000  # whose edges are held in memory
 
 
-def _properties() -> Entries:
-    from caldist.paper import claims, evidence, witnesses
-
-    edge = "The binned error jumps as ½ ± ε leaves one bin for two."
-    cancel = claims.blind(
-        "Two predictions in one bin with opposite errors.", witnesses.cancelling_bin()
-    )
-    yield claims.Entry(
-        claims.of_joints("binned_ece (20 bins)", binned_ece),
-        claims.refuted(
-            f"{edge} With 20 bins ½ is an edge, with 21 it is not, so the value is ½ or 0 by the "
-            "parity of the number of bins.",
-            evidence.parity,
-            odd=claims.of_joints("21 bins", binned_ece.using(n_bins=21)),
-            limit=witnesses.two_points(0),
-            near=claims.TWO_POINTS,
-        ),
-        claims.complete(),
-        cancel,
-        claims.NOT_NEAR_CALIBRATED,
-        cancel,
-        paper=(False, True, False),
-    )
-    yield claims.Entry(
-        claims.of_joints("binned_ece + width (20 bins)", binned_ece.using(add_width=True)),
-        claims.jump_at_two_points(edge),
-        claims.positive("The width is added even where the binned error is 0."),
-        claims.sound("From its being at least udCE."),
-        claims.positive(),
-        claims.below("1", "binnedECE + average width ≥ udCE ≥ dCE (sections 2 and 6).", 1),
-    )
-
-
 @measure(
     symbol="binnedECE({n_bins})",
     summary="binned error of {n_bins} bins of equal width",
@@ -66,7 +33,6 @@ def _properties() -> Entries:
     flips=False,
     no_interval=_OF_BINS,
     no_comparison=NO_POPULATION,
-    properties=_properties,
 )
 def binned_ece(
     y_true: ArrayLike | Joint,

@@ -10,7 +10,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.measures import _second_order
 from caldist.measures._rounding import around, label_means
-from caldist.measures.base import Entries, Worst, measure
+from caldist.measures.base import Worst, measure
 
 
 def _loss(label: Vector, prediction: Vector) -> Vector:
@@ -42,20 +42,6 @@ def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
     return min(value, max(0.0, lower - slack)), max(value, upper + slack)
 
 
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    yield claims.Entry(
-        claims.of_joints("brier_score", brier_score),
-        claims.modulus("2-Lipschitz: from |(y - u)² - (y - v)²| ≤ 2|u - v|.", 2),
-        claims.positive("A fair coin, predicted as such (section 3)."),
-        claims.sound("From Brier ≥ ECE²."),
-        claims.positive(),
-        claims.below("2", "From Brier ≥ (E|y - v|)² ≥ ECE² ≥ dCE².", 1),
-        paper=(True, False, True),
-    )
-
-
 @measure(
     symbol="Brier",
     summary="mean squared error: calibration and sharpness together",
@@ -65,7 +51,6 @@ def _properties() -> Entries:
     rounding=_rounding_bounds,
     loss=_loss,
     worst=Worst(bias=0.0, reach=1.0),
-    properties=_properties,
 )
 def brier_score(
     y_true: ArrayLike | Joint,

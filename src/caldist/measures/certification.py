@@ -58,15 +58,16 @@ def certify(
     Returns
     -------
     caldist.certificates.JointCertificate
-        With ``value``, ``lower``, ``upper``, ``gap``, ``joint`` and the proof arrays. Its method
-        ``verify()`` checks them with code of its own and raises ``CertificateError`` if they do
-        not hold.
+        With ``value``, ``lower``, ``upper``, ``gap``, the distribution and the proof arrays. Its
+        method ``verify()`` checks them with code of its own and raises ``CertificateError`` if
+        they do not hold.
 
     Examples
     --------
     >>> import caldist
     >>> proof = caldist.certify([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75], measure="smooth_ce")
     >>> proof.verify()
+    <SmoothCertificate: smooth_ce is 0.03125, at least 0.03125, at most 0.03125, of 4 rows>
     >>> proof.value, proof.witness([0.25, 0.75]).tolist()
     (0.03125, [-0.5, 0.0])
     """

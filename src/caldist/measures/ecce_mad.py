@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Units
-from caldist.measures.base import Entries, Statistic, measure
-from caldist.measures.cumulative import extremes, normal_tail, null_deviation, scaled_tail
+from caldist.measures.base import measure
+from caldist.measures.cumulative import extremes, normal_tail
 
 
 def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
@@ -46,29 +46,8 @@ def largest_tail(x: float) -> float:
     return 1 - 4 / math.pi * inside
 
 
-def _statistic(units: Units) -> Statistic:
-    """Return the statistic of a test; by its limit law it is a Brownian motion's, scaled."""
-    scale = null_deviation(units.prediction, units.squares)
-    tail = (
-        scaled_tail(largest_tail, scale) if units.cluster is None else None
-    )  # of independent rows
-    return Statistic(lambda c: float(np.abs(np.cumsum(c)).max()), tail)
-
-
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    yield claims.Entry(
-        claims.of_joints("ecce_mad", ecce_mad),
-        claims.jump_at_two_points(
-            "½ ± ε with labels 0 and 1 (section 4): about ¼ for every ε > 0, and 0 at ε = 0."
-        ),
-        claims.complete(),
-        claims.sound("S = 0 everywhere only if every residual is 0."),
-        claims.NOT_NEAR_CALIBRATED,
-        claims.below("2", "From smCE ≤ |S(1)| + ∫|S| ≤ 2 max|S|, then as for smCE.", 1 / 64),
-        paper=(False, True, True),
-    )
+def _largest(c: Vector) -> float:
+    return float(np.abs(np.cumsum(c)).max())
 
 
 @measure(
@@ -78,8 +57,8 @@ def _properties() -> Entries:
     shown_in=("evaluate",),
     rounding=_rounding_bounds,
     flips=False,
-    statistic=_statistic,
-    properties=_properties,
+    statistic=_largest,
+    tail=largest_tail,
 )
 def ecce_mad(
     y_true: ArrayLike | Joint,

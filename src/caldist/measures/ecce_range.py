@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Units
-from caldist.measures.base import Statistic, measure
-from caldist.measures.cumulative import extremes, normal_tail, null_deviation, scaled_tail
+from caldist.measures.base import measure
+from caldist.measures.cumulative import extremes, normal_tail
 
 
 def _rounding_bounds(joint: Joint, value: float) -> tuple[float, float]:
@@ -48,20 +47,14 @@ def _range(c: Vector) -> float:
     return max(0.0, float(prefix.max())) - min(0.0, float(prefix.min()))
 
 
-def _statistic(units: Units) -> Statistic:
-    """Return the statistic of a test; by its limit law it is a Brownian motion's, scaled."""
-    scale = null_deviation(units.prediction, units.squares)
-    tail = scaled_tail(range_tail, scale) if units.cluster is None else None  # of independent rows
-    return Statistic(_range, tail)
-
-
 @measure(
     symbol="ECCE-R",
     summary="range of the cumulative differences",
     position=140,
     shown_in=("evaluate",),
     rounding=_rounding_bounds,
-    statistic=_statistic,
+    statistic=_range,
+    tail=range_tail,
 )
 def ecce_range(
     y_true: ArrayLike | Joint,

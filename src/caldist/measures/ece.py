@@ -11,27 +11,7 @@ from caldist._util.products import dot
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures.base import NO_POPULATION, SMEARED, Entries, measure
-
-
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    for name, norm, reason in (
-        ("ece", 1, "ECE ≥ dCE: recalibrate each level set (section 4)."),
-        ("ece (norm 2)", 2, "ℓ2-ECE ≥ ECE (Jensen) and ECE ≥ dCE (section 4)."),
-    ):
-        yield claims.Entry(
-            claims.of_joints(name, ece.using(norm=norm)),
-            claims.jump_at_two_points(
-                "½ ± ε with labels 0 and 1 (section 4): ½ - ε for every ε > 0, and 0 at ε = 0."
-            ),
-            claims.complete(),
-            claims.sound("From its being at least dCE."),
-            claims.NOT_NEAR_CALIBRATED,
-            claims.below("1", reason, 1),
-            paper=(False, True, True),
-        )
+from caldist.measures.base import NO_POPULATION, SMEARED, measure
 
 
 @measure(
@@ -41,7 +21,6 @@ def _properties() -> Entries:
     shown_in=("evaluate", "measure", "report"),
     no_interval=SMEARED,
     no_comparison=NO_POPULATION,
-    properties=_properties,
 )
 def ece(
     y_true: ArrayLike | Joint,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -12,36 +10,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.errors import answering
 from caldist.kernels.loader import interval
-from caldist.measures.base import NOT_A_NORM, Entries, measure
-from caldist.measures.lower_distance import lower_distance
-
-if TYPE_CHECKING:
-    from caldist.inference.limits import Limits
-
-
-def _interval(limits: Limits, joint: Joint) -> tuple[float, float, float]:
-    """Return the lower limit of ldCE, which is below it, and the upper one of SintCE, above."""
-    _, lower, _ = lower_distance.interval(limits, joint)
-    return interval_ce(joint), lower, limits.dyadic(joint).upper(cost=1.0)
-
-
-def _properties() -> Entries:
-    from caldist.paper import claims, witnesses
-
-    yield claims.Entry(
-        claims.of_joints("interval_ce", interval_ce),
-        claims.jump(
-            "Four points, two of them at ½ ± ε, at intCE's discontinuity (section 6); E[y|x] "
-            "is held fixed.",
-            witnesses.interval_jump(0),
-            tuple(witnesses.interval_jump(eps) for eps in (1e-3, 1e-5, 1e-7)),
-        ),
-        claims.complete("Calibrated predictions have error 0 in bins of any width, however small."),
-        claims.sound("From intCE ≥ udCE."),
-        claims.above("1/2", "intCE ≤ 4√ldCE (section 6).", 4),
-        claims.below("1", "intCE ≥ udCE ≥ dCE (section 6).", 1),
-        cost=claims.cost("O(n log² n)", "A sort, a multi-level search, and an exact fallback."),
-    )
+from caldist.measures.base import NOT_A_NORM, measure
 
 
 @measure(
@@ -50,9 +19,8 @@ def _properties() -> Entries:
     position=50,
     shown_in=("evaluate", "report"),
     above_distance=True,
-    interval=_interval,
+    interval="partitions",
     no_comparison=NOT_A_NORM,
-    properties=_properties,
 )
 def interval_ce(
     y_true: ArrayLike | Joint,

@@ -22,7 +22,7 @@ from caldist.measures import _second_order
 from caldist.measures._counted_rows import counted_joint
 from caldist.measures._passes import laplace_squared
 from caldist.measures._rounding import around, better_of, moves_in_cells, residual_rounding
-from caldist.measures.base import Entries, Worst, measure
+from caldist.measures.base import Worst, measure
 from caldist.measures.norms import Norm
 
 KernelFunction = Callable[[Vector, Vector], Any]
@@ -108,41 +108,6 @@ def _rounding_bounds(joint: Joint, value: float, **options: Any) -> tuple[float,
     return better_of(bounds, _second_order.laplace(grid.within_cells, grid.width))
 
 
-def _properties() -> Entries:
-    from caldist.paper import claims, evidence
-
-    of_laplace, of_gaussian = math.sqrt(8), 1 + math.sqrt(2)
-    yield claims.Entry(
-        claims.of_joints("kernel_ce (Laplace)", kernel_ce),
-        claims.modulus("It moves by at most 2√(2 E|f - g|) (section 8).", of_laplace, 0.5),
-        claims.complete(),
-        claims.sound("From kCE ≥ ⅓ smCE."),
-        claims.above(
-            "1/2", "kCE ≤ 2√(2 ldCE): the constant that section 8 proves; it states 1.", of_laplace
-        ),
-        claims.below("2", "kCE ≥ ⅓ smCE (section 8), smCE ≥ ½ ldCE and dCE ≤ 4√ldCE.", 1 / 96),
-        paper=(True, True, True),
-    )
-    yield claims.Entry(
-        claims.of_joints("kernel_ce (Gaussian)", kernel_ce.using(kernel="gaussian")),
-        claims.modulus(
-            "(1 + √2)-Lipschitz: from ‖φ(u) - φ(v)‖ ≤ √2|u - v|. Appendix C states O(√E|f - g|).",
-            of_gaussian,
-        ),
-        claims.complete(),
-        claims.sound("kCE ≥ exp(-O(smCE^-4)) > 0 (appendix C)."),
-        claims.above(
-            "1",
-            "From its being (1 + √2)-Lipschitz in every coupling, ldCE's included.",
-            of_gaussian,
-        ),
-        claims.refuted(
-            "Exponentially small at polynomially large smCE (section 8, appendix C).",
-            evidence.vanishes,
-        ),
-    )
-
-
 def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float | None]:
     """Return the value, which is certain itself unless it was estimated."""
     value = kernel_ce(joint, **options)
@@ -159,7 +124,6 @@ def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float 
     rounding=_rounding_bounds,
     norm=KernelNorm,
     worst=Worst(bias=KernelNorm.noise, reach=2.0),
-    properties=_properties,
 )
 def kernel_ce(
     y_true: ArrayLike | Joint,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from caldist._util.types import Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures.base import Entries, measure
+from caldist.measures.base import measure
 
 _LEAST = 5e-324  # the least positive number
 
@@ -30,28 +30,6 @@ def _loss(label: Vector, prediction: Vector) -> Vector:
     return np.subtract(0.0, loss, out=loss)  # no negative zero
 
 
-def log_loss_properties() -> Entries:
-    """Return its line in the table of properties."""
-    from caldist.paper import claims, witnesses
-
-    yield claims.Entry(
-        claims.of_joints("log_loss", log_loss),
-        claims.jump(
-            "Unbounded: on a domain of masses ½, ¼, … there are, arbitrarily near the constant "
-            "½, predictors that are certain and wrong on a rare x, with infinite loss. It is "
-            "continuous for predictions kept away from 0 and 1 and, with infinity as a value, "
-            "on a finite domain.",
-            witnesses.rare_certainty(None),
-            tuple(witnesses.rare_certainty(rank) for rank in (10, 20, 30)),
-        ),
-        claims.positive("A fair coin, predicted as such (section 3)."),
-        claims.sound("From log loss ≥ ECE."),
-        claims.positive(),
-        claims.below("1", "From -ln(1 - x) ≥ x: log loss ≥ E|y - v| ≥ ECE ≥ dCE.", 1),
-        paper=(True, False, True),
-    )
-
-
 @measure(
     symbol="log-loss",
     summary="mean logarithmic loss: calibration and sharpness together",
@@ -59,7 +37,6 @@ def log_loss_properties() -> Entries:
     shown_in=("recalibration",),
     called="log loss",
     ceiling=math.inf,
-    properties=log_loss_properties,
 )
 def log_loss(
     y_true: ArrayLike | Joint,

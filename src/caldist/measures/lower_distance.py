@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,17 +15,12 @@ from caldist.data import validate
 from caldist.data.grid import Grid
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import FLIPS, LABELS, Units
 from caldist.errors import ToleranceError
-from caldist.kernels.loader import COMPILED, ladder, replicates
+from caldist.kernels.loader import ladder, replicates
 from caldist.measures import lower_solver
 from caldist.measures._rounding import around, better_of
-from caldist.measures.base import NOT_A_NORM, Entries, Replicate, Worst, measure
+from caldist.measures.base import NOT_A_NORM, Worst, measure
 from caldist.measures.lower_solver import LowerSolution
-
-if TYPE_CHECKING:
-    from caldist.inference.limits import Limits
-
 
 TOLERANCE = 1e-6
 _DUAL_TOLERANCE = 1e-4  # of duals from a part of the rows, whose noise is larger
@@ -36,8 +31,8 @@ def certify_lower(joint: Joint, *, tol: float, progress: bool = False) -> LowerC
     solution = _solve(joint, tol, progress=progress)
     # Rounding may put bounds that coincide an ulp apart in the wrong order, or below 0.
     lower = max(0.0, min(solution.lower, solution.upper))
-    return LowerCertificate(
-        joint=joint,
+    return LowerCertificate.of(
+        joint,
         value=lower,
         lower=lower,
         upper=max(lower, solution.upper),
@@ -103,54 +98,13 @@ def _dual(v: Vector, mass0: Vector, mass1: Vector, **_: object) -> tuple[Vector,
     return out
 
 
-def _noise(units: Units, **_: object) -> dict[int, Replicate]:
-    """Return replicates of a bound on how far noise moves ldCE, by their families.
+def _noise(prediction: Vector, changes: Vector) -> float:
+    """Bound how far ldCE moves when masses change.
 
     The optimal dual potentials are 1-Lipschitz and vanish at one end of [0, 1] each, so ldCE moves
     by at most the integral that ``label_deviation`` returns: no replicate needs a solver.
     """
-
-    def flipped(rng: np.random.Generator) -> float:
-        return float(replicates.label_deviation(units.prediction, units.flip_masses(rng)))
-
-    def drawn(rng: np.random.Generator) -> float:
-        return noise_of_labels(units, units.draw(rng))
-
-    return {FLIPS: flipped, LABELS: drawn} if units.draws_labels else {FLIPS: flipped}
-
-
-def noise_of_labels(units: Units, ones: Vector) -> float:
-    """Return the bound for labels drawn anew, ``ones`` being their residual masses.
-
-    That is more of label 1 than expected, and as many less of label 0.
-    """
-    return float(replicates.label_deviation(units.prediction, np.concatenate((-ones, ones))))
-
-
-def _interval(
-    limits: Limits, joint: Joint, *, tol: float = TOLERANCE, **others: Any
-) -> tuple[float, float, float]:
-    value = lower_distance.using(tol=tol, **others).of(joint)
-    lower, upper = limits.distance_lower(value), limits.distance_upper(joint, value + tol)
-    return lower_distance.using(tol=tol).moved_outwards(joint, value, lower, upper)
-
-
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    tol = 1e-5 if COMPILED else 1e-4  # plain kernels need seconds for less
-    yield claims.Entry(
-        claims.of_joints("lower_distance", lower_distance.using(tol=tol), tol),
-        claims.modulus("1-Lipschitz: from its definition, by composing couplings.", 1),
-        claims.complete("A calibrated predictor is at distance 0 from itself."),
-        claims.sound("From dCE ≤ 4√ldCE."),
-        claims.above("1", "ldCE ≤ dCE (section 5).", 1),
-        claims.below("2", "dCE ≤ 4√ldCE (section 6).", 1 / 16),
-        cost=claims.cost(
-            "O(n log n) and a solver",
-            "A sort, and an interior-point solver whose size depends on the tolerance only.",
-        ),
-    )
+    return float(replicates.label_deviation(prediction, changes))
 
 
 @measure(
@@ -162,11 +116,10 @@ def _properties() -> Entries:
     rounding=_rounding_bounds,
     dual=_dual,
     noise=_noise,
-    interval=_interval,
+    interval="distance",
     no_comparison=NOT_A_NORM,
     worst=Worst(bias=0.0, reach=2.0),
     certify=certify_lower,
-    properties=_properties,
 )
 def lower_distance(
     y_true: ArrayLike | Joint,

@@ -9,27 +9,8 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.sorting import merging_order, sort_masses
-from caldist.measures.base import Entries, measure
+from caldist.measures.base import measure
 from caldist.measures.kernel_ce import kernel_ce
-
-
-def _properties() -> Entries:
-    from caldist.paper import claims, witnesses
-
-    cancel = claims.blind(
-        "Errors at v and 1 - v share one confidence and cancel.", witnesses.cancelling_sides()
-    )
-    yield claims.Entry(
-        claims.of_joints("mmce", mmce),
-        claims.jump_at_two_points(
-            "½ ± ε with labels 0 and 1 (section 4): both confidences are ½ + ε and both labels "
-            "right, so ½ - ε for every ε > 0, and 0 at ε = 0."
-        ),
-        claims.complete("The confidence of calibrated predictions is calibrated."),
-        cancel,
-        claims.NOT_NEAR_CALIBRATED,
-        cancel,
-    )
 
 
 @measure(
@@ -38,7 +19,6 @@ def _properties() -> Entries:
     position=120,
     shown_in=("evaluate",),
     flips=False,
-    properties=_properties,
 )
 def mmce(
     y_true: ArrayLike | Joint,

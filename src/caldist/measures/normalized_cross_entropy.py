@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.errors import InvalidInput
-from caldist.measures.base import Entries, measure
-from caldist.measures.log_loss import log_loss, log_loss_properties
-
-
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    subject = claims.of_joints("1 - normalized_cross_entropy", _unexplained)
-    sound = claims.sound("From its being at least the log loss.")
-    lower = claims.below("1", "From the log loss, divided by an entropy of at most ln 2.", 1)
-    for entry in log_loss_properties():
-        yield replace(entry, subject=subject, sound=sound, lower=lower)
-
-
-def _unexplained(joint: Joint) -> float:
-    return 1 - normalized_cross_entropy(joint)
+from caldist.measures.base import measure
+from caldist.measures.log_loss import log_loss
 
 
 @measure(
     symbol="NCE",
     summary="share of the labels' entropy that the predictions explain",
     position=230,
-    properties=_properties,
     floor=-math.inf,
     no_test="is large where predictions are good: use log_loss, or leave measure out.",
 )

@@ -16,7 +16,7 @@ from caldist.data.rows import Rows
 from caldist.errors import InvalidInput
 from caldist.kernels.loader import chain
 from caldist.measures._rounding import around, residual_moves
-from caldist.measures.base import NOT_A_NORM, Entries, measure
+from caldist.measures.base import NOT_A_NORM, measure
 
 MAX_SLOPE = 2.0
 _LEAST = 1e-290  # a share that is less is taken for it, so that no weight is 0
@@ -73,8 +73,8 @@ def certify_gap(joint: Joint, *, max_slope: float = MAX_SLOPE, **_: object) -> G
     # Where a sum is positive a shorter step would help, and where it is negative a longer one.
     free = np.where(sums[:-1] > 0, step, step - most)
     end = max(fitted[-1], 1 - fitted[-1]) * abs(sums[-1])
-    return GapCertificate(
-        joint=joint,
+    return GapCertificate.of(
+        joint,
         value=value,
         lower=min(gain, value),
         upper=max(value, float(gain + 2 * (dot(sums[:-1], free) + end))),
@@ -113,20 +113,6 @@ def _rounding_bounds(
     return max(0.0, value - first - 2 * moved * math.sqrt(value)), upper
 
 
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    yield claims.Entry(
-        claims.of_joints("post_processing_gap", post_processing_gap),
-        claims.modulus("From slopes of (y - v)² - (y - κ(v))², which are at most 4.", 4),
-        claims.complete("Where E[y|v] = v, no map lowers the mean squared error."),
-        claims.sound("From pGap ≥ smCE²."),
-        claims.above("1", "From pGap ≤ 2 smCE and smCE ≤ 2 dCE.", 4),
-        claims.below("4", "From pGap ≥ smCE² and smCE ≥ dCE²/32.", 1 / 1024),
-        cost=claims.cost("O(n√n)", "A sort, a pass forward and one back; as a rule about a sort."),
-    )
-
-
 @measure(
     symbol="pGap",
     summary="what the best map with slopes up to {max_slope:g} takes off the Brier score",
@@ -135,7 +121,6 @@ def _properties() -> Entries:
     no_interval=_BETWEEN,
     no_comparison=NOT_A_NORM,
     certify=certify_gap,
-    properties=_properties,
 )
 def post_processing_gap(
     y_true: ArrayLike | Joint,

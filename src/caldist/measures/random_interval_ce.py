@@ -22,7 +22,7 @@ from caldist.measures._rounding import (
     residual_rounding,
     within_cells_of,
 )
-from caldist.measures.base import Entries, Worst, measure
+from caldist.measures.base import Worst, measure
 from caldist.measures.norms import Norm
 
 DEFAULT_WIDTH = 0.1
@@ -90,35 +90,6 @@ def rounding_change(joint: Joint, width: float) -> float:
     return max(value - lower, upper - value)
 
 
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    yield claims.Entry(
-        claims.of_joints("random_interval_ce (width 0.1)", random_interval_ce),
-        claims.modulus("(1 + 2/ε)-Lipschitz: from the proof of RintCE ≤ (1 + 2/ε) ldCE.", 21),
-        claims.complete(),
-        claims.sound("From smCE ≤ 2 RintCE."),
-        claims.above("1", "RintCE(ε) ≤ (1 + 2/ε) ldCE (section 6).", 21),
-        claims.below(
-            "2",
-            "From smCE ≤ |S(1)| + ∫|S| and S(t) being a sum of at most 1/ε windows of "
-            "width ε, for whole 1/ε: smCE ≤ 2 RintCE(ε), then as for smCE. The constant "
-            "above grows as 1/ε.",
-            1 / 64,
-        ),
-    )
-    yield claims.Entry(
-        claims.of_joints(
-            "random_interval_ce + width 0.1", random_interval_ce.using(add_width=True)
-        ),
-        claims.modulus("(1 + 2/ε)-Lipschitz, as without the width.", 21),
-        claims.positive("The width is added even where the binned error is 0."),
-        claims.sound("From its being at least intCE."),
-        claims.positive(),
-        claims.below("1", "RintCE(ε) + ε ≥ intCE ≥ dCE (section 6).", 1),
-    )
-
-
 @measure(
     symbol="RintCE({width:g})",
     summary="binned error averaged over all shifts of bins of width {width:g}",
@@ -127,7 +98,6 @@ def _properties() -> Entries:
     rounding=_rounding_bounds,
     norm=RandomIntervalNorm,
     worst=Worst(bias=math.sqrt(1 + 1 / DEFAULT_WIDTH), reach=2.0),
-    properties=_properties,
 )
 def random_interval_ce(
     y_true: ArrayLike | Joint,

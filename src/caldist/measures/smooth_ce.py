@@ -21,7 +21,7 @@ from caldist.measures._rounding import (
     residual_rounding,
     within_cells_of,
 )
-from caldist.measures.base import Entries, Worst, measure
+from caldist.measures.base import Worst, measure
 from caldist.measures.norms import Norm
 
 _ROUNDING = 1 + 1e-9  # makes a bound certain in spite of rounding
@@ -88,28 +88,14 @@ def certify_smooth(joint: Joint, **_: object) -> SmoothCertificate:
     value = smooth.smooth_ce(joint.prediction, residual, curve)
     smooth.witness(joint.prediction, residual, curve, height)
     attained = dot(residual, height)
-    return SmoothCertificate(
-        joint=joint,
+    return SmoothCertificate.of(
+        joint,
         value=value,
         lower=min(attained, value),
         upper=value,
         knot=joint.prediction,
         height=height,
         curve=curve,
-    )
-
-
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    yield claims.Entry(
-        claims.of_joints("smooth_ce", smooth_ce),
-        claims.modulus("2-Lipschitz (section 7).", 2),
-        claims.complete(),
-        claims.sound("From smCE ≥ ½ ldCE."),
-        claims.above("1", "smCE ≤ 2 ldCE ≤ 2 dCE (section 7).", 2),
-        claims.below("2", "smCE ≥ ½ ldCE (section 7) and dCE ≤ 4√ldCE (section 6).", 1 / 32),
-        paper=(True, True, True),
     )
 
 
@@ -122,7 +108,6 @@ def _properties() -> Entries:
     norm=SmoothNorm,
     worst=Worst(bias=0.0, reach=2.0),
     certify=certify_smooth,
-    properties=_properties,
 )
 def smooth_ce(
     y_true: ArrayLike | Joint,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,13 +16,8 @@ from caldist.data.rows import Rows
 from caldist.errors import InvalidInput
 from caldist.measures import _passes, _second_order
 from caldist.measures._rounding import within_cells_of
-from caldist.measures.base import NOT_A_NORM, Entries, measure
-from caldist.measures.lower_distance import lower_distance
+from caldist.measures.base import NOT_A_NORM, measure
 from caldist.measures.random_interval_ce import random_interval_ce
-
-if TYPE_CHECKING:
-    from caldist.inference.limits import Limits
-
 
 _PRECISION = 0.01
 _FINEST_PRECISION = 1e-6  # with which the bins of one shift still fit into memory
@@ -74,35 +69,6 @@ def _random_interval(joint: Joint, width: float) -> tuple[float, float]:
     return ends
 
 
-def _interval(limits: Limits, joint: Joint, **options: Any) -> tuple[float, float, float]:
-    dyadic = limits.dyadic(joint)
-    value, _, _ = surrogate_interval_ce.using(**options).enclosed(joint)
-    if limits.method == "cross_fit":  # which bounds ldCE, and that is below it
-        _, lower, _ = lower_distance.interval(limits, joint)
-    else:
-        lower = dyadic.lower(cost=1.0)
-    return value, lower, dyadic.upper(cost=1.0)
-
-
-def _properties() -> Entries:
-    from caldist.paper import claims
-
-    yield claims.Entry(
-        claims.of_joints("surrogate_interval_ce", surrogate_interval_ce),
-        claims.modulus(
-            "From RintCE(ε) being (1 + 2/ε)-Lipschitz and monotone over dyadic ε "
-            "(section 6): it moves by at most 6√E|f - g|.",
-            6,
-            0.5,
-        ),
-        claims.complete("Calibrated predictions have error 0 in bins of any width, however small."),
-        claims.sound("From SintCE ≥ udCE."),
-        claims.above("1/2", "SintCE ≤ 6√ldCE (section 6).", 6),
-        claims.below("1", "SintCE ≥ intCE ≥ udCE ≥ dCE (section 6).", 1),
-        cost=claims.cost("O(n log n)", "A sort and a pass for each of about six dyadic widths."),
-    )
-
-
 def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float | None]:
     """Return the value, which is certain itself unless it was estimated."""
     value = surrogate_interval_ce(joint, **options)
@@ -118,9 +84,8 @@ def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float 
     encloses=_encloses,
     above_distance=True,
     rounding=_rounding_bounds,
-    interval=_interval,
+    interval="dyadic widths",
     no_comparison=NOT_A_NORM,
-    properties=_properties,
 )
 def surrogate_interval_ce(
     y_true: ArrayLike | Joint,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +16,8 @@ from caldist.data.joint import Joint
 from caldist.errors import InvalidInput, ToleranceError, answering
 from caldist.kernels.loader import partition
 from caldist.measures import _partitions
-from caldist.measures.base import Entries
 from caldist.measures.lower_distance import TOLERANCE, certify_lower
 from caldist.measures.upper_distance import upper_distance
-
-if TYPE_CHECKING:
-    from caldist.paper.witnesses import Domain
 
 _LARGEST_ORDER = 16  # beyond it powers of small distances vanish
 _LEAST = 2.0**-960  # of a point's share: parts of less lose digits, and vanish
@@ -157,31 +152,6 @@ def true_distance_bounds(
         upper = min(upper, rounded)
     # In every order p: dCE_1 <= dCE_p and (dCE_p)^p <= dCE_1.
     return DistanceBounds(below.lower, max(below.lower, upper ** (1 / order)), exact=False)
-
-
-def _enclose(domain: Domain) -> tuple[float, float]:
-    bounds = true_distance_bounds(domain.y_mean, domain.y_prob, mass=domain.mass)
-    return bounds.lower, bounds.upper
-
-
-def properties() -> Entries:
-    """Return its line in the table of properties: it is no measure of predictions and labels."""
-    from caldist.paper import claims, evidence, witnesses
-
-    yield claims.Entry(
-        claims.Subject("true_distance", witnesses.Domain.distance),
-        claims.modulus("1-Lipschitz: the triangle inequality (section 4).", 1),
-        claims.complete("A calibrated predictor is at distance 0 from itself."),
-        claims.sound("0 is attained only by a calibrated predictor."),
-        claims.above("1", "It is dCE.", 1),
-        claims.below("1", "It is dCE.", 1),
-        cost=claims.np_hard(_enclose),
-        access=claims.refuted(
-            "Two domains with the same predictions and labels have distances 4α² and α (section 4; "
-            "the paper prints 2α²).",
-            evidence.needs_domain,
-        ),
-    )
 
 
 def _check(

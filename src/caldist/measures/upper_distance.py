@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,12 +20,9 @@ from caldist.data.rows import Rows
 from caldist.errors import answering
 from caldist.kernels.loader import partition
 from caldist.measures import _grouping_search, _partitions
-from caldist.measures.base import NO_POPULATION, SMEARED, Entries, measure
+from caldist.measures.base import NO_POPULATION, SMEARED, measure
 from caldist.measures.interval_ce import interval_groups_below
 from caldist.measures.lower_distance import TOLERANCE, certify_lower, lower_distance
-
-if TYPE_CHECKING:
-    from caldist.paper.witnesses import Domain
 
 _LOCAL_SEARCH = 300  # predictions up to which single points are moved between groups
 _ROUNDS = 20
@@ -41,8 +37,8 @@ def certify_upper(
     group, recalibrated, exact = best_map(joint, progress=progress)
     value = _cost(joint, group, recalibrated)
     below = certify_lower(joint, tol=tol, progress=progress)
-    return UpperCertificate(
-        joint=joint,
+    return UpperCertificate.of(
+        joint,
         value=value,
         lower=min(below.lower, value),
         upper=value,
@@ -70,30 +66,6 @@ def _encloses(joint: Joint, *, progress: bool = False) -> tuple[float, float, fl
     return value, lower, value
 
 
-def _enclose(domain: Domain) -> tuple[float, float]:
-    proof = certify_upper(domain.joint, tol=1e-3)
-    return (proof.value if proof.exact else proof.lower), proof.upper
-
-
-def _properties() -> Entries:
-    from caldist.paper import claims, witnesses
-
-    yield claims.Entry(
-        claims.of_joints("upper_distance", upper_distance),
-        claims.jump(
-            "The quadratic gap's predictor, its rare predictions moved by β: equal predictions "
-            "come apart, and a map may treat them differently.",
-            witnesses.tight_gap(0.1, 0),
-            tuple(witnesses.tight_gap(0.1, beta) for beta in (1e-2, 1e-4, 1e-6)),
-        ),
-        claims.complete("A calibrated predictor is at distance 0 from itself."),
-        claims.sound("From udCE ≥ dCE."),
-        claims.above("1/2", "udCE ≤ 4√dCE (section 6).", 4),
-        claims.below("1", "udCE ≥ dCE (section 5).", 1),
-        cost=claims.np_hard(_enclose),
-    )
-
-
 @measure(
     symbol="udCE",
     summary="least change of the predictions by a map; beyond 17 of them a bound from above",
@@ -106,7 +78,6 @@ def _properties() -> Entries:
     no_interval=SMEARED,
     no_comparison=NO_POPULATION,
     certify=certify_upper,
-    properties=_properties,
 )
 def upper_distance(
     y_true: ArrayLike | Joint,

@@ -14,7 +14,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.errors import InvalidInput, InvalidType
 from caldist.measures import polynomials
-from caldist.measures.base import Entries, measure
+from caldist.measures.base import measure
 from caldist.measures.norms import Norm
 
 WeightFunction = Callable[[Vector], ArrayLike]
@@ -53,23 +53,6 @@ class WeightedNorm(Norm):
         return self.values
 
 
-def _properties() -> Entries:
-    from caldist.paper import claims, witnesses
-
-    cancel = claims.blind(
-        "Four equally spaced predictions with errors in proportion 1, -3, 3, -1.",
-        witnesses.cancelling_cubic(),
-    )
-    yield claims.Entry(
-        claims.of_joints("weighted_ce (degree 2)", weighted_ce.shown),
-        claims.modulus("3-Lipschitz: from |w| ≤ 1 and |w'| ≤ 2.", 3),
-        claims.complete(),
-        cancel,
-        claims.above("1", "From its being 3-Lipschitz in every coupling, ldCE's included.", 3),
-        cancel,
-    )
-
-
 @measure(
     symbol="wCE",
     summary="largest correlation of the residuals with one of the given functions",
@@ -77,7 +60,6 @@ def _properties() -> Entries:
     norm=WeightedNorm,
     ceiling=math.inf,
     flips=False,
-    properties=_properties,
     example={"functions": polynomials(2)},
 )
 def weighted_ce(

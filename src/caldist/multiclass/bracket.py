@@ -210,6 +210,7 @@ def certify(
     >>> y_prob = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5], [0.5, 0.25, 0.25]]
     >>> proof = multiclass.certify([0, 2, 2, 1], y_prob)
     >>> proof.verify()
+    <ClassCertificate: multiclass_distance is at least 0.187..., of 4 rows and 3 classes>
     >>> round(proof.lower, 4)
     0.1875
     """

@@ -20,11 +20,11 @@ from caldist._util.numbers import least_of
 from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows, fail_if_swapped, sums_by
-from caldist.data.units import FLIPS
 from caldist.errors import answering, refuse_one_of_a_pair
 from caldist.inference.comparison import Comparison, paired_comparisons
 from caldist.inference.differences import PARTS, Mean
 from caldist.inference.resampling import Resampler, order_rank, order_statistic
+from caldist.inference.sample import FLIPS
 from caldist.measures.smooth_ce import SmoothNorm
 from caldist.measures.smooth_ce import smooth_ce as binary_smooth_ce
 from caldist.multiclass.intervals import warn_if_few

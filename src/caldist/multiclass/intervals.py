@@ -25,13 +25,13 @@ from caldist._util.types import Integers, Vector
 from caldist._util.warning import warn
 from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows
-from caldist.data.units import FEW
 from caldist.errors import answering
 from caldist.inference.cells import cells_of
 from caldist.inference.folds import FOLDS
 from caldist.inference.intervals import Interval, interval_of
 from caldist.inference.limits import normal_quantile
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import FEW, units_of
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.smooth_ce import smooth_ce as binary_smooth_ce
 from caldist.multiclass.classwise import NULL, certificates
@@ -235,7 +235,7 @@ def distance_limits(
         v, label = problem.prediction, problem.label.astype(np.int64)
         support = problem.joint.prediction
         place = np.minimum(np.searchsorted(support, v), support.size - 1)
-        rate = cells_of(problem.units).rate[place]
+        rate = cells_of(units_of(problem)).rate[place]
         noise += NULL * math.sqrt(float(share**2 @ (v * (1 - v))))
         zero, one = (np.interp(v, proof.node, p) for p in (proof.potential0, proof.potential1))
         own.add_class(0.5 * np.where(label == 1, one, zero), 0.5 * (one - zero), rate)

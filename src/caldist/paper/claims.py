@@ -1,7 +1,7 @@
 """Claims about a measure, each with the evidence that goes with it; an entry has one of each kind.
 
-The entries stand in the measures' files. In their texts sections are those of the paper, and "From"
-marks what follows from its statements but is not among them. dCE is the true distance to
+The entries are in ``claims_by_measure.py``. In their texts sections are those of the paper, and
+"From" marks what follows from its statements but is not among them. dCE is the true distance to
 calibration, c a residual E[(y - v) 1(v = t)], S its prefix sums.
 """
 

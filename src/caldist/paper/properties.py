@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from caldist.measures.registry import all_measures
+from caldist.paper.claims_by_measure import CLAIMS
 from caldist.paper.table import Evidence, Property, PropertyError, PropertyTable
 
 __all__ = ["Evidence", "Property", "PropertyError", "PropertyTable", "properties"]
@@ -48,10 +50,6 @@ def properties() -> PropertyTable:
     >>> print(cell.evidence())
     predictors that converge, and their limit: E|f - g| = 1e-06, μ(f) = 0.5, μ(g) = 0
     """
-    from caldist.measures import registry
-    from caldist.measures.true_distance import properties as of_true_distance
-
-    facts = (measure.facts for measure in registry.all_measures().values())
-    known = (of_true_distance, *(fact.properties for fact in facts))
-    entries = (entry for listed in known if listed is not None for entry in listed())
+    known = ("true_distance", *all_measures())
+    entries = (entry for name in known if name in CLAIMS for entry in CLAIMS[name]())
     return PropertyTable(tuple(cell for entry in entries for cell in entry.cells()))

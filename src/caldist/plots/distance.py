@@ -17,6 +17,7 @@ from caldist.errors import answering
 from caldist.inference.bracket import population_bracket
 from caldist.inference.limits import warn_if_few
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import units_of
 from caldist.measures.certification import sample_bracket
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.plots import _style
@@ -195,7 +196,7 @@ def _interval(name: str, rows: Rows, level: float | None, resampler: Resampler) 
     sample = sample_bracket(rows.joint, tol=TOLERANCE)
     if level is None:
         return DistanceInterval(name, sample.lower, sample.upper)
-    warn_if_few(rows.units)
+    warn_if_few(units_of(rows))
     population = population_bracket(rows, level, resampler)
     ends = (population.lower, population.upper)
     return DistanceInterval(name, sample.lower, sample.upper, *ends, level)

@@ -14,8 +14,8 @@ from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.grid import MAX_BITS
 from caldist.data.rows import Rows
-from caldist.data.units import LABELS, Units, whole_rows
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import LABELS, Units, units_of, whole_rows
 from caldist.measures.reflected_gaussian import Kernel
 from caldist.plots.scale import Scale, ScaleName, scale_of
 
@@ -78,7 +78,7 @@ class Cells:
     def of(cls, rows: Rows, mapped: Vector | None = None, scale: Scale | None = None) -> Cells:
         """Put the predictions into cells; or what a monotone map made of them."""
         scale = Scale() if scale is None else scale
-        mass, units = np.add(*rows.joint.normalized()), rows.units
+        mass, units = np.add(*rows.joint.normalized()), units_of(rows)
         v = rows.joint.prediction if mapped is None else mapped
         at = scale.place(v)
         cell = np.minimum((at * _CELLS).astype(np.intp), _CELLS - 1)

@@ -16,6 +16,7 @@ from caldist.data import validate
 from caldist.data.rows import Rows
 from caldist.data.validate import Rng
 from caldist.errors import answering
+from caldist.inference.recipes import moved_outwards
 from caldist.inference.regions import Region, miscalibrated_regions
 from caldist.measures import reflected_gaussian
 from caldist.measures.smooth_ce import certify_smooth, smooth_ce
@@ -227,7 +228,7 @@ def witness_curve(
     """Return the witness of one model, with regions that were found at that level."""
     joint = rows.joint
     proof = certify_smooth(joint)
-    value, lower, upper = smooth_ce.moved_outwards(joint, *[proof.value] * 3)
+    value, lower, upper = moved_outwards(smooth_ce, joint, *[proof.value] * 3)
     axis = scale_of(scale, joint.prediction, joint.mass0 + joint.mass1)
     place, width = axis.place(joint.prediction), Cells.of(rows, scale=axis).chance_width()
     return WitnessCurve(

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from caldist._util.cached import cached_property
 from caldist._util.types import Integers, Vector
-from caldist.data.units import Units
+from caldist.inference.sample import Units
 from caldist.kernels.loader import chain
 
 CELLS = 4_096  # beyond which neighbouring predictions are merged: it changes no map by 0.001

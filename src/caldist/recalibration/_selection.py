@@ -15,8 +15,8 @@ import numpy as np
 from caldist._util.cached import cached_property
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
-from caldist.data.units import Units
 from caldist.inference.folds import FOLDS, Dealt, deal_evenly
+from caldist.inference.sample import Units
 from caldist.recalibration._fits import CELLS, COMPARED, Candidate, Counts, Fit, fit_all
 
 CANDIDATES = (

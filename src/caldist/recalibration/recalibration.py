@@ -19,11 +19,11 @@ from caldist._util.warning import warn
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import Units
 from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.inference.folds import FOLDS, ordered_units
 from caldist.inference.intervals import Interval
 from caldist.inference.resampling import Resampler, order_rank
+from caldist.inference.sample import Units
 from caldist.measures.corp import Corp, corp
 from caldist.recalibration import _table, statement
 from caldist.recalibration._fits import CELLS, Candidate, Counts, Fit, fit_all, sharp_margins

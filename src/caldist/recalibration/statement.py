@@ -31,14 +31,16 @@ from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.data.units import FEW, FLIPS, LABELS, Units
 from caldist.errors import InvalidInput
 from caldist.inference.intervals import Interval, chosen_method
 from caldist.inference.limits import Limits, few_parts, normal_quantile
+from caldist.inference.noise import noise_of, noise_of_labels
+from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import FEW, FLIPS, LABELS, Units
 from caldist.kernels.arrays import prefix_sums
 from caldist.measures.corp import corp
-from caldist.measures.lower_distance import TOLERANCE, lower_distance, noise_of_labels
+from caldist.measures.lower_distance import TOLERANCE, lower_distance
 from caldist.measures.norms import Norm
 from caldist.measures.random_interval_ce import RandomIntervalNorm
 from caldist.measures.smooth_ce import smooth_ce
@@ -167,8 +169,8 @@ def bounds_before(
     method = "finite_sample" if method == "finite_sample" else chosen_method(rows, "auto")
     limits = Limits.of(rows, risk, resampler, method)
     radius = rows.joint.radius
-    smooth = _cut(limits, "smooth_ce", *smooth_ce.interval(limits, rows.joint), radius)
-    lowest = _cut(limits, "lower_distance", *lower_distance.interval(limits, rows.joint), radius)
+    smooth = _cut(limits, "smooth_ce", *limits_of(smooth_ce, limits, rows.joint), radius)
+    lowest = _cut(limits, "lower_distance", *limits_of(lower_distance, limits, rows.joint), radius)
     widths = _widths(limits)
     errors = [norm(limits.units.residual) for norm in widths]
     value = _cost(rows.joint, widths, errors)
@@ -259,11 +261,11 @@ def _quantiles(limits: Limits, norm: Norm) -> tuple[float, float]:
     of_norm = limits.norm_quantile(norm, units.flip, FLIPS)
     if not units.draws_labels:
         return of_norm, limits.distance_noise
-    of_distance = float(limits.quantile(lower_distance.noise(units, -math.inf)[FLIPS], FLIPS))
+    of_distance = float(limits.quantile(noise_of(lower_distance, units, -math.inf)[FLIPS], FLIPS))
 
     def drawn(rng: np.random.Generator) -> tuple[float, float]:
         ones = units.draw(rng)
-        return norm(ones), noise_of_labels(units, ones)
+        return norm(ones), noise_of_labels(lower_distance, units, ones)
 
     found = limits.quantile(drawn, LABELS).tolist()
     return max(of_norm, found[0]), max(of_distance, found[1])

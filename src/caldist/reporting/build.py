@@ -29,8 +29,10 @@ from caldist.inference.comparison import is_split, paired_comparisons
 from caldist.inference.differences import PARTS
 from caldist.inference.intervals import interval_of
 from caldist.inference.limits import few_in_words
+from caldist.inference.recipes import moved_outwards
 from caldist.inference.regions import miscalibrated_regions
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import units_of
 from caldist.inference.testing import calibration_test, few_clusters_in_words
 from caldist.measures.base import Measure
 from caldist.measures.certification import sample_bracket
@@ -316,13 +318,12 @@ def _model(
 def _let_go(rows: Rows) -> None:
     """Forget what statements had in common; where rows are many, others find its memory free."""
     rows.kept.clear()
-    rows.__dict__.pop("units", None)
     give_back()
 
 
 def _few(rows: Rows) -> list[str]:
     """Say so where rows of a label are few."""
-    units = rows.units
+    units = units_of(rows)
     return [words for words in (few_in_words(units), few_clusters_in_words(units)) if words]
 
 
@@ -354,7 +355,7 @@ def _measure(
     else:
         if bounded:
             of_rows = known[measure] if measure in known else measure.of(joint)
-            value, _, _ = measure.moved_outwards(joint, of_rows, of_rows, of_rows)
+            value, _, _ = moved_outwards(measure, joint, of_rows, of_rows, of_rows)
         note = f"No interval for the population: {measure.facts.no_interval}"
     if not bounded:
         note += " No value: what rounding of the predictions does to it is not bounded."
@@ -465,7 +466,7 @@ def _observed(name: str, rows: Rows) -> Iterator[str]:
         # Of rounded predictions only those of 1 have a cell of their own.
         exact = joint.radius == 0 or (joint.grid is not None and end == 1)
         if exact and joint.prediction[place] == end:
-            units = rows.units
+            units = units_of(rows)
             there = units.place == place
             wrong = int(units.count[there & (units.label != end)].sum())
             if wrong:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from caldist.data.rows import Rows
 from caldist.inference.resampling import Resampler
+from caldist.inference.sample import Units, units_of
 from caldist.measures.registry import find
 from caldist.recalibration.recalibration import Recalibration, recalibrate
 from caldist.reporting.model import BoundsReport, LossReport, RecalibrationReport
@@ -41,9 +42,10 @@ def _few_cells(rows: Rows) -> Rows:
     if rows.cluster is not None or joint.radius > 0 or joint.prediction.size < _MANY:
         return rows
     found = Rows.of(joint.coarsen(_BITS))
-    if found.units.heaviest is not None:
-        heaviest = min(found.units.heaviest, rows.units.largest_share)
-        found.units = replace(found.units, heaviest=heaviest)
+    units = units_of(found)
+    if units.heaviest is not None:
+        heaviest = min(units.heaviest, units_of(rows).largest_share)
+        found.kept[Units] = replace(units, heaviest=heaviest)
     return found
 
 

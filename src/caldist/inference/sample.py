@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from caldist._util.cached import cached_property
 from caldist._util.invalid import InvalidInput
 from caldist._util.types import Integers, Vector
+from caldist.data import validate
 from caldist.data.joint import Joint
-from caldist.data.random_labels import RandomLabels, random_bytes
+from caldist.data.rows import Rows
+from caldist.inference.random_labels import RandomLabels, random_bytes
 from caldist.kernels.loader import replicates
 
 Draw = Callable[[np.random.Generator], Vector]  # residual masses of a replicate
@@ -457,6 +459,40 @@ def _in_cells(cell: Integers, place: Integers) -> tuple[Integers, Integers]:
     inside = cell[place]
     order = np.argsort(inside, kind="stable")
     return order, np.searchsorted(inside[order], np.arange(int(cell[-1]) + 2))
+
+
+def units_of(rows: Rows) -> Units:
+    """Return the rows on their sorted support, made once; those without weight are left out."""
+    if Units not in rows.kept:
+        if rows.is_summary or (rows.weight is None and rows.cluster is None):
+            made = Units.of_joint(rows.joint)
+        else:
+            made = row_units(rows, rows.cluster, rows.n_clusters)
+        rows.kept.setdefault(Units, made)
+    return cast("Units", rows.kept[Units])
+
+
+def row_units(rows: Rows, cluster: Integers | None, n_clusters: int) -> Units:
+    """Return a unit for each row that has weight, with clusters of its own."""
+    order, joint = rows.order, rows.joint
+    if rows.weight is not None:
+        order = order[rows.weight[order] > 0]
+    share = np.ones(order.size) if rows.weight is None else rows.weight[order]
+    share = share / joint.total
+    if cluster is not None:
+        cluster = cluster[order]
+        n_clusters = min(n_clusters, int(cluster.max()) + 1)  # the last may have no weight
+    return Units(
+        prediction=joint.prediction,
+        residual=joint.residual(),
+        place=validate.positions(joint.prediction, rows.prediction[order]),
+        label=rows.label[order].astype(np.int64),
+        count=np.ones(order.size, dtype=np.int64),
+        share=share,
+        mass=share,
+        cluster=cluster,
+        n_clusters=n_clusters,
+    )
 
 
 def one_after_the_other(units: Sequence[Units]) -> Units:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from caldist import Joint
-from caldist.data import units as units_module
-from caldist.data.random_labels import RandomLabels, random_bytes
 from caldist.data.rows import Rows
-from caldist.data.units import Units, _sums_of_signs
+from caldist.inference import sample as units_module
+from caldist.inference.random_labels import RandomLabels, random_bytes
+from caldist.inference.sample import Units, _sums_of_signs, units_of
 from caldist.kernels import loader
 from clustered_rows import bursts
 
@@ -66,7 +66,7 @@ def test_units_draw_with_bytes_what_they_draw_without(monkeypatch, kind):
     n, times = (400, 3000) if FAST else (40, 200)
     v = rng.random(n) if kind == "rows" else np.round(rng.random(n), 1)
     weight = rng.random(n) if kind == "weights" else None
-    units = Rows.of(rng.integers(0, 2, n), v, sample_weight=weight).units
+    units = units_of(Rows.of(rng.integers(0, 2, n), v, sample_weight=weight))
     monkeypatch.setattr(units_module, "_MANY_ROWS", 0)
     drawn = np.array([units.draw(rng) for _ in range(times)])
     _, share, count = units.drawn_units
@@ -84,7 +84,7 @@ def test_units_draw_with_bytes_what_they_draw_without(monkeypatch, kind):
 def test_many_rows_in_few_cells_are_not_written_out():
     """A thousand million rows have binomial draws, not a byte each."""
     joint = Joint.from_masses([0.2, 0.7], [6e8, 1e8], [2e8, 1e8], n_rows=10**9)
-    units = Rows.of(joint).units
+    units = units_of(Rows.of(joint))
     drawn = units.draw(np.random.default_rng(4))
     assert np.abs(drawn).max() < 1e-3
     assert "_random_labels" not in vars(units)
@@ -144,7 +144,7 @@ def rows_in_cells(*, clustered, ties):
     y = (rng.random(n) < p).astype(int)
     rows = Rows.of(y, p, sample_weight=rng.exponential(size=n) ** 3, clusters=clusters)
     size = rows.joint.prediction.size
-    return rows.units, np.sort(np.concatenate((np.arange(7), rng.integers(0, 7, size - 7))))
+    return units_of(rows), np.sort(np.concatenate((np.arange(7), rng.integers(0, 7, size - 7))))
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -225,7 +225,7 @@ def test_drawn_labels_of_a_cluster_have_their_share_of_the_largest_covariance(de
     v = np.array([0.1, 0.3, 0.4, 0.8])
     rows = Rows.of([0, 1, 0, 1], v, clusters=[0, 0, 0, 1])
     rng, times = np.random.default_rng(0), 40_000
-    draw = rows.units.drawing_in(np.arange(4), dependence)
+    draw = units_of(rows).drawing_in(np.arange(4), dependence)
     most = np.minimum.outer(v, v) - np.outer(v, v)
     wanted = dependence * most
     wanted[3, :3] = wanted[:3, 3] = 0.0
@@ -240,7 +240,7 @@ def test_dependence_is_that_of_pairs():
     rng = np.random.default_rng(1)
     y, v, cluster = bursts(rng, 15, 1.0)
     weight = rng.random(y.size)
-    units = Rows.of(y, v, clusters=cluster, sample_weight=weight).units
+    units = units_of(Rows.of(y, v, clusters=cluster, sample_weight=weight))
     e, d = y - v, np.sqrt(v * (1 - v))
     e = e - np.average(e, weights=weight)
     seen, most = [], []
@@ -262,33 +262,33 @@ def test_dependence_of_rows_that_do_and_do_not():
     rng = np.random.default_rng(0)
     cluster = np.arange(4000) // 10
     v = np.full(4000, 0.3)
-    alone = Rows.of(rng.random(4000) < v, v, clusters=cluster).units
-    whole = Rows.of(rng.random(400)[cluster] < v, v, clusters=cluster).units
+    alone = units_of(Rows.of(rng.random(4000) < v, v, clusters=cluster))
+    whole = units_of(Rows.of(rng.random(400)[cluster] < v, v, clusters=cluster))
     assert alone.dependence < 0.05
     assert whole.dependence > 0.95
     for few in (1, 2, 9):  # which cannot show it
         assert (
-            Rows.of(rng.random(90) < 0.3, v[:90], clusters=np.arange(90) % few).units.dependence
+            units_of(Rows.of(rng.random(90) < 0.3, v[:90], clusters=np.arange(90) % few)).dependence
             == 1
         )
-    single = Rows.of(rng.random(4000) < v, v, clusters=np.arange(4000)).units
+    single = units_of(Rows.of(rng.random(4000) < v, v, clusters=np.arange(4000)))
     certain = np.repeat([0, 1], 20)
-    certain = Rows.of(certain, certain.astype(float), clusters=np.arange(40) // 2).units
+    certain = units_of(Rows.of(certain, certain.astype(float), clusters=np.arange(40) // 2))
     assert single.dependence == certain.dependence == 0
 
 
 def test_what_unequal_rows_and_clusters_are_worth():
     y, v = [0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5]
-    assert Rows.of(y, v).units.worth(1) == (3, 3)
-    weighted = Rows.of(y, v, sample_weight=[1, 1, 1, 2, 3]).units
+    assert units_of(Rows.of(y, v)).worth(1) == (3, 3)
+    weighted = units_of(Rows.of(y, v, sample_weight=[1, 1, 1, 2, 3]))
     assert weighted.worth(1) == (3, pytest.approx(36 / 14))
     assert weighted.worth() == (5, pytest.approx(64 / 16))
     of_joint = Units.of_joint(Joint.from_arrays(y, v, sample_weight=[1, 1, 1, 2, 3]))
     assert of_joint.worth(1) == weighted.worth(1)
-    clustered = Rows.of(y, v, clusters=list("aabbc")).units
+    clustered = units_of(Rows.of(y, v, clusters=list("aabbc")))
     assert clustered.worth() == (3, pytest.approx(25 / 9))
     assert clustered.worth(1) == (2, pytest.approx(9 / 5))
     assert clustered.worth(0) == (1, 1)
-    tiny = Rows.of(y, v, sample_weight=np.array([1, 1, 1, 2, 3]) * 1e-49).units
+    tiny = units_of(Rows.of(y, v, sample_weight=np.array([1, 1, 1, 2, 3]) * 1e-49))
     assert tiny.worth(1) == (3, pytest.approx(36 / 14))
-    assert Rows.of([1, 1], [0.5, 0.5], sample_weight=[1, 2]).units.worth(0) == (0, 0)
+    assert units_of(Rows.of([1, 1], [0.5, 0.5], sample_weight=[1, 2])).worth(0) == (0, 0)
