@@ -277,15 +277,12 @@ class Data:
                 raise ValueError(message)
 
 
-def needs_rows(measures: str | None) -> bool:
+def needs_rows(measures: Sequence[str]) -> bool:
     """Whether a measure is named of which a summary of many rows tells too little."""
-    if measures is None or measures.strip() == "all":
-        return False
-    from caldist.cli._clinical import NAME
     from caldist.measures.registry import shown_in
 
     unknown = {str(measure) for measure in shown_in("evaluate") if measure.facts.rounding is None}
-    return not (unknown | {NAME}).isdisjoint(name.strip() for name in measures.split(","))
+    return not (unknown | {"clinical"}).isdisjoint(measures)
 
 
 @contextmanager

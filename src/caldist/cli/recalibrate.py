@@ -6,43 +6,27 @@ import sys
 from functools import partial
 from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import click
 
-from caldist._util.numbers import up
-from caldist.cli import _options
+from caldist._util.numbers import percent
+from caldist.cli import _gates, _options
 from caldist.cli._data import Data
+from caldist.cli._gates import Ends, Limits, Line
 from caldist.cli._output import noting
 from caldist.cli._progress import working
 from caldist.cli._streams import say
-
-if TYPE_CHECKING:
-    from caldist.recalibration import Recalibration
+from caldist.errors import InvalidInput
 
 _FAMILIES = ("auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "monotone")
-_FAILED, _UNDECIDED = 1, 3
 
 
-@click.command()
-@_options.data("positive", "clusters")
+@click.command(cls=_options.Command)
+@_options.data("clusters")
 @_options.confidence
-@_options.resampling
 @click.option("--family", type=click.Choice(_FAMILIES), default="auto", show_default=True)
-@click.option(
-    "--method",
-    type=click.Choice(["resampling", "finite_sample"]),
-    default="resampling",
-    show_default=True,
-    help="How bounds are proved; finite_sample holds for every number of rows, and is wider.",
-)
-@click.option(
-    "--fail-above",
-    type=float,
-    metavar="LIMIT",
-    help="End with exit code 1 unless the smooth calibration error after is shown to be at most "
-    "this; 3 if no statement can be made.",
-)
+@_gates.options("the smooth calibration error after")
 @_options.out(required=True, help="The map to write, .json.")
 @click.pass_context
 def recalibrate(
@@ -50,11 +34,8 @@ def recalibrate(
     *,
     data: Data,
     confidence_level: float,
-    resamples: int,
-    seed: int,
     family: str,
-    method: str,
-    fail_above: float | None,
+    limits: Limits,
     out: str,
 ) -> None:
     """Fit a monotone map that calibrates predictions, and say what is proved of it.
@@ -62,15 +43,12 @@ def recalibrate(
     The rows must be ones that the model has not been trained on. All of them fit the map and judge
     it, which is valid for monotone maps. FILE may be a summary (.npz). `caldist apply` uses maps.
     """
-    from caldist.data import validate
-
     _options.check_out(out, [".json"])
-    if fail_above is not None:
-        fail_above = validate.check_limit("--fail-above", fail_above)
+    limits.check()
     models = data.models()
     if len(models.rows) != 1:
-        message = f"one model is recalibrated at a time, not {len(models.rows)}: name one."
-        raise ValueError(message)
+        reason = f"names {len(models.rows)} models, and one is recalibrated at a time"
+        raise InvalidInput(argument="--score", reason=reason, remedy="Name one.")
     from caldist.recalibration import recalibrate as fit  # not needed to refuse
 
     notes = list(models.notes)
@@ -79,35 +57,21 @@ def recalibrate(
             cast("Any", next(iter(models.rows.values()))),  # checked already
             family=cast("Any", family),
             confidence_level=confidence_level,
-            method=cast("Any", method),
-            n_resamples=resamples,
-            rng=seed,
+            n_resamples=_options.DRAWS,
+            rng=_options.SEED,
             progress=sys.stderr.isatty(),
         )
     assert found.map is not None  # noqa: S101 -- only maps made elsewhere may be none
     found.map.save(out)
     say("\n".join([str(found), *notes]) + f"\n\nwritten to {out}")
-    context.exit(_judged(found, fail_above))
-
-
-def _judged(found: Recalibration, limit: float | None) -> int:
-    if limit is None:
-        return 0
     if not found.after:
-        say(f"undecided: no statement is made: {found.reason}", err=True)
-        return _UNDECIDED
-    upper = found.after["smooth_ce"].upper
-    if upper > limit:
-        say(
-            "failed: the smooth calibration error after is only shown to be at most "
-            f"{up(upper, 6)}, not {limit:g}",
-            err=True,
-        )
-        return _FAILED
-    return 0
+        context.exit(limits.without_statement(found.reason))
+    after, level = found.after["smooth_ce"], percent(confidence_level)
+    judged: list[tuple[Line, Ends]] = [({}, (after.lower, after.upper))]
+    context.exit(limits.judge("the smooth calibration error after", level, judged))
 
 
-@click.command()
+@click.command(cls=_options.Command)
 @click.argument("map_file", metavar="MAP")
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @click.option("--score", metavar="COL", help="The column of predicted probabilities.")

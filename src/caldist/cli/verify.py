@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from caldist.cli import _options
 from caldist.cli._streams import say
 
 _HOLDS, _FAILS, _UNREADABLE = 0, 1, 2
 
 
-@click.command()
+@click.command(cls=_options.Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.pass_context
 def verify(context: click.Context, *, files: tuple[str, ...]) -> None:

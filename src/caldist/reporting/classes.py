@@ -79,6 +79,11 @@ _ELSEWHERE = {
         "report one class against the rest: report(y_true == name, y_prob[:, number], "
         "clusters=clusters)."
     ),
+    "measures": "it has measures of its own.",
+    "tolerance": (
+        "its test is of perfect calibration. caldist.multiclass.confidence_interval has limits to "
+        "compare with it."
+    ),
     "monitor": (
         "a monitor watches one column of probabilities. caldist.reporting.monitor_report(monitor) "
         "is a report of its own."
