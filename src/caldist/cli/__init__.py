@@ -16,7 +16,9 @@ from typing import Any
 import click
 
 from caldist._util.escaping import for_terminal
+from caldist._util.invalid import Invalid
 from caldist._util.version import __version__
+from caldist.cli import _options
 from caldist.cli._streams import drop_output, say
 from caldist.cli.demo import demo, paper
 from caldist.cli.inference import compare, test
@@ -56,13 +58,13 @@ class _Breakdown(click.ClickException):
     exit_code = 70
 
 
-def _with_option(said: str, context: click.Context | None) -> str:
-    """Return a message with the option in place of the argument that it begins with, if any."""
-    name, verb, rest = said.partition(" is ")
-    for option in _parameters(context):
-        if isinstance(option, click.Option) and option.name == name:
-            return f"{max(option.opts, key=len)}{verb}{rest}"
-    return said
+def _in_words(error: Exception, context: click.Context | None) -> str:
+    """Return an error with the option in place of the argument, where there is one."""
+    if isinstance(error, Invalid):
+        for option in _parameters(context):
+            if isinstance(option, click.Option) and option.name == error.argument:
+                return str(error.but(argument=_options.flag(option)))
+    return str(error)
 
 
 def _parameters(context: click.Context | None) -> list[click.Parameter]:
@@ -79,8 +81,7 @@ def _explained(error: Exception, context: click.Context | None) -> click.ClickEx
     if isinstance(error, MemoryError):
         return _Breakdown("not enough memory" + (f": {error}" if str(error) else "."))
     if isinstance(error, _REFUSED):
-        said = str(error).partition("\n\n")[0]  # DuckDB goes on and on
-        return _WrongInput(_with_option(said, context))
+        return _WrongInput(_in_words(error, context))
     first = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
     command = None if context is None else context.invoked_subcommand
     return _Breakdown(

@@ -29,7 +29,7 @@ def clinical_lines(models: Models) -> tuple[list[dict[str, Any]], list[str]]:
             resampler = Resampler.of(_options.SEED, n_resamples=_options.DRAWS)
             try:
                 found = summary_of(rows, "loess", _LEVEL, resampler)
-            except ValueError as error:
+            except InvalidInput as error:
                 if len(every) == 1:
                     raise
                 notes.append(f"left out: {described(line)}: {error}")

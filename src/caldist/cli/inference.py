@@ -13,6 +13,7 @@ from caldist.cli import _options
 from caldist.cli._data import Data, Models, needs_rows
 from caldist.cli._output import PValue, format_option, noting, show
 from caldist.cli._streams import say
+from caldist.errors import InvalidInput
 
 if TYPE_CHECKING:
     from caldist.cli._classes import ClassModels
@@ -62,11 +63,11 @@ def test(
     models = data.read(whole=needs_rows([measure]))
     if not isinstance(models, Models):
         if tolerance is not None:
-            message = (
-                "--tolerance was given with several classes, whose test is of perfect calibration: "
-                "caldist measure --require-below decides about the classwise distance."
+            raise InvalidInput(
+                argument="--tolerance",
+                reason="was given with several classes, whose test is of perfect calibration",
+                remedy="caldist measure --require-below decides about the classwise distance.",
             )
-            raise ValueError(message)
         tested = _test_classes(models, measure, style)
         context.exit(_judged(tested, fail_below))
     shown, notes = ["measure", "statistic", "pvalue"], list(models.notes)
@@ -176,11 +177,12 @@ def compare(
     head = models.head | _drawn()
     if not isinstance(models, Models):
         if chosen.name != "smooth_ce":
-            message = (
-                f"--measure is {chosen}; of several classes smooth_ce of each class is compared: "
-                "leave it out, or pass one class as --score with labels 0 and 1."
+            raise InvalidInput(
+                argument="--measure",
+                value=measure,
+                reason="of several classes smooth_ce of each class is compared",
+                remedy="Leave it out, or pass one class as --score with labels 0 and 1.",
             )
-            raise ValueError(message)
         _compare_classes(models, level, resampler, head, style)
         return
     notes = list(models.notes)
@@ -223,10 +225,11 @@ def _compare_classes(
     from caldist.multiclass.intervals import warn_if_few
 
     if len(models.rows) < 2:
-        message = (
-            "name at least two models to compare, each by a pattern: --score 'a_*' --score 'b_*'."
+        raise InvalidInput(
+            argument="--score",
+            reason="names one model, and at least two are compared",
+            remedy="Name each by a pattern: --score 'a_*' --score 'b_*'.",
         )
-        raise ValueError(message)
     notes = list(models.notes)
     with noting(notes):
         warn_if_few(next(iter(models.rows.values())))
@@ -258,14 +261,19 @@ def _pairs(
     number = len(models.rows)
     if models.are_summaries:
         if number != 2:
-            message = (
-                f"two summaries are compared, not {number}: they are samples of different rows. To "
-                "compare models on the same rows pass the table, with --score A --score B."
+            raise InvalidInput(
+                argument="FILE",
+                reason=f"names {number} summaries, and two are compared, as samples of different "
+                "rows",
+                remedy="To compare models on the same rows pass the table, with --score A --score "
+                "B.",
             )
-            raise ValueError(message)
         (name_a, a), (name_b, b) = models.rows.items()
         return {(name_a, name_b): independent_comparison((a, b), measure, level, resampler)}
     if number < 2:
-        message = "name at least two different columns to compare: --score A --score B."
-        raise ValueError(message)
+        raise InvalidInput(
+            argument="--score",
+            reason="names one column, and at least two different ones are compared",
+            remedy="Name them: --score A --score B.",
+        )
     return paired_comparisons(models.rows, measure, level, resampler)

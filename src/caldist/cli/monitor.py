@@ -198,20 +198,23 @@ def _loaded(path: Path, given: dict[str, Any], data: Data) -> Monitor | None:
     for name, value in given.items():
         kept = getattr(found, name)
         if value is not None and value != kept:
-            message = (
-                f"{_OPTIONS[name]} is {value}, but the monitor in {str(path)!r} was made with "
-                f"{kept}: its guarantee is for that choice. Leave the option out, or begin a new "
-                "state."
+            raise InvalidInput(
+                argument=_OPTIONS[name],
+                value=value,
+                reason=f"the monitor in {str(path)!r} was made with {kept}, and its guarantee is "
+                "for that choice",
+                remedy="Leave the option out, or begin a new state.",
             )
-            raise ValueError(message)
     if bool(found.by) != (data.by is not None):
-        message = (
-            f"the monitor in {str(path)!r} has sub-groups: name their column with --by."
-            if found.by
-            else f"--by is {data.by!r}, but the monitor in {str(path)!r} was made without "
-            "sub-groups: leave it out, or begin a new state."
+        if found.by:
+            reason = f"is missing, and the monitor in {str(path)!r} has sub-groups"
+            raise InvalidInput(argument="--by", reason=reason, remedy="Name their column.")
+        raise InvalidInput(
+            argument="--by",
+            value=data.by,
+            reason=f"the monitor in {str(path)!r} was made without sub-groups",
+            remedy="Leave it out, or begin a new state.",
         )
-        raise ValueError(message)
     return found
 
 

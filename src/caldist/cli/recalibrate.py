@@ -110,13 +110,18 @@ def apply(
         given = {"FILE": files, "--score": score, "--column": column, "--out": out}
         for name, value in given.items():
             if value:
-                message = f"{name} was given with --sql, which reads no file: leave it out."
-                raise ValueError(message)
+                reason, remedy = "was given with --sql, which reads no file", "Leave it out."
+                raise InvalidInput(argument=name, reason=reason, remedy=remedy)
         say(table.to_sql(sql, dialect=dialect))
         return
     if not files or score is None or column is None or out is None:
-        message = "name a FILE, --score, --column and --out, or print an expression with --sql COL."
-        raise ValueError(message)
+        given = {"FILE": files, "--score": score, "--column": column, "--out": out}
+        raise InvalidInput(
+            argument=next(name for name, value in given.items() if not value),
+            reason="is missing",
+            remedy="Name a FILE, --score, --column and --out, or print an expression with --sql "
+            "COL.",
+        )
     from caldist.cli._source import on_disk
     from caldist.engines.rewrite import FORMATS, NoProbabilityError, write_with_column
     from caldist.recalibration.sql import lookup
@@ -132,27 +137,30 @@ def apply(
                 out=Path(out),
             )
         except NoProbabilityError as error:
-            raise ValueError(_placed(paths, score) or str(error)) from error
+            raise (_placed(paths, score) or error) from error
     say(f"{out}: {column} from {score} by {table!r}")
 
 
-def _placed(paths: list[str], score: str) -> str:
-    """Say where the first score that is no probability is, what stands there, and what to do."""
+def _placed(paths: list[str], score: str) -> InvalidInput | None:
+    """Return the error for the first score that is no probability, with its place, if it is known.
+
+    Files that are large are not read once more for that.
+    """
+    from caldist.cli._missing_values import called
     from caldist.cli._source import may_be_read_again, open_source
     from caldist.data import validate
 
     if not may_be_read_again(paths):
-        return ""
+        return None
     source = open_source(paths)
     found = source.read([score]).numbers[score]
     bad = (~((found >= 0) & (found <= 1))).nonzero()[0]
     if bad.size == 0:
-        return ""
+        return None
     cell = source.cell(int(bad[0]), score)
-    why = "correct it."  # no number, or an infinite one
+    reason, remedy = "it is no probability", "Correct it."  # no number, or an infinite one
     if not isinf(found[bad[0]]):
-        why = ". ".join(validate.why_no_probability(found[bad], "apply the sigmoid first"))
-    return (
-        f"{cell.where}: column {score!r} is {cell.text.strip() or 'missing'}, which is no "
-        f"probability: {why}"
-    )
+        reason, remedy = validate.why_no_probability(found[bad], "apply the sigmoid first")
+    text = cell.text.strip() or "missing"
+    place = f"{cell.where}: {called(score)}"
+    return InvalidInput(argument=place, value=text, reason=reason, remedy=remedy)

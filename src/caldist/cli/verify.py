@@ -6,6 +6,7 @@ import click
 
 from caldist.cli import _options
 from caldist.cli._streams import say
+from caldist.errors import InvalidInput
 
 _HOLDS, _FAILS, _UNREADABLE = 0, 1, 2
 
@@ -34,7 +35,7 @@ def _check(name: str) -> int:
     except CertificateError as error:
         say(f"{name}: {error}", err=True)
         return _FAILS
-    except (OSError, ValueError) as error:
+    except (OSError, InvalidInput) as error:
         say(str(error), err=True)
         return _UNREADABLE
     say(f"{name}: {certificate}: the proof holds")

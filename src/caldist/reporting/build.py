@@ -23,7 +23,7 @@ from caldist.data.class_rows import Classes
 from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of
-from caldist.errors import answering
+from caldist.errors import InvalidType, answering
 from caldist.inference.bracket import population_bracket
 from caldist.inference.comparison import is_split, paired_comparisons
 from caldist.inference.differences import PARTS
@@ -205,8 +205,9 @@ def report(
         data = with_source(spoken.data, origin)
         return replace(spoken, data=data, seed=seed, versions=_versions())
     if validate.check_flag("normalize", normalize):
-        message = "normalize=True divides rows of several classes by their sums: leave it out."
-        raise TypeError(message)
+        reason = "it divides rows of several classes by their sums"
+        remedy = "Leave it out."
+        raise InvalidType(argument="normalize", value=True, reason=reason, remedy=remedy)
     watched = None if monitor is None else monitor_report(monitor)
     models = models_of(
         y_true, y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
