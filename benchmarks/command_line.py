@@ -72,7 +72,7 @@ def command_line_table(n: int = ROWS, repeats: int = 7) -> Table:
             )
             for _ in range(repeats)
         )
-        options = ["--label", "label", "--score", "score", "--measures", "smooth_ce"]
+        options = ["--label", "label", "--score", "score", "--measure", "smooth_ce"]
         measure = _seconds(["-m", "caldist", "measure", path, *options], repeats)
     ratio = measure / read
     rows = [

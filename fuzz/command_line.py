@@ -19,7 +19,7 @@ ODD = (
     "\t", "\N{GRINNING FACE}",
 )  # fmt: skip
 OPTIONS = (
-    (), ("--measures", "all"), ("--measures", "medical"), ("--measures", "none"), ("--weight", "w"),
+    (), ("--measure", "all"), ("--measure", "clinical"), ("--measure", "none"), ("--weight", "w"),
     ("--by", "w"), ("--clusters", "w"), ("--positive", "yes"), ("--positive", ""),
     ("--format", "json"), ("--format", "csv"), ("--format", "markdown"), ("--fail-above", "0.1"),
     ("--fail-above", "nan"), ("--require-below", "-1"), ("--classes", "a,b"), ("--score", "p*"),

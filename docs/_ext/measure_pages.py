@@ -73,7 +73,7 @@ def _facts(measure: Measure[Any]) -> list[str]:
         listed = " and ".join(filter(None, (", ".join(places[:-1]), places[-1])))
         shown = f"- **Shown** in {listed}."
     if "measure" not in facts.shown_in and missing is None:
-        shown += f" From a shell: `caldist measure --measures {measure.name}`."
+        shown += f" From a shell: `caldist measure --measure {measure.name}`."
     bound = "a certified bound on their effect" if facts.rounding else "no bound on their effect"
     rows = "with clusters too" if measure.takes_clusters else "for independent rows"
     return [

@@ -62,13 +62,13 @@ def test_every_format_has_smooth_ce_and_says_what_is_left_out(file, style):
     result = run("measure", file, "--label", "won", "--score", "first", "--format", style)
     assert "smooth_ce" in result.stdout
     assert "ecce_mad" in result.stdout + result.stderr
-    assert "--measures all" in result.stdout + result.stderr
+    assert "--measure all" in result.stdout + result.stderr
 
 
 def test_csv_reads_back_to_the_same_numbers(file, rows):
     result = run(
         "measure", file, "--label", "won", "--score", "first", "--score", "second",
-        "--measures", "all", "--format", "csv",
+        "--measure", "all", "--format", "csv",
     )  # fmt: skip
     lines = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [line["score"] for line in lines] == ["first", "second"]
@@ -84,8 +84,9 @@ def test_the_measures_are_those_that_say_so(file):
     command = ("measure", file, "--label", "won", "--score", "first", "--format", "json")
     for options, expected in (
         ((), shown_in("measure")),
-        (("--measures", "all"), shown_in("evaluate")),
-        (("--measures", "ece,  log_loss,ece"), [caldist.ece, caldist.log_loss]),
+        (("--measure", "all"), shown_in("evaluate")),
+        (("--measure", "ece,  log_loss,ece"), [caldist.ece, caldist.log_loss]),
+        (("--measure", "ece", "--measure", "log_loss"), [caldist.ece, caldist.log_loss]),
     ):
         [line] = json.loads(run(*command, *options).stdout)["results"]
         assert list(line) == ["score", "file", "rows", *map(str, expected), "lower", "upper"]
@@ -93,7 +94,7 @@ def test_the_measures_are_those_that_say_so(file):
 
 def test_a_value_that_is_not_finite(tmp_path):
     path = write_csv(tmp_path / "certain.csv", {"y": [1, 0], "p": [0.0, 0.5]})
-    options = ("--label", "y", "--score", "p", "--measures", "log_loss,normalized_cross_entropy")
+    options = ("--label", "y", "--score", "p", "--measure", "log_loss,normalized_cross_entropy")
     [line] = json.loads(run("measure", path, *options, "--format", "json").stdout)["results"]
     assert (line["log_loss"], line["normalized_cross_entropy"]) == ("Infinity", "-Infinity")
     assert "p,2,inf,-inf" in run("measure", path, *options, "--format", "csv").stdout
@@ -105,7 +106,7 @@ def test_a_value_that_is_not_finite(tmp_path):
 def test_weights_and_groups(reader, file, rows):
     result = run(
         "measure", file, "--label", "won", "--score", "first", "--weight", "weight", "--by", "site",
-        "--measures", "smooth_ce", "--format", "json",
+        "--measure", "smooth_ce", "--format", "json",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     for line in json.loads(result.stdout)["results"]:
@@ -124,7 +125,7 @@ def test_kinds_of_files(reader, tmp_path, rows, ending):
     else:
         write_json_lines(path, rows)
     result = run(
-        "measure", path, "--label", "won", "--score", "first", "--measures", "ece",
+        "measure", path, "--label", "won", "--score", "first", "--measure", "ece",
         "--format", "json",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
@@ -187,7 +188,7 @@ def test_a_limit_that_limits_nothing_is_refused(file, option, limit):
     result = run("measure", file, "--label", "won", "--score", "first", option, limit)
     assert result.exit_code == 2
     between = {"--fail-above": "be at least 0 and below 1", "--require-below": "lie strictly bet"}
-    assert f"{option} is {float(limit)}; it must {between[option]}" in result.stderr
+    assert f"{option} is {float(limit)}: it must {between[option]}" in result.stderr
     assert ("For 5% pass 0.05." in result.stderr) == (limit == "5")
     assert result.stdout == ""
 
@@ -220,6 +221,7 @@ def test_gates_have_three_outcomes(file, rows, option, limit, code):
             rows["won"], rows[line["score"]], tolerance=float(limit), measure="smooth_ce"
         )
         assert (line["lower_limit"], line["upper_limit"]) == (found.lower, found.upper)
+        assert (line["decision"], line["limit"]) == (found.outcome, float(limit))
     second = lines[1]["lower_limit"]
     if code == 1:
         words = (
@@ -233,7 +235,7 @@ def test_gates_have_three_outcomes(file, rows, option, limit, code):
 
 def test_a_calibrated_model_does_not_fail_though_its_value_exceeds_the_limit(file, rows):
     value = caldist.smooth_ce(rows["won"], rows["first"])
-    options = ("--label", "won", "--score", "first", "--measures", "smooth_ce")
+    options = ("--label", "won", "--score", "first", "--measure", "smooth_ce")
     limit = str(value / 2)
     assert run("measure", file, *options, "--fail-above", limit).exit_code == 0
     assert run("measure", file, *options, "--require-below", limit).exit_code == 3
@@ -248,12 +250,13 @@ def test_both_limits_and_clusters(file, rows):
         rows["won"], rows["second"], tolerance=0.01, measure="smooth_ce", clusters=rows["team"]
     )
     assert line["lower_limit"] == found.lower
+    assert (line["decision"], line["limit"]) == (found.outcome, 0.01)  # the worse of both
     assert result.exit_code == {"fail": 1, "undecided": 3}[found.outcome]
 
 
 def test_gates_look_at_the_first_measure(file):
     for measures, code in (("smooth_ce,ece", 0), ("ece,smooth_ce", 2)):
-        options = ("--label", "won", "--score", "first", "--measures", measures)
+        options = ("--label", "won", "--score", "first", "--measure", measures)
         result = run("measure", file, *options, "--fail-above", "0.1")
         assert result.exit_code == code
         assert ("cannot be judged by ece" in result.stderr) == (code == 2)
@@ -290,13 +293,13 @@ def test_a_bad_value_is_an_error_with_its_place(reader, tmp_path, rows, change, 
         (["measure", "FILE", "--label", "wom", "--score", "first"], "Did you mean 'won'"),
         (["measure", "FILE", "--label", "site", "--score", "first"], "not text"),
         (
-            ["measure", "FILE", "--label", "won", "--score", "first", "--measures", "x"],
+            ["measure", "FILE", "--label", "won", "--score", "first", "--measure", "x"],
             "smooth_ce, ",
         ),
-        (["measure", "FILE", "--measures", " ,"], "--measures names no measure"),
+        (["measure", "FILE", "--measure", " ,"], "--measure names no measure"),
         (
-            ["measure", "FILE", "--measures", "weighted_ce"],
-            "--measures is weighted_ce, which needs",
+            ["measure", "FILE", "--measure", "weighted_ce"],
+            "--measure is weighted_ce, which needs",
         ),
         (["measure", "FILE", "--groups", "site"], "--groups"),
         (["test", "FILE", "--by", "site"], "--by"),
@@ -307,7 +310,12 @@ def test_a_bad_value_is_an_error_with_its_place(reader, tmp_path, rows, change, 
         (["compare", "FILE", "--label", "won", "--score", "first"], "at least two"),
         (["summarize", "FILE", "--label", "won", "--score", "first", "-o", "x.csv"], ".npz"),
         (["report", "FILE", "--label", "won", "--score", "first", "-o", "x.md"], ".html, .json"),
-        (["merge", "FILE", "-o", "x.npz"], "not a saved joint"),
+        (["measure", "FILE", "--measure", "ece", "--measure", "all"], "'all' among other names"),
+        (["test", "FILE", "--measure", "ece", "--measure", "smooth_ce"], "test takes one measure"),
+        (["compare", "FILE", "--measure", "ece,smooth_ce"], "compare takes one measure"),
+        (["measure", "FILE", "--by", "site", "--by", "team"], "--by was given 2 times"),
+        (["merge", "FILE", "-o", "x.npz"], "merge"),
+        (["--debug", "measure", "FILE"], "--debug"),
         (["test", "FILE", "--label", "won", "--score", "first", "--measure", "x"], "measure"),
         (["nonsense"], "nonsense"),
     ],
@@ -342,9 +350,10 @@ def test_what_is_no_fault_of_the_input_ends_with_exit_code_70(
     result = run(*command)
     assert result.exit_code == 70
     assert result.stderr.startswith(message)
-    assert ("caldist --debug measure" in result.stderr) == (error is not MemoryError)
+    assert ("CALDIST_DEBUG=1 caldist measure" in result.stderr) == (error is not MemoryError)
     assert len(result.stderr.splitlines()) == 1
-    traced = run("--debug", *command)
+    monkeypatch.setenv("CALDIST_DEBUG", "1")
+    traced = run(*command)
     assert traced.exit_code == 70
     assert traced.stderr.startswith("Traceback")
     assert traced.stderr.rstrip().splitlines()[-1].startswith((error.__name__, "more"))
@@ -372,17 +381,20 @@ def test_what_is_refused_ends_with_exit_code_2(monkeypatch, file, error, argumen
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_debug_shows_where_input_was_refused_and_changes_no_exit_code(file):
+def test_debug_shows_where_input_was_refused_and_changes_no_exit_code(file, monkeypatch):
     wrong = ("measure", file, "--label", "first", "--score", "won")
-    traced = run("--debug", *wrong)
-    assert traced.exit_code == run(*wrong).exit_code == 2
+    plain = run(*wrong)
+    monkeypatch.setenv("CALDIST_DEBUG", "1")
+    traced = run(*wrong)
+    assert traced.exit_code == plain.exit_code == 2
     assert "Traceback" in traced.stderr
+    assert "Traceback" not in plain.stderr
     right = ("measure", file, "--label", "won", "--score", "first", "--fail-above")
     for limit, code in (("0", 0), ("0.9", 0)):
-        result = run("--debug", *right, limit)
+        result = run(*right, limit)
         assert result.exit_code == code
         assert "Traceback" not in result.output
-    assert run("--debug", "measure", "--nonsense").exit_code == 2
+    assert run("measure", "--nonsense").exit_code == 2
 
 
 def test_the_help_lists_the_exit_codes():
@@ -404,8 +416,8 @@ def test_an_empty_file_is_an_error(reader, tmp_path):
 def test_test_and_compare_agree_with_the_library(reader, file, rows, options):
     names = {"--weight": "sample_weight", "--clusters": "clusters"}
     given = {names[options[0]]: rows[options[1]]} if options else {}
-    shared = ("--label", "won", "--resamples", "99", "--seed", "3", "--format", "json", *options)
-    draws = {"n_resamples": 99, "rng": 3, **given}
+    shared = ("--label", "won", "--format", "json", *options)
+    draws = {"n_resamples": 99, "rng": 0, **given}
     found = json.loads(run("test", file, "--score", "second", *shared).stdout)
     expected = caldist.calibration_test(rows["won"], rows["second"], **draws)
     assert found["results"][0] == {
@@ -417,7 +429,7 @@ def test_test_and_compare_agree_with_the_library(reader, file, rows, options):
         "pvalue": expected.pvalue,
         "rounding": 0.0,
     }
-    assert (found["seed"], found["notes"]) == (3, [])
+    assert (found["seed"], found["notes"]) == (0, [])
     assert found["clusters"] == ("team" if options[:1] == ("--clusters",) else None)
     scores = ("--score", "first", "--score", "second")
     [compared] = json.loads(run("compare", file, *scores, *shared).stdout)["results"]
@@ -437,7 +449,7 @@ def test_test_and_compare_agree_with_the_library(reader, file, rows, options):
 
 
 def test_a_tolerance_is_tested(file, rows):
-    options = ("--label", "won", "--score", "second", "--tolerance", "0.01", "--resamples", "99")
+    options = ("--label", "won", "--score", "second", "--tolerance", "0.01")
     found = json.loads(run("test", file, *options, "--format", "json").stdout)
     expected = caldist.calibration_test(
         rows["won"], rows["second"], tolerance=0.01, n_resamples=99, rng=0
@@ -473,7 +485,7 @@ def test_a_warning_about_the_data_is_a_note(tmp_path, rows):
 )
 def test_rows_are_checked_once_and_sorted_once(monkeypatch, tmp_path, file, command, more):
     if command == "report":
-        more += ("--resamples", "199", "-o", tmp_path / "report.json")
+        more += ("-o", tmp_path / "report.json")
     calls = Counter()
 
     def counted(module, name):
@@ -513,7 +525,7 @@ def test_nothing_is_written_when_the_input_is_bad(tmp_path, rows):
 def test_a_report_is_written_in_the_format_of_its_name(file, tmp_path, ending):
     path = tmp_path / f"report.{ending}"
     options = ("--label", "won", "--score", "first", "--by", "site", "--clusters", "team")
-    options += ("--weight", "weight", "--resamples", "99")
+    options += ("--weight", "weight")
     result = run("report", file, *options, "-o", path)
     assert result.exit_code == 0, result.stderr
     content = path.read_text(encoding="utf-8")
@@ -541,7 +553,7 @@ def test_help_imports_neither_scipy_nor_engines():
 def test_the_program_runs_as_a_module():
     demo = Path(caldist.__file__).parent / "datasets" / "demo.csv"
     command = [sys.executable, "-m", "caldist", "measure", str(demo), "--label", "label"]
-    command += ["--score", "decision_tree", "--measures", "smooth_ce", "--format", "csv"]
+    command += ["--score", "decision_tree", "--measure", "smooth_ce", "--format", "csv"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     header, line = done.stdout.splitlines()
     assert header == "score,rows,smooth_ce"
@@ -549,7 +561,7 @@ def test_the_program_runs_as_a_module():
 
 
 def test_a_small_pvalue_fails_where_that_is_asked_for(file):
-    options = ("--label", "won", "--score", "first", "--score", "second", "--resamples", "99")
+    options = ("--label", "won", "--score", "first", "--score", "second")
     assert run("test", file, *options).exit_code == 0
     failed = run("test", file, *options, "--fail-below", "0.05", "--format", "json")
     assert failed.exit_code == 1
@@ -569,7 +581,7 @@ def test_a_small_pvalue_fails_where_that_is_asked_for(file):
 @pytest.mark.slow
 def test_a_report_goes_to_standard_output(file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    options = ("--label", "won", "--score", "first", "--resamples", "99", "--drop-missing")
+    options = ("--label", "won", "--score", "first", "--drop-missing")
     result = run("report", file, *options, "-o", "-")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("<!DOCTYPE html>")

@@ -106,7 +106,7 @@ def test_weights_and_sub_groups(file):
 
 
 def test_all_measures(file):
-    options = ("--label", "animal", "--score", "b_*", "--format", "json", "--measures", "all")
+    options = ("--label", "animal", "--score", "b_*", "--format", "json", "--measure", "all")
     [line] = lines_of(run("measure", file, *options))
     assert line["smooth_ce"] == multiclass.smooth_ce(LABEL, SHARP)
     assert line["kernel_ce"] == multiclass.kernel_ce(LABEL, SHARP)
@@ -139,7 +139,7 @@ def test_two_classes_gate_as_one_column(tmp_path):
     options = ("--label", "y", "--fail-above", "0.5", "--format", "json")
     [several] = lines_of(run("measure", path, *options, "--score", "p_*"))
     [one] = lines_of(
-        run("measure", path, *options, "--score", "p_1", "--measures", "lower_distance")
+        run("measure", path, *options, "--score", "p_1", "--measure", "lower_distance")
     )
     assert several["classwise_distance"] == one["lower_distance"]
     for end in ("lower_limit", "upper_limit"):
@@ -147,9 +147,9 @@ def test_two_classes_gate_as_one_column(tmp_path):
 
 
 def test_the_test_is_the_function(file):
-    options = ("--label", "animal", "--score", "b_*", "--resamples", "39", "--format", "json")
+    options = ("--label", "animal", "--score", "b_*", "--format", "json")
     combined, *parts = lines_of(run("test", file, *options))
-    found = multiclass.calibration_test(LABEL, SHARP, n_resamples=39, rng=0)
+    found = multiclass.calibration_test(LABEL, SHARP, n_resamples=99, rng=0)
     assert (combined["measure"], combined["pvalue"]) == ("auto", found.pvalue)
     assert [part["pvalue"] for part in parts] == [part.pvalue for part in found.components]
     [one] = lines_of(run("test", file, *options, "--measure", "top_label"))
@@ -158,7 +158,7 @@ def test_the_test_is_the_function(file):
 
 def test_the_comparison_is_the_function(file):
     scores = ("--score", "a_*", "--score", "b_*")
-    options = ("--label", "animal", "--resamples", "99", "--format", "json")
+    options = ("--label", "animal", "--format", "json")
     [line] = lines_of(run("compare", file, *scores, *options))
     found = multiclass.compare(LABEL, TRUTH, SHARP, n_resamples=99, rng=0)
     for key in ("difference", "lower", "upper", "pvalue"):
@@ -168,7 +168,7 @@ def test_the_comparison_is_the_function(file):
 
 def test_a_report_is_written(file, tmp_path):
     path = tmp_path / "report.json"
-    options = ("--label", "animal", "--score", "b_*", "--resamples", "39")
+    options = ("--label", "animal", "--score", "b_*")
     result = run("report", file, *options, "--confidence-level", "0.9", "-o", path)
     assert result.exit_code == 0, result.stderr
     found = caldist.Report.from_json(path)
@@ -176,7 +176,7 @@ def test_a_report_is_written(file, tmp_path):
         ANIMAL,
         {"b": SHARP},
         classes=NAMES,
-        n_resamples=39,
+        n_resamples=99,
         confidence_level=0.9,
         rng=0,
         source={"file": str(file)},
@@ -212,18 +212,20 @@ NAMED = ("--label", "animal", "--score", "b_cat", "--score", "b_dog", "--score",
         ("measure", (*SAME, "--classes", "cat,dog,emu"), "line 13: column 'animal' is 'owl'"),
         ("measure", ("--label", "number", "--score", "b_*"), "--classes 0,1,2"),
         ("measure", (*SAME, "--clusters", "site"), "keep one row of each cluster"),
-        ("measure", (*SAME, "--measures", "ece"), "--measures names 'ece'"),
-        ("measure", (*SAME, "--measures", " , "), "names no measure"),
+        ("measure", (*SAME, "--measure", "ece"), "--measure is 'ece': of several classes"),
+        ("measure", (*SAME, "--measure", " , "), "names no measure"),
+        ("report", (*SAME, "--measure", "ece"), "--measure was given with several classes"),
+        ("report", (*SAME, "--tolerance", "0.1"), "--tolerance was given with several classes"),
         (
             "measure",
-            (*SAME, "--measures", "kernel_ce", "--fail-above", "0.1"),
+            (*SAME, "--measure", "kernel_ce", "--fail-above", "0.1"),
             "cannot be judged by kernel_ce",
         ),
         ("measure", (*SAME, "--fail-above", "5"), "For 5% pass 0.05."),
         (
             "measure",
             (*SAME, "--require-below", "0"),
-            "--require-below is 0.0; it must lie strictly",
+            "--require-below is 0.0: it must lie strictly",
         ),
         ("test", (*SAME, "--tolerance", "0.1"), "--require-below decides"),
         ("test", (*SAME, "--measure", "ece"), "measure is 'ece'"),

@@ -96,7 +96,7 @@ def test_a_monitor_names_standard_input_that_has_no_rows(tmp_path, monkeypatch):
 
 
 def test_fail_above_names_what_exceeds_it(file):
-    options = ("--label", "won", "--score", "second", "--by", "site", "--measures", "smooth_ce")
+    options = ("--label", "won", "--score", "second", "--by", "site", "--measure", "smooth_ce")
     result = run("measure", file, *options, "--fail-above", "0", "--format", "json")
     line = json.loads(result.stdout)["results"][1]
     assert line["lower_limit"] > 0
@@ -108,7 +108,6 @@ def test_fail_above_names_what_exceeds_it(file):
     [
         ["report", "FILE", "-o", "OUT.html"],
         ["summarize", "FILE", "-o", "OUT.npz"],
-        ["merge", "FILE", "-o", "OUT.npz"],
     ],
 )
 def test_a_missing_folder_is_said_before_anything_is_computed(file, tmp_path, command):
@@ -130,7 +129,7 @@ def test_markdown_escapes_what_comes_from_the_data(tmp_path, rows):
     hostile = "<b>a|b</b> *c*"
     few = {"won": rows["won"], hostile: rows["first"]}
     path = write_csv(tmp_path / "hostile.csv", few)
-    result = run("measure", path, "--measures", "ece", "--format", "markdown")
+    result = run("measure", path, "--measure", "ece", "--format", "markdown")
     assert result.stdout.splitlines()[2].startswith("| &lt;b&gt;a\\|b&lt;/b&gt; \\*c\\* | 200 |")
 
 
@@ -157,7 +156,7 @@ def test_kinds_of_csv(reader, tmp_path, content):
 def test_nested_json_beside_the_columns_does_no_harm(reader, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"y": 1, "p": 0.5, "m": {"a": 1}}\n{"y": 0, "p": 0.25, "m": {"a": [2]}}\n')
-    result = run("measure", path, "--measures", "ece", "--format", "csv")
+    result = run("measure", path, "--measure", "ece", "--format", "csv")
     assert result.stdout.splitlines()[1].startswith("p,2,")
 
 
@@ -238,7 +237,7 @@ def test_a_measurement_makes_no_sub_groups(reader, tmp_path):
     assert "column 'age'[2] is 30.125, one of 40 different measurements" in result.stderr
     assert result.stdout == ""
     out = tmp_path / "report.json"  # which puts measurements into bins, as the library does
-    assert run("report", *options, "--resamples", 59, "-o", out).exit_code == 0
+    assert run("report", *options, "-o", out).exit_code == 0
     groups = json.loads(out.read_text(encoding="utf-8"))["groups"]
     assert groups[0]["group"].startswith("20 to ")
     assert sum(group["n_rows"] for group in groups) == 40

@@ -12,7 +12,7 @@ from command_lines import run
 
 duckdb = pytest.importorskip("duckdb")
 
-COLUMNS = ("--label", "won", "--score", "p", "--resamples", 99)
+COLUMNS = ("--label", "won", "--score", "p")
 SAID = "summarised first, on 65,536 cells."
 
 
@@ -82,7 +82,7 @@ def test_a_report_is_that_of_the_summary(file, rows, named):
 @pytest.mark.slow
 def test_rows_are_read_where_they_are_asked_for_or_few(file, rows, monkeypatch):
     whole = caldist.report({"p": joint_of(rows)}, n_resamples=99, rng=0)
-    found, said = reported(file, *COLUMNS, "--rows")
+    found, said = reported(file, *COLUMNS, "--exact")
     assert SAID not in said
     assert "rounded" not in " ".join(found["data"]["notes"])
     assert found["models"][0]["population_lower"] == pytest.approx(
@@ -106,7 +106,7 @@ def test_what_needs_rows_gets_them(file, rows, options):
     rows.assign(q=rows["p"] ** 2).to_parquet(file)
     found, said = reported(file, *COLUMNS, *options)
     assert SAID not in said
-    assert found == reported(file, *COLUMNS, *options, "--rows")[0]
+    assert found == reported(file, *COLUMNS, *options, "--exact")[0]
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_several_files_count_together(tmp_path, rows):
 def test_sub_groups_are_kept(file, rows):
     found, said = reported(file, *COLUMNS, "--by", "site", "--by", "age")
     assert SAID in said
-    whole, _ = reported(file, *COLUMNS, "--by", "site", "--by", "age", "--rows")
+    whole, _ = reported(file, *COLUMNS, "--by", "site", "--by", "age", "--exact")
     named = [
         sorted((group["by"], group["group"], group["n_rows"], group["positives"]) for group in part)
         for part in (found["groups"], whole["groups"])
@@ -145,7 +145,7 @@ def test_too_many_sub_groups_need_rows(file, rows, monkeypatch):
     monkeypatch.setattr(_by_summary, "_CELLS", 11)
     found, said = reported(file, *COLUMNS, "--by", "team")
     assert SAID not in said
-    assert found == reported(file, *COLUMNS, "--by", "team", "--rows")[0]
+    assert found == reported(file, *COLUMNS, "--by", "team", "--exact")[0]
 
 
 def test_a_sub_group_that_is_missing_is_said_as_ever(file, rows):
@@ -228,7 +228,7 @@ def test_measures_of_a_summary_have_bounds(file, rows, options):
     assert expected.lower <= exact <= expected.upper
     table = run("measure", file, *COLUMNS[:4], *options).stdout
     assert "contain the value on the rows themselves" in table
-    assert "where cells tell nothing about it. Name such a measure in --measures" in table
+    assert "where cells tell nothing about it. Name such a measure in --measure" in table
 
 
 def test_sub_groups_of_a_summary_are_those_of_the_rows(file, rows, monkeypatch):
@@ -249,9 +249,7 @@ def test_sub_groups_of_a_summary_are_those_of_the_rows(file, rows, monkeypatch):
         assert upper - lower < 1e-4
 
 
-@pytest.mark.parametrize(
-    "options", [("--clusters", "team"), ("--measures", "smooth_ce,binned_ece")]
-)
+@pytest.mark.parametrize("options", [("--clusters", "team"), ("--measure", "smooth_ce,binned_ece")])
 def test_measures_that_need_rows_get_them(file, options):
     assert not measured(file, *options)[1]
 

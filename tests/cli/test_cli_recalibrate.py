@@ -7,6 +7,7 @@ import pytest
 
 import caldist
 from caldist import CalibrationMap
+from caldist.cli._gates import Limits
 from command_lines import HAS_DUCKDB, run, sample_rows, write_csv, write_json_lines
 
 needs_duckdb = pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
@@ -36,7 +37,7 @@ def halved(tmp_path):
 
 def test_recalibration_prints_the_statement_and_writes_the_map(table, rows, tmp_path):
     out = tmp_path / "map.json"
-    done = run("recalibrate", table, *COLUMNS, "--resamples", 99, "-o", out)
+    done = run("recalibrate", table, *COLUMNS, "-o", out)
     assert done.exit_code == 0, done.output
     found = caldist.recalibrate(rows["won"], rows["second"], n_resamples=99, rng=0)
     assert done.output == f"{found}\n\nwritten to {out}\n"
@@ -47,11 +48,11 @@ def test_recalibration_prints_the_statement_and_writes_the_map(table, rows, tmp_
 def test_recalibration_with_options(table, rows, tmp_path):
     out = tmp_path / "map.json"
     more = ("--family", "monotone", "--clusters", "team", "--weight", "weight")
-    done = run("recalibrate", table, *COLUMNS, *more, "--resamples", 99, "--seed", 4, "-o", out)
+    done = run("recalibrate", table, *COLUMNS, *more, "-o", out)
     assert done.exit_code == 0, done.output
     found = caldist.recalibrate(
         rows["won"], rows["second"], family="monotone", clusters=rows["team"],
-        sample_weight=rows["weight"], n_resamples=99, rng=4,
+        sample_weight=rows["weight"], n_resamples=99, rng=0,
     )  # fmt: skip
     assert CalibrationMap.load(out) == found.map
     assert str(found) in done.output
@@ -61,24 +62,52 @@ def test_recalibration_of_a_summary(table, rows, tmp_path):
     joint = caldist.Joint.from_arrays(rows["won"], rows["second"]).coarsen(12)
     joint.save(tmp_path / "scores.npz")
     out = tmp_path / "map.json"
-    done = run("recalibrate", tmp_path / "scores.npz", "--resamples", 99, "-o", out)
+    done = run("recalibrate", tmp_path / "scores.npz", "-o", out)
     assert done.exit_code == 0, done.output
     assert CalibrationMap.load(out) == caldist.recalibrate(joint, n_resamples=99, rng=0).map
 
 
-def test_exit_codes_of_fail_above(table, rows, tmp_path):
-    start = ("recalibrate", table, *COLUMNS, "--resamples", 99, "-o", tmp_path / "map.json")
-    assert run(*start, "--fail-above", 0.5).exit_code == 0
-    failed = run(*start, "--fail-above", 0.001)
-    assert failed.exit_code == 1
-    assert "failed: the smooth calibration error after is only shown" in failed.output
+def test_limits_for_what_is_left_after(table, rows, tmp_path):
+    start = ("recalibrate", table, *COLUMNS, "-o", tmp_path / "map.json")
+    after = caldist.recalibrate(rows["won"], rows["second"], n_resamples=99, rng=0).after
+    lower, upper = after["smooth_ce"].lower, after["smooth_ce"].upper
+    between = (lower + upper) / 2
+    for option, limit, code in (
+        ("--fail-above", 0.9, 0),
+        ("--fail-above", between, 0),
+        ("--require-below", 0.9, 0),
+        ("--require-below", between, 3),
+    ):
+        done = run(*start, option, limit)
+        assert done.exit_code == code, done.output
+        assert ("undecided: not enough rows" in done.stderr) == (code == 3)
     few = {name: column[:12] for name, column in rows.items()}
     write_csv(table, few)
-    undecided = run(*start, "--fail-above", 0.5)
-    assert undecided.exit_code == 3
-    assert "undecided: no statement is made: only" in undecided.output
+    for option, code in (("--fail-above", 0), ("--require-below", 3)):
+        unknown = run(*start, option, 0.5)
+        assert unknown.exit_code == code
+        assert "undecided: no statement is made: only" in unknown.output
     assert (tmp_path / "map.json").exists()
     assert run(*start).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("fail_above", "require_below", "code", "decision"),
+    [
+        (0.01, None, 1, ("fail", 0.01)),
+        (0.03, None, 0, ("undecided", 0.03)),
+        (None, 0.01, 1, ("fail", 0.01)),
+        (None, 0.03, 3, ("undecided", 0.03)),
+        (None, 0.05, 0, ("pass", 0.05)),
+        (0.05, 0.03, 3, ("undecided", 0.03)),
+        (0.01, 0.05, 1, ("fail", 0.01)),
+    ],
+)
+def test_limits_mean_the_same_in_every_command(fail_above, require_below, code, decision):
+    limits, ends = Limits(fail_above, require_below), (0.02, 0.04)
+    assert limits.judge("smooth_ce", "95%", [({"score": "p"}, ends)]) == code
+    found = limits.decided(ends)
+    assert (found["decision"], found["limit"]) == decision
 
 
 @pytest.mark.parametrize(
@@ -87,11 +116,10 @@ def test_exit_codes_of_fail_above(table, rows, tmp_path):
         (("-o", "map.csv"), "must end in .json"),
         (("-o", "none/map.json"), "there is no folder"),
         (("-o", "map.json", "--fail-above", "nan"), "--fail-above is nan"),
-        (("-o", "map.json", "--fail-above", "0"), "--fail-above is 0.0"),
+        (("-o", "map.json", "--require-below", "0"), "--require-below is 0.0"),
         (("-o", "map.json", "--fail-above", "5"), "For 5% pass 0.05."),
-        (("-o", "map.json", "--score", "first"), "one model is recalibrated at a time, not 2"),
+        (("-o", "map.json", "--score", "first"), "--score names 2 models"),
         (("-o", "map.json", "--family", "platt"), "Invalid value for '--family'"),
-        (("-o", "map.json", "--resamples", "5"), "Error: --resamples is 5"),
         ((), "Missing option '-o'"),
     ],
 )
@@ -227,7 +255,7 @@ def test_apply_refuses_what_is_no_map(table, tmp_path):
 def test_a_recalibration_goes_all_the_way(rows, table, tmp_path):
     """Fitted on a file, applied to it: the column is calibrated as the statement says."""
     out, mapped = tmp_path / "map.json", tmp_path / "mapped.csv"
-    run("recalibrate", table, *COLUMNS, "--resamples", 99, "-o", out)
+    run("recalibrate", table, *COLUMNS, "-o", out)
     run("apply", out, table, "--score", "second", "--column", "q", "-o", mapped)
     q = np.array([float(line.split(",")[-1]) for line in mapped.read_text().splitlines()[1:]])
     statement = CalibrationMap.load(out).provenance["statement"]

@@ -44,7 +44,7 @@ def test_evaluate_warns(kind):
 def test_the_command_line_warns_on_stderr_and_goes_on(tmp_path, kind, command):
     score, _ = DOUBTS[kind]
     path = write_csv(tmp_path / "rows.csv", {"y": Y, "p": score})
-    options = {"measure": ("--measures", "smooth_ce"), "test": ("--resamples", "19")}[command]
+    options = {"measure": ("--measure", "smooth_ce"), "test": ()}[command]
     result = run(command, path, "--label", "y", "--score", "p", *options, "--format", "csv")
     assert result.exit_code == 0
     [said] = [line for line in result.stderr.splitlines() if "warning" in line]
@@ -200,18 +200,18 @@ def test_identifiers_that_repeat_are_doubted_on_the_command_line(tmp_path, name)
     columns = {"y": Y, "p": P, name: np.arange(400) // 4, "valid": np.arange(400) % 40}
     path = write_csv(tmp_path / "rows.csv", columns)
     rows = ("--label", "y", "--score", "p")
-    result = run("measure", path, *rows, "--measures", "smooth_ce")
+    result = run("measure", path, *rows, "--measure", "smooth_ce")
     [said] = [line for line in result.stderr.splitlines() if "warning" in line]
     assert said.startswith(
         f"warning: column {name} has 100 different values in the first 400 rows, and"
     )
     assert f"pass --clusters {name}." in said
     for given in ("--clusters", "--by"):
-        result = run("measure", path, *rows, given, name, "--measures", "smooth_ce")
+        result = run("measure", path, *rows, given, name, "--measure", "smooth_ce")
         assert result.exit_code == 0
         assert "warning" not in result.stderr
     page = tmp_path / "report.html"
-    result = run("report", path, *rows, "--resamples", "59", "-o", page)
+    result = run("report", path, *rows, "-o", page)
     assert result.exit_code == 0
     assert f"pass --clusters {name}." in page.read_text(encoding="utf-8")
 
@@ -219,6 +219,6 @@ def test_identifiers_that_repeat_are_doubted_on_the_command_line(tmp_path, name)
 def test_identifiers_of_each_row_and_of_few_groups_are_not_doubted(tmp_path):
     columns = {"y": Y, "p": P, "id": np.arange(400), "model_id": np.arange(400) % 9}
     path = write_csv(tmp_path / "rows.csv", columns)
-    result = run("measure", path, "--label", "y", "--score", "p", "--measures", "smooth_ce")
+    result = run("measure", path, "--label", "y", "--score", "p", "--measure", "smooth_ce")
     assert result.exit_code == 0
     assert "warning" not in result.stderr

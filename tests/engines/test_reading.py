@@ -97,7 +97,7 @@ FILES = {
 def test_every_kind_of_file_says_the_same(installed, tmp_path, kind):
     name, content = FILES[kind]
     (tmp_path / name).write_bytes(content)
-    options = (*NAMES, "--by", "s", "--measures", "smooth_ce", "--format", "json")
+    options = (*NAMES, "--by", "s", "--measure", "smooth_ce", "--format", "json")
     result = run("measure", tmp_path / name, *options)
     assert result.exit_code == 0, result.stderr
     found = {line["group"]: line for line in json.loads(result.stdout)["results"]}
@@ -126,7 +126,7 @@ def test_parquet_by_whatever_is_there(tmp_path, monkeypatch, hidden):
     for package in hidden:
         monkeypatch.setitem(sys.modules, package, None)
     for label in ("y", "flag"):
-        options = ("--label", label, "--score", "p", "--measures", "smooth_ce", "--format", "json")
+        options = ("--label", label, "--score", "p", "--measure", "smooth_ce", "--format", "json")
         result = run("measure", tmp_path / "rows.parquet", *options)
         assert result.exit_code == 0, result.stderr
         [line] = json.loads(result.stdout)["results"]
@@ -239,7 +239,7 @@ def test_what_is_wrong_with_standard_input_is_said_of_it(installed):
 
 def test_standard_input_may_be_packed(installed):
     for content in (text().encode(), gzip.compress(text().encode())):
-        result = run("measure", "-", *NAMES, "--measures", "ece", "--format", "csv", stdin=content)
+        result = run("measure", "-", *NAMES, "--measure", "ece", "--format", "csv", stdin=content)
         assert result.stdout.splitlines()[1].startswith("p,6,")
 
 
@@ -248,7 +248,7 @@ def test_a_folder_stands_for_its_files_and_gives_columns(installed, tmp_path):
         (tmp_path / "t" / f"day={day}").mkdir(parents=True)
         content = text(Y[part], P[part], SITES[part])
         (tmp_path / "t" / f"day={day}" / "rows.csv").write_text(content, encoding="utf-8")
-    options = (*NAMES, "--by", "day", "--measures", "ece", "--format", "json")
+    options = (*NAMES, "--by", "day", "--measure", "ece", "--format", "json")
     for name in ("t", "t/day=*/*.csv"):
         result = run("measure", tmp_path / name, *options)
         found = json.loads(result.stdout)["results"]
@@ -329,7 +329,7 @@ def gaps_file(tmp_path):
 @pytest.mark.parametrize("style", ["table", "json", "csv", "markdown"])
 def test_dropped_rows_are_counted_in_every_output(installed, tmp_path, style):
     path = gaps_file(tmp_path)
-    options = (*NAMES, "--drop-missing", "--measures", "smooth_ce", "--format", style)
+    options = (*NAMES, "--drop-missing", "--measure", "smooth_ce", "--format", style)
     result = run("measure", path, *options)
     assert result.exit_code == 0, result.stderr
     note = "2 of 6 rows were left out for missing values: in y (1), p (1)."
@@ -349,7 +349,7 @@ def test_dropped_rows_are_counted_in_every_output(installed, tmp_path, style):
 
 def test_dropped_rows_of_groups_and_of_other_commands(installed, tmp_path):
     path = gaps_file(tmp_path)
-    options = (*NAMES, "--drop-missing", "--by", "s", "--measures", "ece", "--format", "json")
+    options = (*NAMES, "--drop-missing", "--by", "s", "--measure", "ece", "--format", "json")
     found = json.loads(run("measure", path, *options).stdout)
     assert found["dropped"]["rows"] == 3
     lines = [(line["group"], line["rows"], line["dropped"]) for line in found["results"]]
@@ -374,7 +374,7 @@ def test_a_summary_keeps_what_was_dropped(installed, tmp_path):
     assert joint.invalid == {"missing label": 1, "missing prediction": 1}
     assert joint.n_rows == 4
     for style in ("table", "json", "csv", "markdown"):
-        shown = run("measure", out, "--measures", "smooth_ce", "--format", style)
+        shown = run("measure", out, "--measure", "smooth_ce", "--format", style)
         assert "2 rows were left out when it was made" in shown.stdout + shown.stderr
         assert "dropped" in shown.stdout
     assert run("measure", out, "--drop-missing").exit_code == 2
@@ -435,7 +435,7 @@ def test_positive_in_every_command_that_reads_labels(installed, tmp_path):
 def test_positive_is_read_as_the_labels_are(installed, tmp_path, labels, positive):
     path = tmp_path / "rows.csv"
     path.write_text(text([labels[1 - k] for k in Y]), encoding="utf-8")
-    options = (*NAMES, "--positive", positive, "--measures", "ece", "--format", "json")
+    options = (*NAMES, "--positive", positive, "--measure", "ece", "--format", "json")
     [line] = json.loads(run("measure", path, *options).stdout)["results"]
     assert line["ece"] == caldist.ece(Y, P)
 

@@ -75,9 +75,7 @@ def test_recalibration_and_apply_show_control_characters(tmp_path, rows):
     pytest.importorskip("duckdb")
     table = write_csv(tmp_path / "rows.csv", {"won": rows["won"], "p": rows["p"]})
     named = tmp_path / "\x1b[2Jmap.json"
-    found = run(
-        "recalibrate", table, "--label", "won", "--score", "p", "--resamples", 99, "-o", named
-    )
+    found = run("recalibrate", table, "--label", "won", "--score", "p", "-o", named)
     assert found.exit_code == 0, found.output
     assert is_clean(found.output)
     options = ("--score", "p", "--column", "\x1b[2Jq", "-o", tmp_path / "out.csv")

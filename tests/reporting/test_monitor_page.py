@@ -238,7 +238,7 @@ def test_the_command_writes_the_page_on_every_run(tmp_path, monkeypatch):
         {"day": ["2026-01-01", "2026-01-02"] * 100, "y": (p > 0.5).astype(int), "p": p},
     )
     command = ("monitor", "rows.csv", "--label", "y", "--score", "p", "--date", "day")
-    command += ("--state", "churn.npz", "--html", "page.html")
+    command += ("--state", "churn.npz", "--out", "page.html")
     for _ in range(2):
         assert run(*command).exit_code == 0
         assert "churn" in text_of((tmp_path / "page.html").read_text("utf-8"))

@@ -10,11 +10,9 @@ import pytest
 mpl.use("agg")  # before pyplot is imported
 
 import matplotlib.pyplot as plt
-from click.testing import CliRunner
 
 import caldist
 from caldist._util.numbers import chance, number, probability, rate
-from caldist.cli import main
 from caldist.clinical.rates import Rates, rates_of
 from caldist.data.rows import Rows
 from caldist.inference.intervals import Interval
@@ -31,6 +29,7 @@ from caldist.plots.inputs import Cells
 from caldist.plots.scale import Scale, scale_of, seen, together
 from caldist.reporting.figures import fitting_scale
 from caldist.reporting.verdict import verdict
+from command_lines import run
 
 SCALED = (
     BinnedDisplay, DecisionCurveDisplay, MapDisplay, ReliabilityDisplay, WitnessDisplay,
@@ -95,9 +94,7 @@ def test_the_command_line_keeps_digits(tmp_path):
     path = tmp_path / "rows.csv"
     y, p = np.array([0, 0, 0, 0, 1] * 40), np.full(200, 0.2) + 1.2345e-7
     path.write_text("y,p\n" + "".join(f"{a},{b!r}\n" for a, b in zip(y, p.tolist(), strict=True)))
-    done = CliRunner().invoke(
-        main, ["measure", str(path), "--label", "y", "--score", "p", "--measures", "smooth_ce"]
-    )
+    done = run("measure", str(path), "--label", "y", "--score", "p", "--measure", "smooth_ce")
     assert "1.23e-07" in done.stdout
 
 
@@ -128,11 +125,11 @@ def test_every_shown_pvalue_says_so(rare, report, tmp_path):
     path = tmp_path / "rows.csv"
     lines = zip(y.tolist(), (p / 3).tolist(), strict=True)
     path.write_text("y,p\n" + "".join(f"{a},{b!r}\n" for a, b in lines))
-    command = ["test", str(path), "--label", "y", "--score", "p", "--resamples", "99"]
-    shown = CliRunner().invoke(main, command)
+    command = ["test", str(path), "--label", "y", "--score", "p"]
+    shown = run(*command)
     assert "≤ 0.01" in shown.stdout
-    assert '"pvalue": 0.01' in CliRunner().invoke(main, [*command, "--format", "json"]).stdout
-    assert ",0.01\n" in CliRunner().invoke(main, [*command, "--format", "csv"]).stdout
+    assert '"pvalue": 0.01' in run(*command, "--format", "json").stdout
+    assert ",0.01\n" in run(*command, "--format", "csv").stdout
 
 
 # -- the factor ----------------------------------------------------------------------------------

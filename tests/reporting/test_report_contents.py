@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
 import caldist
-from caldist.cli import main
 from caldist.data.categories import bin_numbers
 from caldist.data.rows import Rows
 from caldist.inference.regions import Region
@@ -21,6 +19,7 @@ from caldist.reporting import Report
 from caldist.reporting.model import GroupReport
 from caldist.reporting.subgroups import columns_of, groups_of_models
 from caldist.reporting.verdict import verdict
+from command_lines import run
 from pages import Page
 
 QUICK = {"n_resamples": 59, "rng": 0}
@@ -93,9 +92,9 @@ def test_several_columns_of_sub_groups_on_the_command_line(tmp_path):
     table["ward"] = rng.integers(3, size=200)
     table["sex"] = rng.choice(["f", "m"], 200)
     table.to_csv(path, index=False)
-    command = ["report", str(path), "--label", "y", "--score", "p", "--resamples", "59"]
+    command = ["report", str(path), "--label", "y", "--score", "p"]
     by = ["--by", "bmi", "--by", "ward", "--by", "sex"]
-    done = CliRunner().invoke(main, [*command, *by, "-o", str(out)])
+    done = run(*command, *by, "-o", str(out), draws=59)
     assert done.exit_code == 0, done.output
     found = Report.from_json(out).groups
     assert [group.by for group in found] == ["bmi"] * 4 + ["ward"] * 3 + ["sex"] * 2
@@ -108,14 +107,12 @@ def test_one_column_of_sub_groups_elsewhere(tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("y,p,a,b\n" + "0,0.4,u,v\n1,0.6,u,w\n" * 20)
     for command in ("measure", "summarize"):
-        done = CliRunner().invoke(main, [command, str(path), "--by", "a", "--by", "b"])
+        done = run(command, str(path), "--by", "a", "--by", "b", draws=59)
         assert done.exit_code == 2
-        assert (
-            f"'a' and 'b' were given, and {command} divides the rows by one column" in done.output
-        )
+        assert "--by was given 2 times" in done.output
     path.write_text("y,p_a,p_b\n" + "a,0.4,0.6\n" * 20)
     asked = ["report", str(path), "--label", "y", "--score", "p_*", "--by", "y"]
-    done = CliRunner().invoke(main, asked)
+    done = run(*asked)
     assert done.exit_code == 2
     assert "--by was given with several classes, whose report has no sub-groups" in done.output
 
@@ -148,24 +145,18 @@ def test_the_command_line_names_its_file(tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("y,p\n" + "0,0.4\n1,0.6\n" * 20)
     out = tmp_path / "report.json"
-    command = ["report", str(path), "--label", "y", "--score", "p", "--resamples", "59"]
-    done = CliRunner().invoke(
-        main, [*command, "-o", str(out), "--data-date", "2024-05-01", "--data-version", "v3"]
-    )
+    command = ["report", str(path), "--label", "y", "--score", "p"]
+    done = run(*command, "-o", str(out), draws=59)
     assert done.exit_code == 0, done.output
     found = Report.from_json(out)
-    assert {line.name: line.value for line in found.data.source} == {
-        "file": str(path),
-        "date": "2024-05-01",
-        "version": "v3",
-    }
+    assert {line.name: line.value for line in found.data.source} == {"file": str(path)}
 
 
 def test_the_command_line_says_what_it_dropped(tmp_path):
     path, out = tmp_path / "scores.csv", tmp_path / "report.json"
     path.write_text("y,p\n" + "0,0.4\n1,0.6\n,0.5\n" * 20)
-    command = ["report", str(path), "--label", "y", "--score", "p", "--resamples", "59"]
-    done = CliRunner().invoke(main, [*command, "--drop-missing", "-o", str(out)])
+    command = ["report", str(path), "--label", "y", "--score", "p"]
+    done = run(*command, "--drop-missing", "-o", str(out), draws=59)
     assert done.exit_code == 0, done.output
     found = Report.from_json(out)
     assert (found.data.n_rows, found.data.left_out) == (40, 20)
@@ -175,8 +166,8 @@ def test_the_command_line_says_what_it_dropped(tmp_path):
 def test_the_command_line_puts_numbers_into_bins(tmp_path):
     path, out = tmp_path / "scores.csv", tmp_path / "report.json"
     path.write_text("y,p,age\n" + "".join(f"{k % 2},0.5,{20 + k % 50}\n" for k in range(200)))
-    command = ["report", str(path), "--label", "y", "--score", "p", "--resamples", "59"]
-    done = CliRunner().invoke(main, [*command, "--by", "age", "-o", str(out)])
+    command = ["report", str(path), "--label", "y", "--score", "p"]
+    done = run(*command, "--by", "age", "-o", str(out), draws=59)
     assert done.exit_code == 0, done.output
     assert [(group.by, group.group) for group in Report.from_json(out).groups] == [
         ("age", "20 to 32"),
@@ -417,3 +408,42 @@ def test_limits_in_figures_are_rounded_outwards():
     )
     words = _stated(replace(curve, lower_before=0.0129, upper_after=0.0121))
     assert words == ": smCE ≥ 0.012, then ≤ 0.013"
+
+
+# -- measures and a tolerance --------------------------------------------------------------------
+
+
+def test_the_table_has_the_measures_that_were_asked_for():
+    rows = ([0, 1] * 9, [0.4, 0.6] * 9)
+    chosen = caldist.report(*rows, measures=["ece", caldist.log_loss], **QUICK)
+    assert [measure.name for measure in chosen.models[0].measures] == ["ece", "log_loss"]
+    none = caldist.report(*rows, measures=[], **QUICK)
+    assert none.models[0].measures == ()
+    assert "smCE" not in str(none).partition("\n\n")[0]
+    assert none.to_html()
+    with pytest.raises(ValueError, match=r"measures\[0\] is 'x'"):
+        caldist.report(*rows, measures=["x"])
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "words"), [(0.9, "within"), (0.1, "beyond"), (0.25, "too few rows to tell")]
+)
+def test_the_verdict_says_whether_a_tolerance_is_kept(tolerance, words):
+    assert words in verdict(0.2, 0.4, 0.5, (), 0.95, tolerance=tolerance)
+    assert "tolerance" not in verdict(0.2, 0.4, 0.5, (), 0.95)
+
+
+def test_a_report_takes_a_tolerance_and_refuses_one_that_is_none(tmp_path):
+    found = caldist.report([0, 1] * 9, [0.4, 0.6] * 9, tolerance=0.9, **QUICK)
+    assert "within the tolerance of 0.9" in found.models[0].verdict
+    with pytest.raises(ValueError, match="tolerance is 2"):
+        caldist.report([0, 1] * 9, [0.4, 0.6] * 9, tolerance=2)
+    path, out = tmp_path / "rows.csv", tmp_path / "report.json"
+    path.write_text("y,p\n" + "0,0.4\n1,0.6\n" * 20)
+    columns = ("--label", "y", "--score", "p", "--tolerance", 0.9)
+    for measures, names in (("clinical", []), ("ece,log_loss", ["ece", "log_loss"])):
+        done = run("report", path, *columns, "--measure", measures, "-o", out)
+        assert done.exit_code == 0, done.output
+        [model] = Report.from_json(out).models
+        assert [measure.name for measure in model.measures] == names
+        assert "within the tolerance of 0.9" in model.verdict

@@ -138,7 +138,7 @@ def test_the_page_of_a_study_is_made_of_its_table(extension, name, tmp_path):
 def test_the_page_of_a_measure_says_where_it_is_found(extension):
     measure_pages = extension("measure_pages")
     assert "and reports" in measure_pages._facts(caldist.smooth_ce)[0]
-    assert "--measures mmce" in measure_pages._facts(caldist.mmce)[0]
+    assert "--measure mmce" in measure_pages._facts(caldist.mmce)[0]
 
 
 def test_the_reference_is_complete(extension):

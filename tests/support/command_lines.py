@@ -3,17 +3,20 @@
 import csv
 import json
 from importlib.util import find_spec
+from unittest.mock import patch
 
 import numpy as np
 from click.testing import CliRunner
 
-from caldist.cli import main
+from caldist.cli import _options, main
 
 HAS_DUCKDB = find_spec("duckdb") is not None
 
 
-def run(*arguments, stdin=None):
-    return CliRunner().invoke(main, [str(part) for part in arguments], input=stdin)
+def run(*arguments, stdin=None, draws=99):
+    """Run a command, with few random draws: the limits of these tests need no more."""
+    with patch.object(_options, "DRAWS", draws):
+        return CliRunner().invoke(main, [str(part) for part in arguments], input=stdin)
 
 
 def sample_rows():

@@ -16,7 +16,9 @@ from typing import Any
 import click
 
 from caldist._util.escaping import for_terminal
+from caldist._util.invalid import Invalid
 from caldist._util.version import __version__
+from caldist.cli import _options
 from caldist.cli._streams import drop_output, say
 from caldist.cli.demo import demo, paper
 from caldist.cli.inference import compare, test
@@ -24,7 +26,7 @@ from caldist.cli.measure import measure
 from caldist.cli.monitor import monitor
 from caldist.cli.recalibrate import apply, recalibrate
 from caldist.cli.report import report
-from caldist.cli.summaries import merge, summarize
+from caldist.cli.summaries import summarize
 from caldist.cli.verify import verify
 from caldist.errors import ToleranceError
 
@@ -32,7 +34,7 @@ __all__ = ["main"]
 
 
 _REFUSED = (ValueError, TypeError, OSError, ImportError, ToleranceError)  # what is about the input
-_OPTIONS = {"n_resamples": "resamples", "rng": "seed"}  # what the library calls differently
+_DEBUG = "CALDIST_DEBUG"  # in the environment: print tracebacks instead of one line
 _EXIT_CODES = """\b
 Exit codes:
   0    done
@@ -56,14 +58,13 @@ class _Breakdown(click.ClickException):
     exit_code = 70
 
 
-def _with_option(said: str, context: click.Context | None) -> str:
-    """Return a message with the option in place of the argument that it begins with, if any."""
-    name, verb, rest = said.partition(" is ")
-    name = _OPTIONS.get(name, name)
-    for option in _parameters(context):
-        if isinstance(option, click.Option) and option.name == name:
-            return f"{max(option.opts, key=len)}{verb}{rest}"
-    return said
+def _in_words(error: Exception, context: click.Context | None) -> str:
+    """Return an error with the option in place of the argument, where there is one."""
+    if isinstance(error, Invalid):
+        for option in _parameters(context):
+            if isinstance(option, click.Option) and option.name == error.argument:
+                return str(error.but(argument=_options.flag(option)))
+    return str(error)
 
 
 def _parameters(context: click.Context | None) -> list[click.Parameter]:
@@ -80,13 +81,12 @@ def _explained(error: Exception, context: click.Context | None) -> click.ClickEx
     if isinstance(error, MemoryError):
         return _Breakdown("not enough memory" + (f": {error}" if str(error) else "."))
     if isinstance(error, _REFUSED):
-        said = str(error).partition("\n\n")[0]  # DuckDB goes on and on
-        return _WrongInput(_with_option(said, context))
+        return _WrongInput(_in_words(error, context))
     first = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
     command = None if context is None else context.invoked_subcommand
     return _Breakdown(
         f"{first}. This is a bug in caldist: please report it in the project's issues, with what "
-        f"'caldist --debug {command} …' prints."
+        f"'{_DEBUG}=1 caldist {command} …' prints."
     )
 
 
@@ -104,7 +104,7 @@ def _ending(context: click.Context | None) -> Iterator[None]:
         raise _shown(error) from None
     except Exception as error:
         explained = _explained(error, context)
-        if context is None or not context.params.get("debug", False):
+        if os.environ.get(_DEBUG, "") in {"", "0"}:
             raise _shown(explained) from error
         say(traceback.format_exc(), err=True, nl=False)
         raise click.exceptions.Exit(explained.exit_code) from None
@@ -152,13 +152,12 @@ class _Commands(click.Group):
     epilog=_EXIT_CODES,
 )
 @click.version_option(__version__, prog_name="caldist")
-@click.option("--debug", is_flag=True, help="Print the traceback of an error instead of one line.")
-def main(*, debug: bool) -> None:
+def main() -> None:
     """Measure how far probabilities are from calibrated."""
 
 
 for command in (
-    measure, report, test, compare, recalibrate, apply, monitor, summarize, merge, verify, demo,
+    measure, report, test, compare, recalibrate, apply, monitor, summarize, verify, demo,
     paper,
 ):  # fmt: skip
     main.add_command(command)

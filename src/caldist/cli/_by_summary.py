@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from caldist._util.invalid import Invalid
 from caldist.cli._columns import HEAD, check_names, guess
 from caldist.cli._data import Data, Models
 from caldist.cli._dropped import Dropped
@@ -16,6 +17,7 @@ from caldist.data.rows import Rows
 from caldist.engines import cells
 from caldist.engines.files import reading
 from caldist.engines.summaries import invalid_in_words
+from caldist.errors import InvalidInput
 
 MANY = 10_000_000  # rows from which on commands read a summary of them
 _BITS, _FEWEST_BITS = 16, 10  # of a summary, and of that of one sub-group among many
@@ -45,7 +47,7 @@ def summary_of_many(data: Data, source: Source, paths: Sequence[str]) -> Models 
         with reading(paths):
             joint = _summarized(asked, paths, None, _BITS)
             groups = {name: _groups(asked, paths, name) for name in dict.fromkeys(columns)}
-    except (TypeError, ValueError):
+    except Invalid:
         return None
     dropped = _dropped(joint, label, score)
     allowed = _MISSING if data.drop_missing else ()
@@ -53,8 +55,9 @@ def summary_of_many(data: Data, source: Source, paths: Sequence[str]) -> Models 
     if found := invalid_in_words({(): joint}, named, allowed):
         if may_be_read_again(paths):
             return None
-        message = f"{', '.join(data.files)}: there are {found}: correct or filter these rows."
-        raise ValueError(message)
+        remedy = "Correct or filter these rows."
+        files = ", ".join(data.files)
+        raise InvalidInput(argument=files, reason=f"has {found}", remedy=remedy)
     if joint.total == 0 or None in groups.values():
         return None
     say(f"{rows:,} rows: summarised first, on {2**_BITS:,} cells.", err=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from caldist.cli._classes import ClassModels
+from caldist.cli._gates import Ends, Limits, in_columns
+from caldist.cli._options import ALL
 from caldist.cli._output import noting, show
 from caldist.cli._progress import working
 from caldist.data.class_rows import ClassRows
-
-if TYPE_CHECKING:
-    from caldist.inference import Gate, Interval
+from caldist.errors import InvalidInput
 
 GATED = "classwise_distance"  # what --fail-above and --require-below judge
 _ERROR = 0.05  # of each one-sided limit
@@ -21,48 +21,42 @@ _NAMES = (GATED, "smooth_ce", "kernel_ce")
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be measured: names with commas, limits that gate, a line for each class or not."""
+    """What is to be measured: names, limits that gate, a line for each class or not."""
 
-    measures: str | None
-    limits: dict[str, float]
+    measures: tuple[str, ...]
+    limits: Limits
     each_class: bool
 
-    def names(self) -> list[str]:
+    def names(self) -> tuple[str, ...]:
         """Return the measures, checked."""
-        if self.measures is None:
-            return [GATED]
-        if self.measures.strip() == "all":
-            return list(_NAMES)
-        names = [name.strip() for name in self.measures.split(",") if name.strip()]
-        for name in names:
+        self.limits.check()
+        if self.measures in ((), (ALL,)):
+            return _NAMES if self.measures else (GATED,)
+        for name in self.measures:
             if name not in _NAMES:
-                message = (
-                    f"--measures names {name!r}; of several classes there are {', '.join(_NAMES)}. "
-                    "Others are of one column: pass one class as --score with labels 0 and 1."
+                raise InvalidInput(
+                    argument="--measure",
+                    value=name,
+                    reason=f"of several classes there are {', '.join(_NAMES)}",
+                    remedy="Others are of one column: pass one class as --score with labels 0 "
+                    "and 1.",
                 )
-                raise ValueError(message)
-        if not names:
-            message = "--measures names no measure."
-            raise ValueError(message)
-        if self.limits and names[0] != GATED:
-            message = (
-                f"{next(iter(self.limits))} cannot be judged by {names[0]} of several classes: "
-                f"name {GATED} first."
+        if self.measures[0] != GATED:
+            self.limits.refuse(
+                f"cannot be judged by {self.measures[0]} of several classes",
+                f"Name {GATED} first.",
             )
-            raise ValueError(message)
-        return list(dict.fromkeys(names))
+        return self.measures
 
 
-def measured(
-    models: ClassModels, asked: Asked, style: str
-) -> tuple[list[dict[str, object]], list[Gate | Interval]]:
-    """Print the values; return what lines speak of, and the limits of each that gate."""
+def measured(models: ClassModels, asked: Asked, style: str) -> list[tuple[dict[str, object], Ends]]:
+    """Print the values; return the lines with their limits for the population, where these gate."""
     names, notes = asked.names(), list(models.notes)
     lines = list(models.lines())
-    gates: list[Gate | Interval] = []
+    gates: list[Ends] = []
     with working("measuring"), noting(notes):
         if asked.limits:
-            gates = [_gate(rows) for _, rows in lines]
+            gates = [_ends(rows) for _, rows in lines]
             notes.append(
                 f"lower_limit and upper_limit are of {GATED} of the population; each is on the "
                 "wrong side of it with probability 5%."
@@ -72,20 +66,19 @@ def measured(
             if asked.each_class:
                 shown += _each_class(line, rows)
                 continue
-            ends = {}
-            if gates:
-                ends = {"lower_limit": gates[at].lower, "upper_limit": gates[at].upper}
-            shown.append(line | {"classes": rows.n_classes} | _values(rows, names) | ends)
+            ends = gates[at] if gates else None
+            own = asked.limits.decided(ends) if style == "json" else in_columns(ends)
+            shown.append(line | {"classes": rows.n_classes} | _values(rows, names) | own)
     if asked.each_class:
         notes.append(
             "Shares add up to classwise_distance; noise is what they would be on average if "
             "calibrated; lower is the population's, with 95% confidence for all classes of a model."
         )
     show(shown, style, head=models.head, notes=notes)
-    return [line for line, _ in lines], gates
+    return [(line, ends) for (line, _), ends in zip(lines, gates, strict=bool(gates))]
 
 
-def _values(rows: Any, names: list[str]) -> dict[str, object]:
+def _values(rows: Any, names: tuple[str, ...]) -> dict[str, object]:
     from caldist import multiclass
 
     functions: dict[str, Callable[..., float]] = {
@@ -114,14 +107,16 @@ def _each_class(line: dict[str, object], rows: Any) -> list[dict[str, object]]:
     ]
 
 
-def _gate(rows: ClassRows) -> Gate | Interval:
+def _ends(rows: ClassRows) -> Ends:
     """Return one-sided limits of the population, each wrong with probability 5%."""
     if rows.n_classes == 2:
         from caldist.inference.gates import gate_of
         from caldist.measures.lower_distance import lower_distance
 
-        return gate_of(rows.binary, lower_distance, 0.0, 1 - _ERROR)
+        gate = gate_of(rows.binary, lower_distance, 0.0, 1 - _ERROR)
+        return gate.lower, gate.upper
     from caldist.multiclass import confidence_interval
 
     checked: Any = rows
-    return confidence_interval(checked, confidence_level=1 - 2 * _ERROR)
+    found = confidence_interval(checked, confidence_level=1 - 2 * _ERROR)
+    return found.lower, found.upper

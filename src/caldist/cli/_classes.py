@@ -58,8 +58,9 @@ class ClassModels:
             for number, group in enumerate(names):
                 part = rows.take(np.flatnonzero(code == number))
                 if part.weight is not None and not part.weight.any():
-                    message = f"--weight is 0 in all rows of group {group}: leave these rows out."
-                    raise ValueError(message)
+                    reason = f"is 0 in all rows of group {group}"
+                    remedy = "Leave these rows out."
+                    raise InvalidInput(argument="--weight", reason=reason, remedy=remedy)
                 yield self._line({"score": name, "group": str(group)}, part.n_rows), part
 
     def _line(self, line: dict[str, object], rows: int) -> dict[str, object]:
@@ -81,24 +82,26 @@ def speaks_of_classes(data: Data, columns: Sequence[str]) -> bool:
 def read_classes(data: Data, source: Source) -> ClassModels:
     """Read and check the columns of labels and of the probabilities of each class."""
     if data.clusters is not None:
-        message = (
-            "--clusters was given with several classes, whose intervals and tests take rows for "
-            "independent: keep one row of each cluster, or pass one class as --score with labels 0 "
-            "and 1."
+        raise InvalidInput(
+            argument="--clusters",
+            reason="was given with several classes, whose intervals and tests take rows for "
+            "independent",
+            remedy="Keep one row of each cluster, or pass one class as --score with labels 0 "
+            "and 1.",
         )
-        raise ValueError(message)
     if data.by_columns:
-        message = (
-            "--by was given with several classes, whose report has no sub-groups: caldist measure "
-            "--by has their numbers; or make a file of each sub-group, and a report of each."
+        raise InvalidInput(
+            argument="--by",
+            reason="was given with several classes, whose report has no sub-groups",
+            remedy="caldist measure --by has their numbers; or make a file of each sub-group, and "
+            "a report of each.",
         )
-        raise ValueError(message)
     if data.label is None:
-        message = (
-            "name the column of classes with --label: with several classes it is not guessed. "
-            f"Columns: {', '.join(source.columns)}."
+        raise InvalidInput(
+            argument="--label",
+            reason="is missing, and with several classes it is not guessed",
+            remedy=f"Name the column of classes. Columns: {', '.join(source.columns)}.",
         )
-        raise ValueError(message)
     others = [name for name in (data.weight, data.by) if name is not None]
     check_names(source.columns, [data.label, *others])
     found = _columns(data, source.columns, {data.label, *others})
@@ -157,11 +160,13 @@ def _listed(classes: str) -> list[str]:
     if "" in names or twice is not None or len(names) < 2:
         wrong = "an empty name" if "" in names else f"{len(names)} name"
         wrong = wrong if twice is None or "" in names else f"{twice!r} twice"
-        message = (
-            f"--classes is {classes!r}, with {wrong}: name two or more different classes with "
-            "commas between, in the order of the columns."
+        raise InvalidInput(
+            argument="--classes",
+            value=classes,
+            reason=f"that has {wrong}",
+            remedy="Name two or more different classes with commas between, in the order of the "
+            "columns.",
         )
-        raise ValueError(message)
     return names
 
 
@@ -170,21 +175,23 @@ def _columns(data: Data, columns: Sequence[str], taken: set[str]) -> dict[str, l
     scores = list(dict.fromkeys(data.scores))
     patterns = [score for score in scores if "*" in score and score not in columns]
     if not scores:
-        message = (
-            "name the columns of the classes: a pattern, as --score 'p_*', or --score for each, in "
-            f"the order of --classes. Columns: {', '.join(columns)}."
+        raise InvalidInput(
+            argument="--score",
+            reason="is missing",
+            remedy="Name the columns of the classes: a pattern, as --score 'p_*', or --score for "
+            f"each, in the order of --classes. Columns: {', '.join(columns)}.",
         )
-        raise ValueError(message)
     if not patterns:
         check_names(columns, scores)
         return {_common_start(scores).rstrip("_-. ") or "model": scores}
     if len(patterns) < len(scores):
         plain = next(score for score in scores if score not in patterns)
-        message = (
-            f"--score is the pattern {patterns[0]!r} and the column {plain!r}: with several "
-            "classes pass patterns only, one for each model, or a column for each class."
+        raise InvalidInput(
+            argument="--score",
+            reason=f"is the pattern {patterns[0]!r} and the column {plain!r}",
+            remedy="With several classes pass patterns only, one for each model, or a column for "
+            "each class.",
         )
-        raise ValueError(message)
     free = [name for name in columns if name not in taken]
     return {pattern: _matching(pattern, free, columns) for pattern in patterns}
 
@@ -197,11 +204,8 @@ def _common_start(names: Sequence[str]) -> str:
 
 def _matching(pattern: str, free: Sequence[str], columns: Sequence[str]) -> list[str]:
     if pattern.count("*") > 1:
-        message = (
-            f"--score is the pattern {pattern!r}, with {pattern.count('*')} stars: the one star "
-            "stands for the name of a class."
-        )
-        raise ValueError(message)
+        reason = f"a pattern has one star, for the name of a class, not {pattern.count('*')}"
+        raise InvalidInput(argument="--score", value=pattern, reason=reason)
     before, after = pattern.split("*")
     found = [
         name
@@ -210,11 +214,12 @@ def _matching(pattern: str, free: Sequence[str], columns: Sequence[str]) -> list
     ]
     if len(found) < 2:
         which = f"1 column, {found[0]!r}" if found else "no column"
-        message = (
-            f"the pattern {pattern!r} matches {which}: several classes need two or more. Columns: "
-            f"{', '.join(columns)}."
+        raise InvalidInput(
+            argument="--score",
+            value=pattern,
+            reason=f"the pattern matches {which}, and several classes need two or more",
+            remedy=f"Columns: {', '.join(columns)}.",
         )
-        raise ValueError(message)
     return found
 
 
@@ -229,20 +234,22 @@ def _class_names(found: Mapping[str, list[str]], given: list[str] | None) -> lis
         (first, names), *others = inside.items()
         for pattern, other in others:
             if other != names:
-                message = (
-                    f"the columns of {first!r} have the classes {', '.join(names)} and those of "
-                    f"{pattern!r} {', '.join(other)}: they must be the same, in the same order."
+                raise InvalidInput(
+                    argument="--score",
+                    value=pattern,
+                    reason=f"its columns have the classes {', '.join(other)}, and those of "
+                    f"{first!r} have {', '.join(names)}",
+                    remedy="They must be the same, in the same order.",
                 )
-                raise ValueError(message)
         return names
     for name, columns in found.items():
         if len(columns) != len(given):
-            message = (
-                f"--classes names {len(given)} classes, and --score {name!r} stands for "
-                f"{len(columns)} columns, {', '.join(columns)}: name a class for each column, in "
-                "their order."
+            raise InvalidInput(
+                argument="--classes",
+                reason=f"names {len(given)} classes, and --score {name!r} stands for "
+                f"{len(columns)} columns, {', '.join(columns)}",
+                remedy="Name a class for each column, in their order.",
             )
-            raise ValueError(message)
         check_order(f"--score {name!r}", columns, given)
     return given
 
@@ -258,12 +265,12 @@ def _as_labels(names: list[str], label: str, values: NDArray[Any]) -> list[Any]:
             found.append(int(number) if number == int(number) else number)
         except (ValueError, OverflowError):
             listed = ",".join(map(str, range(len(names))))
-            message = (
-                f"column {label!r} holds numbers, as {values[0]}, and the classes are "
-                f"{show(names)}: name them as the labels do, in the order of the "
-                f"columns, for example --classes {listed}."
-            )
-            raise ValueError(message) from None
+            raise InvalidInput(
+                argument=called(label),
+                reason=f"holds numbers, as {values[0]}, and the classes are {show(names)}",
+                remedy="Name them as the labels do, in the order of the columns, for example "
+                f"--classes {listed}.",
+            ) from None
     return found
 
 
@@ -277,7 +284,7 @@ def _numbers(classes: list[Any], label: str, values: NDArray[Any]) -> NDArray[np
     if unknown.any():
         reason = f"it is none of the classes, {show(classes)}"
         remedy = "Add the column of its probabilities, or leave those rows out."
-        validate.fail(f"column {label!r}", values, unknown, reason, remedy)
+        validate.fail(called(label), values, unknown, reason, remedy)
     return result
 
 
@@ -294,12 +301,10 @@ def _matrix(columns: Sequence[str], content: Content, *, normalize: bool) -> NDA
     off = np.abs(total - 1) > ROW_SUM_TOLERANCE
     if off.any():
         row = validate.first(off)
-        message = (
-            f"{content.place(row)}: columns {columns[0]!r} to {columns[-1]!r} sum to "
-            f"{total[row]:.6g}, the first of {int(off.sum())} such rows: the "
-            "probabilities of the classes sum to 1 in each row. Is a class missing? If they were "
-            "rounded, --normalize divides them by their sums. For independent labels pass one "
-            "column at a time."
+        raise InvalidInput(
+            argument=f"{content.place(row)}: columns {columns[0]!r} to {columns[-1]!r}",
+            reason=f"sum to {total[row]:.6g}, not to 1 (the first of {int(off.sum())} such rows)",
+            remedy="Is a class missing? If they were rounded, --normalize divides them by their "
+            "sums. For independent labels pass one column at a time.",
         )
-        raise ValueError(message)
     return matrix

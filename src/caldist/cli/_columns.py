@@ -17,6 +17,7 @@ from caldist.data import validate
 from caldist.data.categories import cluster_codes, refuse_measurements
 from caldist.data.rows import Rows
 from caldist.engines import cells
+from caldist.errors import InvalidInput
 
 HEAD = 1000  # rows that tell what most columns are not
 _NAMED = 40  # columns that a message lists
@@ -30,8 +31,8 @@ def read_table(data: Data, source: Source) -> Models:
     check_names(source.columns, named)
     label, scores = data.label, list(dict.fromkeys(data.scores))
     if label is None and data.positive is not None:
-        message = "--positive was given without --label: name the column of labels."
-        raise ValueError(message)
+        reason, remedy = "was given without --label", "Name the column of labels."
+        raise InvalidInput(argument="--positive", reason=reason, remedy=remedy)
     if label is None or not scores:
         label, scores = guess(source, label, scores, others)
     as_names = [*divided]
@@ -48,6 +49,7 @@ def read_table(data: Data, source: Source) -> Models:
             {called(name): content.numbers[name] for name in scores},
             true_name=called(label),
             remedy="Exchange --label and --score.",
+            option="--positive",
             pos_label=None if data.positive is None else positive_value(labels, data.positive),
         )
         if data.weight is not None:
@@ -93,7 +95,7 @@ def groups_of(name: str, values: NDArray[Any]) -> tuple[NDArray[np.object_], NDA
     Names stay Python's: NumPy's text takes the room of the longest name for every row, and drops
     zeros at the end.
     """
-    refuse_measurements(values, f"column {name!r}")
+    refuse_measurements(values, called(name))
     if values.dtype.kind == "O":
         values = np.array([str(value) for value in values], dtype=object)
         found = sorted(set(values))
@@ -110,11 +112,14 @@ def check_names(columns: Sequence[str], names: Sequence[str]) -> None:
     for name in names:
         if name not in columns:
             near = get_close_matches(name, columns, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = f"Did you mean {near[0]!r}? " if near else ""
             if all(cells.number(column) != cells.BAD for column in columns):
-                hint = " The first line is taken for the header, and holds numbers: add one."
-            message = f"there is no column {name!r}.{hint} Columns: {_listed(columns)}."
-            raise ValueError(message)
+                hint = "The first line is taken for the header, and holds numbers: add one. "
+            raise InvalidInput(
+                argument=called(name),
+                reason="is not there",
+                remedy=f"{hint}Columns: {_listed(columns)}.",
+            )
 
 
 def guess(
@@ -129,11 +134,12 @@ def guess(
     All rows are looked at, or the first ``rows``.
     """
     if all(cells.number(column) != cells.BAD for column in source.columns):
-        message = (
-            "name the columns with --label and --score. The first line is taken for the header, "
-            f"and holds numbers: add one. Columns: {_listed(source.columns)}."
+        raise InvalidInput(
+            argument="the first line",
+            reason="is taken for the header, and holds numbers",
+            remedy="Add a header, or name the columns with --label and --score. Columns: "
+            f"{_listed(source.columns)}.",
         )
-        raise ValueError(message)
     known = {label, *scores, *taken}
     likely = [name for name in source.columns if name not in known | source.twice]
     # Most columns show in their first rows that they are something else: only the others are read.
@@ -180,8 +186,8 @@ def _only(candidates: list[str], option: str, what: str, source: Source, hint: s
     if len(candidates) == 1:
         return candidates[0]
     found = f"{len(candidates)} columns do: {_listed(candidates)}" if candidates else "none does"
-    message = (
-        f"name the column with {option}. It is guessed only where exactly one {what}; {found}."
-        f"{hint} Columns: {_listed(source.columns)}."
+    raise InvalidInput(
+        argument=option,
+        reason=f"is missing, and it is guessed only where exactly one column {what}; {found}",
+        remedy=f"Name the column.{hint} Columns: {_listed(source.columns)}.",
     )
-    raise ValueError(message)

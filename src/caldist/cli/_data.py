@@ -12,6 +12,7 @@ from caldist.cli._dropped import Dropped
 from caldist.cli._progress import working
 from caldist.cli._source import matches, on_disk
 from caldist.cli._streams import say
+from caldist.errors import InvalidInput
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,22 +23,23 @@ if TYPE_CHECKING:
     from caldist.data.joint import Joint
     from caldist.data.rows import Rows
 
+_LEAVE = "Leave it out."
 _OF_TABLES = {
-    "label": "the labels are in a summary already: leave it out.",
-    "score": "the predictions of one model are in a summary already: leave it out.",
-    "weight": "the weights of the rows are in a summary already: leave it out.",
-    "clusters": "a summary does not say which rows belong together: pass the table itself.",
+    "label": ("the labels are in a summary already", _LEAVE),
+    "score": ("the predictions of one model are in a summary already", _LEAVE),
+    "weight": ("the weights of the rows are in a summary already", _LEAVE),
+    "clusters": ("a summary does not say which rows belong together", "Pass the table itself."),
     "by": (
-        "a summary has no rows to divide: summarise each sub-group into a file of its own, and "
-        "pass these files."
+        "a summary has no rows to divide",
+        "Summarise each sub-group into a file of its own, and pass these files.",
     ),
     "classes": (
-        "a summary has one column of predictions. Of several classes pass the table, or use "
-        "caldist.report([joint, …]) in Python."
+        "a summary has one column of predictions",
+        "Of several classes pass the table, or use caldist.report([joint, …]) in Python.",
     ),
-    "normalize": "a summary has one column of predictions: leave it out.",
-    "positive": "the labels of a summary are 0 and 1 already: leave it out.",
-    "drop-missing": "its rows are not to be had: leave them out when it is made.",
+    "normalize": ("a summary has one column of predictions", _LEAVE),
+    "positive": ("the labels of a summary are 0 and 1 already", _LEAVE),
+    "drop-missing": ("it has no rows", "Leave them out when it is made."),
 }
 _HEAD = ("label", "weight", "clusters", "by")  # what JSON says of tables
 
@@ -109,8 +111,9 @@ class Models:
         names, code = self.groups
         for group, part in zip(names, rows.split(code, len(names)), strict=True):
             if part.weight is not None and not part.weight.any():
-                message = f"--weight is 0 in all rows of group {group}: leave these rows out."
-                raise ValueError(message)
+                reason = f"is 0 in all rows of group {group}"
+                remedy = "Leave these rows out."
+                raise InvalidInput(argument="--weight", reason=reason, remedy=remedy)
             yield str(group), part
 
     def _line(self, name: str, rows: Rows, group: str | None = None) -> dict[str, object]:
@@ -187,8 +190,8 @@ class Data:
                     return replace(models, doubts=tuple(doubts_of_columns(self, source)))
             empty = next((name for name, joint in found.items() if joint.total == 0), None)
             if empty is not None:
-                message = f"{empty} is a summary of no rows: leave it out."
-                raise ValueError(message)
+                reason = "is a summary of no rows"
+                raise InvalidInput(argument=empty, reason=reason, remedy="Leave it out.")
             rows = {name: Rows.of(joint) for name, joint in found.items()}
             left_out = {
                 name: Dropped(sum(joint.invalid.values()), None, joint.invalid)
@@ -229,18 +232,19 @@ class Data:
 
         if not (several and speaks_of_classes(self, source.columns)):
             if self.normalize:
-                message = (
-                    "--normalize is for several classes: name their columns, as --score 'p_*', or "
-                    "leave it out."
+                raise InvalidInput(
+                    argument="--normalize",
+                    reason="is for several classes",
+                    remedy="Name their columns, as --score 'p_*', or leave it out.",
                 )
-                raise ValueError(message)
             return read_table(self, source)
         if self.positive is not None:
-            message = (
-                f"--positive is {self.positive!r}, but there are several classes: leave it out, or "
-                "name one column of predictions with --score."
+            raise InvalidInput(
+                argument="--positive",
+                value=self.positive,
+                reason="there are several classes",
+                remedy="Leave it out, or name one column of predictions with --score.",
             )
-            raise ValueError(message)
         return read_classes(self, source)
 
     @contextmanager
@@ -260,32 +264,29 @@ class Data:
         for path in (match for name in paths for match in matches(name)):
             name = "-" if "-" in self.files else str(path)
             if name in found:
-                message = f"{name} is named twice: its rows would count twice."
-                raise ValueError(message)
+                reason = "is named twice, so that its rows would count twice"
+                raise InvalidInput(argument=name, reason=reason, remedy="Name it once.")
             found[name] = Joint.load(path)
         return found
 
     def refuse_columns(self) -> None:
-        """Raise if an option speaks of columns, which summaries have not."""
+        """Raise if an option is about columns, which summaries do not have."""
         given = (
             *(self.label, self.scores, self.weight, self.clusters, self.by or self.by_columns),
             *(self.classes, self.normalize, self.positive, self.drop_missing),
         )
-        for (option, reason), value in zip(_OF_TABLES.items(), given, strict=True):
+        for (option, (why, remedy)), value in zip(_OF_TABLES.items(), given, strict=True):
             if value:
-                message = f"--{option} was given with a summary (.npz), but {reason}"
-                raise ValueError(message)
+                reason = f"was given with a summary (.npz), but {why}"
+                raise InvalidInput(argument=f"--{option}", reason=reason, remedy=remedy)
 
 
-def needs_rows(measures: str | None) -> bool:
+def needs_rows(measures: Sequence[str]) -> bool:
     """Whether a measure is named of which a summary of many rows tells too little."""
-    if measures is None or measures.strip() == "all":
-        return False
-    from caldist.cli._clinical import NAME
     from caldist.measures.registry import shown_in
 
     unknown = {str(measure) for measure in shown_in("evaluate") if measure.facts.rounding is None}
-    return not (unknown | {NAME}).isdisjoint(name.strip() for name in measures.split(","))
+    return not (unknown | {"clinical"}).isdisjoint(measures)
 
 
 @contextmanager
@@ -302,9 +303,10 @@ def are_summaries(paths: Sequence[str]) -> bool:
     """Whether files are saved summaries, all of them or none."""
     kinds = {Path(path).suffix.lower() == ".npz": path for path in paths}
     if len(kinds) > 1:
-        message = (
-            f"{kinds[True]} is a summary and {kinds[False]} is not: pass summaries or tables, or "
-            "make summaries of the tables first, with caldist summarize."
+        raise InvalidInput(
+            argument=kinds[True],
+            reason=f"is a summary and {kinds[False]} is not",
+            remedy="Pass summaries or tables, or make summaries of the tables first, with caldist "
+            "summarize.",
         )
-        raise ValueError(message)
     return True in kinds

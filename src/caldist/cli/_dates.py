@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from caldist._util.invalid import show
+from caldist.cli._missing_values import called
 from caldist.cli._source import matches, may_be_read_again, open_source
 from caldist.engines.files import quoted
+from caldist.errors import InvalidInput
 
 _ISO = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
 _OFFSET = r"(Z|[+-]\d\d(:?\d\d)?)"  # from UTC
@@ -42,11 +43,12 @@ def check_format(date_format: str | None) -> str | None:
     except ValueError:
         found = None
     if found not in {_SAMPLE, _SAMPLE.replace(day=1), _SAMPLE.replace(month=1, day=1)}:
-        message = (
-            f"--date-format is {date_format!r}, which does not say year, month and day as strptime "
-            "does: for 31/12/2026 it is %d/%m/%Y."
+        raise InvalidInput(
+            argument="--date-format",
+            value=date_format,
+            reason="it does not say year, month and day as strptime does",
+            remedy="For 31/12/2026 it is %d/%m/%Y.",
         )
-        raise ValueError(message)
     return date_format
 
 
@@ -102,16 +104,16 @@ def day_in_sql(kind: str, paths: Sequence[str], name: str, date_format: str | No
         return f"MAP([{texts}], [{', '.join(map(literal, found.values()))}])[{column}]"
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
         if date_format is not None:
-            message = f"column {name!r} holds {kind}, which is no text: leave --date-format out."
-            raise ValueError(message)
+            reason, remedy = f"holds {kind}, which is no text", "Leave --date-format out."
+            raise InvalidInput(argument=called(name), reason=reason, remedy=remedy)
         utc = " AT TIME ZONE 'UTC'" if kind == "TIMESTAMP WITH TIME ZONE" else ""
         return f"CAST({column}{utc} AS DATE)"
     if kind not in _TEXTS and not kind.startswith("ENUM"):
-        message = (
-            f"column {name!r} holds {kind}, which names no days: --date takes a column of dates, "
-            "times or texts."
+        raise InvalidInput(
+            argument=called(name),
+            reason=f"holds {kind}, which names no days",
+            remedy="--date takes a column of dates, times or texts.",
         )
-        raise ValueError(message)
     return date_in_sql(_text(name), date_format)
 
 
@@ -149,7 +151,7 @@ def _folders(paths: Sequence[str], name: str) -> dict[str, Path]:
 
 def _place(paths: Sequence[str], name: str, text: str) -> str:
     """Return the place of the first cell with a text, in words."""
-    column = f"column {name!r}"
+    column = called(name)
     if not may_be_read_again(paths):
         return column
     source = open_source(paths)
@@ -157,21 +159,22 @@ def _place(paths: Sequence[str], name: str, text: str) -> str:
     return f"{source.cell(texts.index(text), name).where}: {column}" if text in texts else column
 
 
-def refused(place: str, texts: Collection[str], date_format: str | None) -> ValueError:
+def refused(place: str, texts: Collection[str], date_format: str | None) -> InvalidInput:
     """Return the error for texts that are no dates; ``place`` is where the first one stands."""
     example = next(iter(texts))
-    found = f"{place} is {show(example)}, which"
     if date_format is not None:
-        return ValueError(f"{found} does not follow --date-format {date_format!r}: correct it.")
+        reason = f"it does not follow --date-format {date_format!r}"
+        return InvalidInput(argument=place, value=example, reason=reason, remedy="Correct it.")
     fitting = [known for known in _FORMATS if all(date_of(text, known) for text in texts)]
-    remedy = "correct it, or pass the format of the dates, such as --date-format %d/%m/%Y."
+    remedy = "Correct it, or pass the format of the dates, such as --date-format %d/%m/%Y."
     if len(fitting) == 1:
-        remedy = f"it looks like {fitting[0]}: pass --date-format {fitting[0]!r}."
+        remedy = f"It looks like {fitting[0]}: pass --date-format {fitting[0]!r}."
     elif fitting:
-        remedy = f"it may be {' or '.join(fitting)}: say which with --date-format."
+        remedy = f"It may be {' or '.join(fitting)}: say which with --date-format."
     elif all(text.isdecimal() for text in texts) and len(example) in _EPOCHS:
-        remedy = f"it looks like {_EPOCHS[len(example)]} since 1970: make dates of them first."
-    return ValueError(f"{found} is not an ISO date such as {_SAMPLE}; {remedy}")
+        remedy = f"It looks like {_EPOCHS[len(example)]} since 1970: make dates of them first."
+    reason = f"it is not an ISO date such as {_SAMPLE}"
+    return InvalidInput(argument=place, value=example, reason=reason, remedy=remedy)
 
 
 @dataclass(frozen=True)

@@ -13,22 +13,24 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from caldist._util.invalid import show
 from caldist.cli import _dates
 from caldist.cli._columns import check_names, positive_value
 from caldist.cli._data import Data
+from caldist.cli._missing_values import called
 from caldist.cli._source import SomeRows, matches, may_be_read_again, open_source
 from caldist.data.joint import INVALID, Joint
 from caldist.engines import cells, open_files, summarize
 from caldist.engines.collect import BYTES_OF_WEIGHTS, BYTES_PER_ROW
 from caldist.engines.files import connect, reading
 from caldist.engines.summaries import invalid_in_words
+from caldist.errors import InvalidInput, InvalidType
 from caldist.monitoring import Monitor
 from caldist.monitoring.batch_names import DATE, BatchName, kind_of
 
 BITS = 14  # of the grid of a new monitor
 _MEMORY = 2**30  # bytes that the days of one query may take
 _MISSING = ("missing label", "missing prediction")
+_COUNTED = "Correct or filter them, or leave them out with --invalid count."
 
 Groups = dict["str | None", Joint]  # the only key is None without sub-groups
 
@@ -50,11 +52,12 @@ class Wanted(NamedTuple):
         last = watched.last_batch
         after = watched.since if last is None else last
         if after is not None and kind_of(after) != DATE:
-            message = (
-                f"the last date of the state is {show(after)}, which is no date: "
-                "go on in Python, with Monitor.update, or begin a new state."
+            raise InvalidInput(
+                argument="the last date of the state",
+                value=after,
+                reason="it is no date",
+                remedy="Go on in Python, with Monitor.update, or begin a new state.",
             )
-            raise ValueError(message)
         taken = frozenset(step.batch for step in watched.steps)
         return cls(after, last is None, until, watched.since, taken)  # type: ignore[arg-type]  # dates
 
@@ -106,15 +109,18 @@ class SummaryDays:
     ) -> None:
         replace(data, by=None).refuse_columns()  # sub-groups are folders
         if "-" in data.files:
-            message = "a summary from standard input has no name that says its date: pass its file."
-            raise ValueError(message)
+            raise InvalidInput(
+                argument="a summary from standard input",
+                reason="has no name that says its date",
+                remedy="Pass its file.",
+            )
         # A pattern may well match the state, which is no day.
         found = [path for name in paths for path in matches(name)]
         files = [path for path in found if path.resolve() != state.resolve()]
         twice = [path for path, times in Counter(files).items() if times > 1]
         if twice:
-            message = f"{twice[0]} is named twice: its rows would count twice."
-            raise ValueError(message)
+            reason = "is named twice, so that its rows would count twice"
+            raise InvalidInput(argument=str(twice[0]), reason=reason, remedy="Name it once.")
         days = [_day_of_summary(path, date, date_format) for path in files]
         self.passed = wanted.passed(dict.fromkeys(days))
         self._days: dict[dt.date, dict[str | None, Joint]] = {}
@@ -147,12 +153,12 @@ def _day_of_summary(path: Path, date: str | None, date_format: str | None) -> dt
     if date is not None or date_format is not None:
         place = f"the date of {path}"
         raise _dates.refused(place, [text], date_format)
-    message = (
-        f"{path} is named {text!r}, which is no date: name summaries by their dates, as "
-        "2026-11-15.npz, or say with --date-format how they are; or put them in folders as "
-        "day=2026-11-15 and pass --date day."
+    raise InvalidInput(
+        argument=str(path),
+        reason=f"is named {text!r}, which is no date",
+        remedy="Name summaries by their dates, as 2026-11-15.npz, or say with --date-format how "
+        "they are; or put them in folders as day=2026-11-15 and pass --date day.",
     )
-    raise ValueError(message)
 
 
 def _of_folder(path: Path, name: str, option: str) -> str:
@@ -161,11 +167,12 @@ def _of_folder(path: Path, name: str, option: str) -> str:
         key, is_key, value = folder.partition("=")
         if is_key and unquote(key) == name:
             return unquote(value)
-    message = (
-        f"{option} is {name!r}, but {path} does not lie in a folder {name}=…: a summary has no "
-        "columns" + ("; without --date its name is its date." if option == "--date" else ".")
+    raise InvalidInput(
+        argument=option,
+        value=name,
+        reason=f"{path} does not lie in a folder {name}=…, and a summary has no columns",
+        remedy="Without --date its name is its date." if option == "--date" else "",
     )
-    raise ValueError(message)
 
 
 # -- tables --------------------------------------------------------------------------------------
@@ -195,11 +202,11 @@ class TableDays:
         invalid: Literal["raise", "count"],
     ) -> None:
         if data.label is None or len(data.scores) != 1 or date is None:
-            message = (
-                "a monitor has one label, one prediction and one date for each row: name their "
-                "columns with --label, --score and --date."
+            raise InvalidInput(
+                argument="a monitor",
+                reason="has one label, one prediction and one date for each row",
+                remedy="Name their columns with --label, --score and --date.",
             )
-            raise ValueError(message)
         self._data, self._date, self._format, self._wanted = data, date, date_format, wanted
         self._paths, self._label = list(paths), data.label
         self._allowed = INVALID if invalid == "count" else _MISSING if data.drop_missing else ()
@@ -222,8 +229,8 @@ class TableDays:
             self._keys.append(_GROUP)
         clash = next((name for name in numbers if name.casefold() in {_DAY, _GROUP}), None)
         if clash is not None:
-            message = f"a column is called {clash!r}, which is taken: rename it."
-            raise ValueError(message)
+            reason = "has a name that is taken"
+            raise InvalidInput(argument=called(clash), reason=reason, remedy="Rename it.")
         with self._reading():
             self._table = table.project(", ".join(columns))
             keys = ", ".join(map(_quoted, self._keys))
@@ -231,25 +238,25 @@ class TableDays:
             if any(key is None for key, *_ in counted):
                 _dates.refuse_others(table, types[date], paths, date, date_format)
         if not counted:
-            message = f"{', '.join(map(str, paths))}: there are no rows."
-            raise ValueError(message)
+            files = ", ".join(map(str, paths))
+            raise InvalidInput(argument=files, reason="has no rows")
         self._sizes: dict[dt.date, dict[str | None, int]] = {}
         every: Counter[dt.date] = Counter()
         for key, *group, rows in counted:
             if key is not None and not isinstance(key, dt.date):
-                message = (
-                    f"column {date!r} has the date {key} in {rows:,} rows, which no calendar has: "
-                    "were seconds and milliseconds mixed up?"
+                raise InvalidInput(
+                    argument=called(date),
+                    reason=f"has the date {key} in {rows:,} rows, which no calendar has",
+                    remedy="Were seconds and milliseconds mixed up?",
                 )
-                raise ValueError(message)
             if key is None or (None in group and wanted.has(key)):
                 column = date if key is None else data.by
                 assert column is not None  # noqa: S101 -- only that has groups
-                message = (
-                    f"column {column!r} is missing in {rows:,} rows{self._first_gap(column)}: "
-                    "fill it, or leave those rows out."
+                raise InvalidInput(
+                    argument=called(column),
+                    reason=f"is missing in {rows:,} rows{self._first_gap(column)}",
+                    remedy="Fill it, or leave those rows out.",
                 )
-                raise ValueError(message)
             every[key] += rows
             if wanted.has(key):
                 self._sizes.setdefault(key, {})[group[0] if group else None] = rows
@@ -290,18 +297,21 @@ class TableDays:
             return ""
         return f", the first at {source.cell(gaps.index(True), column).where}"
 
-    def _first_refusal(self) -> str:
-        """Return what the other commands say of the first row that is not valid, with its place."""
+    def _refuse_first(self, found: str) -> None:
+        """Raise what the other commands raise for the first row that is not valid, and count all.
+
+        Do nothing where files are too large to be read once more.
+        """
         if not may_be_read_again(self._paths):
-            return ""
+            return
         source = open_source(self._paths)
         days = source.read([], [self._date]).names[self._date]
         rows = np.array([at for at, day in enumerate(days) if self._wants(day)], dtype=np.intp)
         try:
             replace(self._data, by=None).table(SomeRows(source, rows))
-        except ValueError as error:
-            return f"{error} "
-        return ""
+        except InvalidInput as error:
+            remedy = f"{error.remedy} Rows that are not valid: {found}. {_COUNTED}".strip()
+            raise error.but(remedy=remedy) from None
 
     def _wants(self, cell: object) -> bool:
         """Whether a cell is a day that is wanted; one that cannot be understood may be."""
@@ -345,11 +355,11 @@ class TableDays:
             columns["weight"] = [self._weight or ""]
             found = invalid_in_words(joints, columns, self._allowed)
             if found:
-                message = (
-                    f"{self._first_refusal()}Rows that are not valid: {found}. Correct or filter "
-                    "them, or leave them out with --invalid count."
+                self._refuse_first(found)
+                files = ", ".join(map(str, self._paths))
+                raise InvalidInput(
+                    argument=files, reason=f"has rows that are not valid: {found}", remedy=_COUNTED
                 )
-                raise ValueError(message)
             days: dict[Any, Groups] = {}
             for (label, *group), joint in joints.items():
                 days.setdefault(label, {})[group[0] if group else None] = joint
@@ -373,11 +383,12 @@ def _one_of_two(table: Any, name: str, kind: str, positive: str) -> str:
     values = sorted(label for (label,) in found if label)
     one = positive_value(np.array(values, dtype=object), positive)
     if len(values) > 2 or (one not in values and len(values) > 1):
-        message = (
-            f"--positive is {positive!r}, and column {name!r} has the labels "
-            f"{', '.join(map(repr, values))}: it must be one of two."
+        raise InvalidInput(
+            argument="--positive",
+            value=positive,
+            reason=f"{called(name)} has the labels {', '.join(map(repr, values))}, and it must be "
+            "one of two",
         )
-        raise ValueError(message)
     return (
         f"CASE WHEN {text} IS NULL OR {text} = '' THEN NULL "
         f"WHEN {text} = {_dates.text_in_sql(str(one))} THEN 1.0 ELSE 0.0 END"
@@ -386,8 +397,8 @@ def _one_of_two(table: Any, name: str, kind: str, positive: str) -> str:
 
 def _refuse_measurements(name: str, kind: str) -> None:
     if kind in {"FLOAT", "DOUBLE"} or kind.startswith("DECIMAL"):
-        message = (
-            f"column {name!r} holds {kind}: sub-groups need a name for each, not a measurement. "
-            "Cut it into ranges first."
+        raise InvalidType(
+            argument=called(name),
+            reason=f"holds {kind}, but sub-groups need a name for each, not a measurement",
+            remedy="Cut it into ranges first.",
         )
-        raise TypeError(message)

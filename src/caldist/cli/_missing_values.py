@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist._util.invalid import show
 from caldist.cli._dropped import Dropped
 from caldist.cli._source import Columns, Source
 from caldist.data import validate
 from caldist.engines import cells
 from caldist.errors import InvalidInput
 
-_MISSING = "fill it, or leave such rows out with --drop-missing."
-_LABELS = (
-    "a label is 0 or 1, or yes or no, not text: say with --positive which of two other values "
-    "counts as 1."
+_FILL = "Fill it, or leave such rows out with --drop-missing."
+_NO_LABEL = cells.Why(
+    "a label is 0 or 1, or yes or no, not text",
+    "Say with --positive which of two other values counts as 1.",
 )
 
 
@@ -53,8 +52,8 @@ class Content:
             name = columns.get(error.argument)
             if name is None or not isinstance(error.index, int):
                 raise
-            why = f"{error.reason}. {error.remedy}".rstrip()
-            raise _placed(self.source, self._row(error.index), name, why) from error
+            row = self._row(error.index)
+            raise _placed(self.source, row, name, error.reason, error.remedy) from error
 
     def place(self, at: int) -> str:
         """Return the file and the line of a row."""
@@ -86,9 +85,10 @@ def read_content(
     for name, column in found.numbers.items():
         if (bad := column == cells.BAD).any():
             row = validate.first(bad)
-            why = source.cell(row, name).why
-            is_text = name == label and "percentage" not in (why or "")
-            raise _placed(source, row, name, _LABELS if is_text else why or "it is no number.")
+            why = source.cell(row, name).why or cells.NO_NUMBER
+            if name == label and why != cells.PERCENTAGE:
+                why = _NO_LABEL
+            raise _placed(source, row, name, *why)
     lacking = np.logical_or.reduce(list(missing.values()))
     if not lacking.any():
         whole = {name: cells.names(column) for name, column in found.names.items()}
@@ -98,12 +98,12 @@ def read_content(
         name, gaps = next((name, gaps) for name, gaps in missing.items() if gaps.any())
         count = int(gaps.sum())
         others = "" if count == 1 else f" (the first of {count:,} rows)"
-        raise _placed(source, validate.first(gaps), name, _MISSING, others)
+        raise _placed(source, validate.first(gaps), name, f"is empty{others}", _FILL)
     kept = np.flatnonzero(~lacking)
     if kept.size == 0:
         counts = ", ".join(f"{name} ({int(gaps.sum()):,})" for name, gaps in missing.items())
-        message = f"every row has a missing value, in {counts}: no row would be left."
-        raise ValueError(message)
+        reason = f"leaves no row: each has a missing value, in {counts}"
+        raise InvalidInput(argument="--drop-missing", reason=reason)
     return Content(
         {name: column[kept] for name, column in found.numbers.items()},
         {name: cells.names(column[kept]) for name, column in found.names.items()},
@@ -134,11 +134,10 @@ def _dropped(
     return Dropped(rows.size, lacking.size, reasons, groups, firsts)
 
 
-def _placed(source: Source, row: int, name: str, why: str, others: str = "") -> ValueError:
+def _placed(source: Source, row: int, name: str, reason: str, remedy: str) -> InvalidInput:
     """Return the error for a cell, with its place and its text."""
     cell = source.cell(row, name)
-    shown = show(cell.text) if cell.text.strip(cells.BLANKS) else "empty"
-    why = why.replace("pos_label=1", "--positive 1").replace("pos_label", "--positive")
-    others = others.replace("pos_label", "--positive")
-    message = f"{cell.where}: {called(name)} is {shown}{others}: {why}"
-    return ValueError(message)
+    place = f"{cell.where}: {called(name)}"
+    if not cell.text.strip(cells.BLANKS):
+        return InvalidInput(argument=place, reason=reason, remedy=remedy)
+    return InvalidInput(argument=place, value=cell.text, reason=reason, remedy=remedy)

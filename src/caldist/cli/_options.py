@@ -10,19 +10,33 @@ from typing import Any, TypeVar
 import click
 
 from caldist.cli._data import Data
+from caldist.errors import InvalidInput
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+DRAWS, SEED = 999, 0  # of intervals and tests: the same rows give the same answer
+ALL, CLINICAL = "all", "clinical"  # what --measure takes instead of names
 
 
-def _one(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """Refuse a second column, of which the first would be forgotten without a word."""
-    if len(values) > 1:
-        message = (
-            f"{values[0]!r} and {values[1]!r} were given, and {context.info_name} divides the rows "
-            "by one column: run it once for each. caldist report takes several."
-        )
-        raise click.BadParameter(message, context, option)
-    return values[0] if values else None
+class Command(click.Command):
+    """A command that refuses an option given twice: the first value would be lost silently."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, once to count the options and once to take them."""
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        for found in dict.fromkeys(order):
+            takes_one = isinstance(found, click.Option) and not (found.multiple or found.is_flag)
+            if takes_one and order.count(found) > 1:
+                message = (
+                    f"{flag(found)} was given {order.count(found)} times, and takes one value."
+                )
+                raise click.UsageError(message, ctx)
+        return super().parse_args(ctx, args)
+
+
+def flag(option: click.Parameter) -> str:
+    """Return an option as people type it."""
+    return max(option.opts, key=len)
 
 
 _DATA = {
@@ -65,13 +79,7 @@ _DATA = {
         help="Leave out rows in which a column that is needed has no value; every output says how "
         "many. Otherwise they are an error.",
     ),
-    "by": click.option(
-        "--by",
-        multiple=True,
-        callback=_one,
-        metavar="COL",
-        help="Sub-groups: one for each value of a column.",
-    ),
+    "by": click.option("--by", metavar="COL", help="Sub-groups: one for each value of a column."),
     "by_columns": click.option(
         "--by",
         "by_columns",
@@ -84,8 +92,8 @@ _DATA = {
 
 
 def data(*others: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add FILE, --label, --score, --weight, others and --drop-missing, all in one argument."""
-    names = ["files", "label", "scores", "weight", *others, "drop_missing"]
+    """Add FILE, the options of all commands that read rows, and others, all in one argument."""
+    names = ["files", "label", "scores", "weight", "positive", *others, "drop_missing"]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
@@ -100,40 +108,62 @@ def data(*others: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return decorate
 
 
-def out(**settings: Any) -> Callable[[Command], Command]:
+def out(**settings: Any) -> Callable[[Decorated], Decorated]:
     """Add -o, the file to write."""
     return click.option("-o", "--out", metavar="FILE", **settings)
 
 
 def check_out(path: str, suffixes: Sequence[str], option: str = "--out") -> None:
     """Refuse a file that cannot be written, before anything is computed."""
-    if Path(path).suffix not in suffixes:
-        message = f"{option} is {path!r}; its name must end in {', '.join(suffixes)}."
-        raise ValueError(message)
     folder = Path(path).parent
+    if Path(path).suffix not in suffixes:
+        reason = f"its name must end in {', '.join(suffixes)}"
+        raise InvalidInput(argument=option, value=path, reason=reason)
     if not folder.is_dir():
-        message = f"{option} is {path!r}, but there is no folder {str(folder)!r}: make it first."
-        raise ValueError(message)
+        reason = f"there is no folder {str(folder)!r}"
+        raise InvalidInput(argument=option, value=path, reason=reason, remedy="Make it first.")
 
 
-def confidence(command: Command) -> Command:
+def confidence(command: Decorated) -> Decorated:
     """Add --confidence-level."""
     return click.option(
         "--confidence-level", type=float, default=0.95, show_default=True, metavar="LEVEL"
     )(command)
 
 
-def resampling(command: Command) -> Command:
-    """Add --resamples and --seed."""
-    resamples = click.option(
-        "--resamples", type=int, default=999, show_default=True, metavar="N", help="How many draws."
+def measures(text: str) -> Callable[[Decorated], Decorated]:
+    """Add --measure, which takes several names."""
+    return click.option(
+        "--measure", "measures", multiple=True, callback=_several, metavar="NAMES", help=text
     )
-    seed = click.option(
-        "--seed",
-        type=int,
-        default=0,
-        show_default=True,
-        metavar="N",
-        help="Same seed, same draws.",
-    )
-    return resamples(seed(command))
+
+
+def measure(default: str, text: str) -> Callable[[Decorated], Decorated]:
+    """Add --measure, which takes one name."""
+    return click.option(
+        "--measure", multiple=True, callback=_one, default=[default], show_default=True,
+        metavar="NAME", help=text,
+    )  # fmt: skip
+
+
+def _several(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in a list with commas or in several options, each once."""
+    parts = [name.strip() for value in given for name in value.split(",")]
+    names = tuple(dict.fromkeys(filter(None, parts)))
+    if given and not names:
+        raise InvalidInput(argument="--measure", reason="names no measure")
+    for word in (ALL, CLINICAL):
+        if word in names and len(names) > 1:
+            reason = f"it has {word!r} among other names, which stands alone"
+            raise InvalidInput(argument="--measure", value=",".join(names), reason=reason)
+    return names
+
+
+def _one(context: click.Context, option: click.Parameter, given: Sequence[str]) -> str:
+    names = _several(context, option, given)
+    if len(names) > 1:
+        reason = f"{context.info_name} takes one measure"
+        remedy = "Run it once for each."
+        value = ",".join(names)
+        raise InvalidInput(argument="--measure", value=value, reason=reason, remedy=remedy)
+    return names[0]

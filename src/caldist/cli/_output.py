@@ -19,7 +19,7 @@ from caldist._util.text_tables import aligned, markdown
 from caldist.cli._streams import say
 
 NOTHING = "-"  # in tables, for a number that there is none of
-COUNTS = ("rows", "dropped")  # what a line counts, beside what it speaks of
+COUNTS = ("rows", "dropped")  # what a line counts, next to what it describes
 FORMATS = ("table", "json", "csv", "markdown")
 
 Row = Mapping[str, object]
@@ -91,6 +91,11 @@ def _with_both_names(row: Row) -> dict[str, object]:
     ends = [end for end in ("", "_a", "_b") if f"score{end}" in row or f"file{end}" in row]
     names = [f"{name}{end}" for end in ends for name in ("score", "file")]
     return {name: row.get(name) for name in names} | dict(row)
+
+
+def described(line: Row) -> str:
+    """Return what a line is of: its model, its sub-group."""
+    return " / ".join(str(value) for key, value in line.items() if key not in COUNTS)
 
 
 def in_json(value: object) -> object:

@@ -13,8 +13,12 @@ from numpy.typing import NDArray
 
 from caldist.cli._source import Cell, as_names
 from caldist.engines import cells
+from caldist.errors import InvalidInput
 
-_TYPED = "holds another kind of values, and no numbers: name another column, or convert it first."
+_TYPED = cells.Why(
+    "the column holds another kind of values, and no numbers",
+    "Name another column, or convert it first.",
+)
 
 
 class _Parquet(ABC):
@@ -30,7 +34,7 @@ class _Parquet(ABC):
         if isinstance(value, str):
             return Cell(where, value, cells.why_not(value))
         is_number = isinstance(value, int | float) or hasattr(value, "__float__")
-        return Cell(where, str(value), None if is_number else f"the column {_TYPED}")
+        return Cell(where, str(value), None if is_number else _TYPED)
 
     @abstractmethod
     def _value(self, row: int, name: str) -> object: ...
@@ -121,8 +125,7 @@ class FrameParquet(_Parquet):
 
                 self.columns = list(pl.read_parquet_schema(path))
         except Exception as error:
-            message = f"{path} cannot be read: {error}"
-            raise ValueError(message) from error
+            raise InvalidInput(argument=str(path), reason=f"cannot be read: {error}") from error
 
     def _frame(self, names: Sequence[str]) -> Any:
         import narwhals as nw
@@ -138,8 +141,8 @@ class FrameParquet(_Parquet):
 
             return nw.from_native(pl.read_parquet(self.path, columns=wanted), eager_only=True)
         except OSError as error:
-            message = f"{self.path} cannot be read: {error}"
-            raise ValueError(message) from error
+            reason = f"cannot be read: {error}"
+            raise InvalidInput(argument=str(self.path), reason=reason) from error
 
     def read(
         self, numbers: Sequence[str], names: Sequence[str], limit: int | None

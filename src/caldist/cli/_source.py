@@ -21,10 +21,12 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.invalid import Invalid
 from caldist._util.optional import how_to_install
 from caldist.engines import cells
 from caldist.engines.folders import refuse_lakehouses, visible
 from caldist.engines.text import KINDS, TextFile, cell_of, suffix_of, unpacking
+from caldist.errors import InvalidInput
 
 _PARQUET = (".parquet", ".pq")
 _KNOWN = (*KINDS, *_PARQUET)
@@ -54,7 +56,7 @@ class Cell(NamedTuple):
 
     where: str
     text: str
-    why: str | None
+    why: cells.Why | None
 
 
 class _File(Protocol):
@@ -115,8 +117,8 @@ class Source:
         for file in self._files:
             for name in (*numbers, *names):
                 if name in file.twice:
-                    message = f"{file.path} has two columns called {name!r}: rename one."
-                    raise ValueError(message)
+                    reason = f"has two columns called {name!r}"
+                    raise InvalidInput(argument=str(file.path), reason=reason, remedy="Rename one.")
         parts, sizes, left = [], [], rows
         for file, folders in zip(self._files, self._folders, strict=True):
             own = [[name for name in asked if name not in folders] for asked in (numbers, names)]
@@ -145,8 +147,7 @@ class Source:
                 break
         self._sizes = sizes
         if sum(sizes) == 0:
-            message = f"{self._files[0].path} has no rows."
-            raise ValueError(message)
+            raise InvalidInput(argument=str(self._files[0].path), reason="has no rows")
         return Columns(
             {name: np.concatenate([part.numbers[name] for part in parts]) for name in numbers},
             {name: np.concatenate([part.names[name] for part in parts]) for name in names},
@@ -210,19 +211,19 @@ def open_source(files: Sequence[str]) -> Source:
     suffixes = {suffix_of(path.name) for path in paths}
     for path in paths:
         if suffix_of(path.name) not in _KNOWN:
-            message = (
-                f"{path} is of an unknown kind: its name must end in one of {', '.join(_KNOWN)}, "
-                "or in one of these and .gz, .bz2, .xz or .zst."
+            raise InvalidInput(
+                argument=str(path),
+                reason=f"is of an unknown kind, since its name does not end in one of "
+                f"{', '.join(_KNOWN)}, or in one of these and .gz, .bz2, .xz or .zst",
+                remedy="Save the sheet as CSV." if path.suffix.lower() in _SHEETS else "",
             )
-            if path.suffix.lower() in _SHEETS:
-                message += " Save the sheet as CSV."
-            raise ValueError(message)
     kinds = {"parquet" if suffix in _PARQUET else KINDS[suffix] for suffix in suffixes}
     if len(kinds) > 1:
-        message = (
-            f"files of several kinds ({', '.join(sorted(suffixes))}): pass one kind at a time."
+        raise InvalidInput(
+            argument=", ".join(files),
+            reason=f"has files of several kinds ({', '.join(sorted(suffixes))})",
+            remedy="Pass one kind at a time.",
         )
-        raise ValueError(message)
     if "parquet" in kinds:
         return Source(_parquet(paths))
     return Source([_Text(path) for path in paths])
@@ -272,15 +273,20 @@ def on_disk(files: Sequence[str]) -> Iterator[list[str]]:
         yield list(files)
         return
     if len(files) > 1:
-        message = "- (standard input) cannot be combined with files: pass one or the other."
-        raise ValueError(message)
+        reason = "cannot be combined with files"
+        remedy = "Pass one or the other."
+        raise InvalidInput(argument="- (standard input)", reason=reason, remedy=remedy)
     with tempfile.TemporaryDirectory() as folder:
         path = str(_copy_of_stdin(Path(folder)))
         try:
             yield [path]
-        except (ValueError, TypeError) as error:
-            error.args = (str(error).replace(path, "standard input"),)
-            raise
+        except Invalid as error:
+            raise _of_stdin(error, path) from error
+
+
+def _of_stdin(error: Invalid, path: str) -> Invalid:
+    """Return an error about the copy of standard input as one about standard input."""
+    return error.but(argument=error.argument.replace(path, "standard input"))
 
 
 def _copy_of_stdin(folder: Path) -> Path:
@@ -292,8 +298,8 @@ def _copy_of_stdin(folder: Path) -> Path:
     with path.open("rb") as file:
         head = file.read(64)
     if not head:
-        message = "standard input is empty: pipe a table or a summary into it."
-        raise ValueError(message)
+        remedy = "Pipe a table or a summary into it."
+        raise InvalidInput(argument="standard input", reason="is empty", remedy=remedy)
     packed = ""
     if head.startswith(_GZIP):
         packed = ".gz"
@@ -347,8 +353,7 @@ class _Text:
                 return Cell(
                     f"{self.path}, line {line}", text, cells.why_not(text, self._text.decimal)
                 )
-        message = f"{self.path} has changed while it was read."
-        raise ValueError(message)
+        raise InvalidInput(argument=str(self.path), reason="has changed while it was read")
 
 
 def as_names(column: Sequence[object] | NDArray[np.object_]) -> NDArray[np.object_]:

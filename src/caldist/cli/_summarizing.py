@@ -12,11 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from caldist._util.invalid import Invalid
 from caldist.cli._data import Data, Models
 from caldist.cli._source import Source, open_source
 from caldist.cli._streams import say
 from caldist.data.joint import INVALID, Joint
 from caldist.engines import cells
+from caldist.errors import InvalidInput
 
 _MISSING = {"missing label", "missing prediction"}
 
@@ -26,15 +28,19 @@ def summarized(
 ) -> Mapping[str | None, Joint]:
     """Return the joint of each sub-group, or of all rows with the key None."""
     if data.label is None or len(data.scores) != 1:
-        message = "a summary has one label and one prediction: name them with --label and --score."
-        raise ValueError(message)
+        raise InvalidInput(
+            argument="a summary",
+            reason="has one label and one prediction",
+            remedy="Name them with --label and --score.",
+        )
     if invalid == "count" and (data.drop_missing or data.positive is not None):
         other = "--drop-missing" if data.drop_missing else "--positive"
-        message = (
-            f"--invalid count was given with {other}: it leaves out what is missing and what is "
-            "wrong, where labels are 0 and 1. Leave one of them out."
+        raise InvalidInput(
+            argument="--invalid count",
+            reason=f"was given with {other}, and leaves out what is missing and what is wrong, "
+            "where labels are 0 and 1",
+            remedy="Leave one of them out.",
         )
-        raise ValueError(message)
     source = open_source(paths)
     data.check_columns(source)
     if find_spec("duckdb") is not None and source.is_plain and data.positive is None:
@@ -76,7 +82,7 @@ def _by_duckdb(data: Data, paths: Sequence[str], bits: int) -> dict[str | None, 
                 return {None: summarize(open_files(paths, numbers=numbers), **asked)}
             table = open_files(paths, numbers=numbers, names=[data.by])
             found = summarize(table, by=data.by, **asked)
-    except (TypeError, ValueError):
+    except Invalid:
         return None  # the other reader says why
     keys = [cells.name(key) for key in found]
     names = cells.names(keys)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from caldist.cli import _options
 from caldist.cli._streams import say
 
 
-@click.command()
+@click.command(cls=_options.Command)
 def demo() -> None:
     """Evaluate every measure on six well-known classifiers."""
     from caldist.cli._demo_table import demo_text
@@ -15,7 +16,7 @@ def demo() -> None:
     say(demo_text(), nl=False)
 
 
-@click.command()
+@click.command(cls=_options.Command)
 @click.option(
     "--out",
     default="caldist-paper",

@@ -13,6 +13,7 @@ from caldist.cli import _options
 from caldist.cli._data import Data, Models, needs_rows
 from caldist.cli._output import PValue, format_option, noting, show
 from caldist.cli._streams import say
+from caldist.errors import InvalidInput
 
 if TYPE_CHECKING:
     from caldist.cli._classes import ClassModels
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
     from caldist.measures.base import Measure
 
 
-@click.command()
-@_options.data("positive", "clusters", "classes", "normalize")
-@_options.resampling
-@click.option("--measure", default="auto", show_default=True, metavar="NAME", help="The statistic.")
+@click.command(cls=_options.Command)
+@_options.data("clusters", "classes", "normalize")
+@_options.measure("auto", "The statistic.")
 @click.option(
     "--tolerance",
     type=float,
@@ -43,8 +43,6 @@ def test(
     context: click.Context,
     *,
     data: Data,
-    resamples: int,
-    seed: int,
     measure: str,
     tolerance: float | None,
     fail_below: float | None,
@@ -62,15 +60,15 @@ def test(
 
     if fail_below is not None:
         fail_below = validate.check_fraction("--fail-below", fail_below)
-    models = data.read(whole=needs_rows(measure))
+    models = data.read(whole=needs_rows([measure]))
     if not isinstance(models, Models):
         if tolerance is not None:
-            message = (
-                "--tolerance was given with several classes, whose test is of perfect calibration: "
-                "caldist measure --require-below decides about the classwise distance."
+            raise InvalidInput(
+                argument="--tolerance",
+                reason="was given with several classes, whose test is of perfect calibration",
+                remedy="caldist measure --require-below decides about the classwise distance.",
             )
-            raise ValueError(message)
-        tested = _test_classes(models, measure, resamples, seed, style)
+        tested = _test_classes(models, measure, style)
         context.exit(_judged(tested, fail_below))
     shown, notes = ["measure", "statistic", "pvalue"], list(models.notes)
     if models.are_summarized or style == "json":
@@ -85,15 +83,24 @@ def test(
                 cast("Any", rows),  # checked, which the public types do not speak of
                 measure=measure,
                 tolerance=tolerance,
-                n_resamples=resamples,
-                rng=seed,
+                n_resamples=_options.DRAWS,
+                rng=_options.SEED,
                 progress=sys.stderr.isatty(),
             )
-        pvalue = {"pvalue": PValue(found.pvalue, least_of(resamples))}
+        pvalue = {"pvalue": PValue(found.pvalue, least_of(_options.DRAWS))}
         lines.append(line | {key: getattr(found, key) for key in shown} | pvalue)
-    head = models.head | {"n_resamples": resamples, "seed": seed, "tolerance": tolerance}
+    head = models.head | {
+        "n_resamples": _options.DRAWS,
+        "seed": _options.SEED,
+        "tolerance": tolerance,
+    }
     show(lines, style, head=head, notes=notes)
     context.exit(_judged(lines, fail_below))
+
+
+def _drawn() -> dict[str, object]:
+    """Return what JSON says of random draws."""
+    return {"n_resamples": _options.DRAWS, "seed": _options.SEED}
 
 
 def _judged(lines: Sequence[Mapping[str, Any]], limit: float | None) -> int:
@@ -109,9 +116,7 @@ def _judged(lines: Sequence[Mapping[str, Any]], limit: float | None) -> int:
     return 1 if below else 0
 
 
-def _test_classes(
-    models: ClassModels, measure: str, resamples: int, seed: int, style: str
-) -> list[dict[str, object]]:
+def _test_classes(models: ClassModels, measure: str, style: str) -> list[dict[str, object]]:
     """Print the test of several classes, and return the line of each model that is the answer."""
     from caldist.multiclass import calibration_test
 
@@ -122,12 +127,12 @@ def _test_classes(
             cast("Any", rows),  # checked, which the public types do not speak of
             cast("Any", None),
             measure=cast("Any", measure),
-            n_resamples=resamples,
-            rng=seed,
+            n_resamples=_options.DRAWS,
+            rng=_options.SEED,
             progress=sys.stderr.isatty(),
         )
         for part in (found, *found.components):
-            pvalue = PValue(part.pvalue, least_of(resamples))
+            pvalue = PValue(part.pvalue, least_of(_options.DRAWS))
             shown = {"measure": part.measure, "statistic": part.statistic, "pvalue": pvalue}
             lines.append(line | shown)
         answers.append(line | {"pvalue": found.pvalue})
@@ -135,23 +140,20 @@ def _test_classes(
         notes.append(
             "auto is the answer: it combines the others, whose p-values hold one by one only."
         )
-    head = models.head | {"n_resamples": resamples, "seed": seed}
+    head = models.head | _drawn()
     show(lines, style, head=head, notes=notes)
     return answers
 
 
-@click.command()
-@_options.data("positive", "clusters", "classes", "normalize")
+@click.command(cls=_options.Command)
+@_options.data("clusters", "classes", "normalize")
 @_options.confidence
-@_options.resampling
-@click.option("--measure", default="smooth_ce", show_default=True, metavar="NAME")
+@_options.measure("smooth_ce", "What is compared.")
 @format_option
 def compare(
     *,
     data: Data,
     confidence_level: float,
-    resamples: int,
-    seed: int,
     measure: str,
     style: str,
 ) -> None:
@@ -168,16 +170,19 @@ def compare(
 
     chosen = comparable(measure)
     level = validate.check_fraction("--confidence-level", confidence_level)
-    resampler = Resampler.of(seed, n_resamples=resamples, progress=sys.stderr.isatty())
+    resampler = Resampler.of(
+        _options.SEED, n_resamples=_options.DRAWS, progress=sys.stderr.isatty()
+    )
     models = data.read()
-    head = models.head | {"n_resamples": resamples, "seed": seed}
+    head = models.head | _drawn()
     if not isinstance(models, Models):
         if chosen.name != "smooth_ce":
-            message = (
-                f"--measure is {chosen}; of several classes smooth_ce of each class is compared: "
-                "leave it out, or pass one class as --score with labels 0 and 1."
+            raise InvalidInput(
+                argument="--measure",
+                value=measure,
+                reason="of several classes smooth_ce of each class is compared",
+                remedy="Leave it out, or pass one class as --score with labels 0 and 1.",
             )
-            raise ValueError(message)
         _compare_classes(models, level, resampler, head, style)
         return
     notes = list(models.notes)
@@ -220,10 +225,11 @@ def _compare_classes(
     from caldist.multiclass.intervals import warn_if_few
 
     if len(models.rows) < 2:
-        message = (
-            "name at least two models to compare, each by a pattern: --score 'a_*' --score 'b_*'."
+        raise InvalidInput(
+            argument="--score",
+            reason="names one model, and at least two are compared",
+            remedy="Name each by a pattern: --score 'a_*' --score 'b_*'.",
         )
-        raise ValueError(message)
     notes = list(models.notes)
     with noting(notes):
         warn_if_few(next(iter(models.rows.values())))
@@ -255,14 +261,19 @@ def _pairs(
     number = len(models.rows)
     if models.are_summaries:
         if number != 2:
-            message = (
-                f"two summaries are compared, not {number}: they are samples of different rows. To "
-                "compare models on the same rows pass the table, with --score A --score B."
+            raise InvalidInput(
+                argument="FILE",
+                reason=f"names {number} summaries, and two are compared, as samples of different "
+                "rows",
+                remedy="To compare models on the same rows pass the table, with --score A --score "
+                "B.",
             )
-            raise ValueError(message)
         (name_a, a), (name_b, b) = models.rows.items()
         return {(name_a, name_b): independent_comparison((a, b), measure, level, resampler)}
     if number < 2:
-        message = "name at least two different columns to compare: --score A --score B."
-        raise ValueError(message)
+        raise InvalidInput(
+            argument="--score",
+            reason="names one column, and at least two different ones are compared",
+            remedy="Name them: --score A --score B.",
+        )
     return paired_comparisons(models.rows, measure, level, resampler)

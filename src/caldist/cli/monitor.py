@@ -18,6 +18,7 @@ from caldist.cli._output import PValue, in_json, show
 from caldist.cli._progress import working
 from caldist.cli._source import on_disk
 from caldist.cli._streams import begin_line, keep_output, say
+from caldist.errors import InvalidInput
 
 if TYPE_CHECKING:
     from caldist.cli._dates import Passed
@@ -31,12 +32,12 @@ _OPTIONS = {
     "tolerance": "--tolerance",
     "false_alarm_rate": "--false-alarm-rate",
     "run_length": "--run-length",
-    "dependence": "--clusters-by-date",
+    "dependence": "--dependent-dates",
 }
 
 
-@click.command()
-@_options.data("positive", "by")
+@click.command(cls=_options.Command)
+@_options.data("by")
 @click.option(
     "--date", metavar="COL", help="The column of dates; of summaries, the folders COL=date."
 )
@@ -69,18 +70,13 @@ _OPTIONS = {
 @click.option(
     "--maturity",
     metavar="AGE",
-    help="Take a date when it is this old, such as 30d or 4w: its labels are there by then. "
-    "Without it every date is taken, even one that is not over.",
+    help="Take a date when it is this old, such as 30d or 4w, by the clock in UTC: its labels are "
+    "there by then. Without it every date is taken, even one that is not over.",
 )
 @click.option(
-    "--today",
-    metavar="DATE",
-    help="What --maturity counts back from.  [default: the date in UTC]",
-)
-@click.option(
-    "--clusters-by-date",
+    "--dependent-dates",
     is_flag=True,
-    help="The rows of a date share a shock: bet on sums of whole dates.",
+    help="The rows of a date depend on each other: treat them as one cluster.",
 )
 @click.option(
     "--invalid",
@@ -97,7 +93,7 @@ _OPTIONS = {
     show_default=True,
     help="json is one object a line; prometheus is where the monitor stands, new dates or not.",
 )
-@click.option("--html", metavar="FILE", help="Also write a page about the monitor, .html.")
+@_options.out(help="Also write a page about the monitor, .html.")
 @click.option("--fail-on-alarm", is_flag=True, help="End with exit code 1 while there is an alarm.")
 @click.pass_context
 def monitor(
@@ -111,11 +107,10 @@ def monitor(
     false_alarm_rate: float | None,
     run_length: float | None,
     maturity: str | None,
-    today: str | None,
-    clusters_by_date: bool,
+    dependent_dates: bool,
     invalid: Literal["raise", "count"],
     style: str,
-    html: str | None,
+    out: str | None,
     fail_on_alarm: bool,
 ) -> None:
     """Watch calibration date by date, with an alarm that is right at every look.
@@ -133,17 +128,17 @@ def monitor(
     from caldist._util.optional import require
 
     _options.check_out(state, [".npz"], "--state")
-    if html is not None:
-        _options.check_out(html, [".html"], "--html")
+    if out is not None:
+        _options.check_out(out, [".html"])
         require("jinja2", extra="report")
         require("matplotlib", extra="report")
     given = {
         "tolerance": tolerance,
         "false_alarm_rate": false_alarm_rate,
         "run_length": run_length,
-        "dependence": "batches" if clusters_by_date else None,
+        "dependence": "batches" if dependent_dates else None,
     }
-    until = _until(maturity, today)
+    until = _until(maturity)
     path = Path(state)
     notes: list[str] = []
     with locked(path), on_disk(data.files) as paths:
@@ -160,10 +155,10 @@ def monitor(
         if older is not None and (style == "table" or not steps):
             notes.append(older)
         notes += days.passed.warnings()
-        if html is not None and watched.steps:
+        if out is not None and watched.steps:
             from caldist.reporting import monitor_report
 
-            monitor_report(watched, name=path.stem).to_html(html)
+            monitor_report(watched, name=path.stem).to_html(out)
         _show(watched, steps, style, path.stem, days.passed, notes)
         if steps:  # after they are printed: a line may come twice, and none is lost
             keep_output()
@@ -174,27 +169,23 @@ def monitor(
     context.exit(_ALARM if alarmed and fail_on_alarm else 0)
 
 
-def _until(maturity: str | None, today: str | None) -> dt.date | None:
+def _until(maturity: str | None) -> dt.date | None:
     """Return the last date that is old enough; None if age does not matter."""
     if maturity is None:
-        if today is not None:
-            message = "--today is what --maturity counts back from: give both, or neither."
-            raise ValueError(message)
         return None
     found = _MATURITY.fullmatch(maturity.strip())
     if found is None:
-        message = f"--maturity is {maturity!r}; it must be a number of days or weeks, as 30d or 4w."
-        raise ValueError(message)
+        reason = "it must be a number of days or weeks, as 30d or 4w"
+        raise InvalidInput(argument="--maturity", value=maturity, reason=reason)
     try:
-        now = dt.datetime.now(dt.UTC).date() if today is None else dt.date.fromisoformat(today)
-    except ValueError:
-        message = f"--today is {today!r}; it must be a date such as 2026-11-15."
-        raise ValueError(message) from None
-    try:
-        return now - dt.timedelta(days=int(found[1]) * _DAYS[found[2]])
+        return _today() - dt.timedelta(days=int(found[1]) * _DAYS[found[2]])
     except OverflowError:
-        message = f"--maturity is {maturity!r}, before the first date that there is."
-        raise ValueError(message) from None
+        reason = "that is before the first date there is"
+        raise InvalidInput(argument="--maturity", value=maturity, reason=reason) from None
+
+
+def _today() -> dt.date:
+    return dt.datetime.now(dt.UTC).date()
 
 
 def _loaded(path: Path, given: dict[str, Any], data: Data) -> Monitor | None:
@@ -207,20 +198,23 @@ def _loaded(path: Path, given: dict[str, Any], data: Data) -> Monitor | None:
     for name, value in given.items():
         kept = getattr(found, name)
         if value is not None and value != kept:
-            message = (
-                f"{_OPTIONS[name]} is {value}, but the monitor in {str(path)!r} was made with "
-                f"{kept}: its guarantee is for that choice. Leave the option out, or begin a new "
-                "state."
+            raise InvalidInput(
+                argument=_OPTIONS[name],
+                value=value,
+                reason=f"the monitor in {str(path)!r} was made with {kept}, and its guarantee is "
+                "for that choice",
+                remedy="Leave the option out, or begin a new state.",
             )
-            raise ValueError(message)
     if bool(found.by) != (data.by is not None):
-        message = (
-            f"the monitor in {str(path)!r} has sub-groups: name their column with --by."
-            if found.by
-            else f"--by is {data.by!r}, but the monitor in {str(path)!r} was made without "
-            "sub-groups: leave it out, or begin a new state."
+        if found.by:
+            reason = f"is missing, and the monitor in {str(path)!r} has sub-groups"
+            raise InvalidInput(argument="--by", reason=reason, remedy="Name their column.")
+        raise InvalidInput(
+            argument="--by",
+            value=data.by,
+            reason=f"the monitor in {str(path)!r} was made without sub-groups",
+            remedy="Leave it out, or begin a new state.",
         )
-        raise ValueError(message)
     return found
 
 

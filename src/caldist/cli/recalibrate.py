@@ -6,43 +6,27 @@ import sys
 from functools import partial
 from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import click
 
-from caldist._util.numbers import up
-from caldist.cli import _options
+from caldist._util.numbers import percent
+from caldist.cli import _gates, _options
 from caldist.cli._data import Data
+from caldist.cli._gates import Ends, Limits, Line
 from caldist.cli._output import noting
 from caldist.cli._progress import working
 from caldist.cli._streams import say
-
-if TYPE_CHECKING:
-    from caldist.recalibration import Recalibration
+from caldist.errors import InvalidInput
 
 _FAMILIES = ("auto", "identity", "shift", "temperature", "sigmoid", "beta", "isotonic", "monotone")
-_FAILED, _UNDECIDED = 1, 3
 
 
-@click.command()
-@_options.data("positive", "clusters")
+@click.command(cls=_options.Command)
+@_options.data("clusters")
 @_options.confidence
-@_options.resampling
 @click.option("--family", type=click.Choice(_FAMILIES), default="auto", show_default=True)
-@click.option(
-    "--method",
-    type=click.Choice(["resampling", "finite_sample"]),
-    default="resampling",
-    show_default=True,
-    help="How bounds are proved; finite_sample holds for every number of rows, and is wider.",
-)
-@click.option(
-    "--fail-above",
-    type=float,
-    metavar="LIMIT",
-    help="End with exit code 1 unless the smooth calibration error after is shown to be at most "
-    "this; 3 if no statement can be made.",
-)
+@_gates.options("the smooth calibration error after")
 @_options.out(required=True, help="The map to write, .json.")
 @click.pass_context
 def recalibrate(
@@ -50,11 +34,8 @@ def recalibrate(
     *,
     data: Data,
     confidence_level: float,
-    resamples: int,
-    seed: int,
     family: str,
-    method: str,
-    fail_above: float | None,
+    limits: Limits,
     out: str,
 ) -> None:
     """Fit a monotone map that calibrates predictions, and say what is proved of it.
@@ -62,15 +43,12 @@ def recalibrate(
     The rows must be ones that the model has not been trained on. All of them fit the map and judge
     it, which is valid for monotone maps. FILE may be a summary (.npz). `caldist apply` uses maps.
     """
-    from caldist.data import validate
-
     _options.check_out(out, [".json"])
-    if fail_above is not None:
-        fail_above = validate.check_limit("--fail-above", fail_above)
+    limits.check()
     models = data.models()
     if len(models.rows) != 1:
-        message = f"one model is recalibrated at a time, not {len(models.rows)}: name one."
-        raise ValueError(message)
+        reason = f"names {len(models.rows)} models, and one is recalibrated at a time"
+        raise InvalidInput(argument="--score", reason=reason, remedy="Name one.")
     from caldist.recalibration import recalibrate as fit  # not needed to refuse
 
     notes = list(models.notes)
@@ -79,35 +57,21 @@ def recalibrate(
             cast("Any", next(iter(models.rows.values()))),  # checked already
             family=cast("Any", family),
             confidence_level=confidence_level,
-            method=cast("Any", method),
-            n_resamples=resamples,
-            rng=seed,
+            n_resamples=_options.DRAWS,
+            rng=_options.SEED,
             progress=sys.stderr.isatty(),
         )
     assert found.map is not None  # noqa: S101 -- only maps made elsewhere may be none
     found.map.save(out)
     say("\n".join([str(found), *notes]) + f"\n\nwritten to {out}")
-    context.exit(_judged(found, fail_above))
-
-
-def _judged(found: Recalibration, limit: float | None) -> int:
-    if limit is None:
-        return 0
     if not found.after:
-        say(f"undecided: no statement is made: {found.reason}", err=True)
-        return _UNDECIDED
-    upper = found.after["smooth_ce"].upper
-    if upper > limit:
-        say(
-            "failed: the smooth calibration error after is only shown to be at most "
-            f"{up(upper, 6)}, not {limit:g}",
-            err=True,
-        )
-        return _FAILED
-    return 0
+        context.exit(limits.without_statement(found.reason))
+    after, level = found.after["smooth_ce"], percent(confidence_level)
+    judged: list[tuple[Line, Ends]] = [({}, (after.lower, after.upper))]
+    context.exit(limits.judge("the smooth calibration error after", level, judged))
 
 
-@click.command()
+@click.command(cls=_options.Command)
 @click.argument("map_file", metavar="MAP")
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @click.option("--score", metavar="COL", help="The column of predicted probabilities.")
@@ -146,13 +110,18 @@ def apply(
         given = {"FILE": files, "--score": score, "--column": column, "--out": out}
         for name, value in given.items():
             if value:
-                message = f"{name} was given with --sql, which reads no file: leave it out."
-                raise ValueError(message)
+                reason, remedy = "was given with --sql, which reads no file", "Leave it out."
+                raise InvalidInput(argument=name, reason=reason, remedy=remedy)
         say(table.to_sql(sql, dialect=dialect))
         return
     if not files or score is None or column is None or out is None:
-        message = "name a FILE, --score, --column and --out, or print an expression with --sql COL."
-        raise ValueError(message)
+        given = {"FILE": files, "--score": score, "--column": column, "--out": out}
+        raise InvalidInput(
+            argument=next(name for name, value in given.items() if not value),
+            reason="is missing",
+            remedy="Name a FILE, --score, --column and --out, or print an expression with --sql "
+            "COL.",
+        )
     from caldist.cli._source import on_disk
     from caldist.engines.rewrite import FORMATS, NoProbabilityError, write_with_column
     from caldist.recalibration.sql import lookup
@@ -168,27 +137,30 @@ def apply(
                 out=Path(out),
             )
         except NoProbabilityError as error:
-            raise ValueError(_placed(paths, score) or str(error)) from error
+            raise (_placed(paths, score) or error) from error
     say(f"{out}: {column} from {score} by {table!r}")
 
 
-def _placed(paths: list[str], score: str) -> str:
-    """Say where the first score that is no probability is, what stands there, and what to do."""
+def _placed(paths: list[str], score: str) -> InvalidInput | None:
+    """Return the error for the first score that is no probability, with its place, if it is known.
+
+    Files that are large are not read once more for that.
+    """
+    from caldist.cli._missing_values import called
     from caldist.cli._source import may_be_read_again, open_source
     from caldist.data import validate
 
     if not may_be_read_again(paths):
-        return ""
+        return None
     source = open_source(paths)
     found = source.read([score]).numbers[score]
     bad = (~((found >= 0) & (found <= 1))).nonzero()[0]
     if bad.size == 0:
-        return ""
+        return None
     cell = source.cell(int(bad[0]), score)
-    why = "correct it."  # no number, or an infinite one
+    reason, remedy = "it is no probability", "Correct it."  # no number, or an infinite one
     if not isinf(found[bad[0]]):
-        why = ". ".join(validate.why_no_probability(found[bad], "apply the sigmoid first"))
-    return (
-        f"{cell.where}: column {score!r} is {cell.text.strip() or 'missing'}, which is no "
-        f"probability: {why}"
-    )
+        reason, remedy = validate.why_no_probability(found[bad], "apply the sigmoid first")
+    text = cell.text.strip() or "missing"
+    place = f"{cell.where}: {called(score)}"
+    return InvalidInput(argument=place, value=text, reason=reason, remedy=remedy)

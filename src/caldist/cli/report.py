@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from caldist.cli import _options
-from caldist.cli._data import Data, Models
+from caldist.cli._data import Data, Models, needs_rows
 from caldist.cli._streams import say
 
 if TYPE_CHECKING:
@@ -23,40 +23,38 @@ if TYPE_CHECKING:
 _SUFFIXES = (".html", ".json")
 
 
-@click.command()
-@_options.data("positive", "by_columns", "clusters", "classes", "normalize")
+@click.command(cls=_options.Command)
+@_options.data("by_columns", "clusters", "classes", "normalize")
+@_options.measures(
+    "The table of measures: names with commas between, all, or clinical, for no others than the "
+    "clinical measures that every report has. By default a few."
+)
+@click.option(
+    "--tolerance",
+    type=float,
+    metavar="DISTANCE",
+    help="Say whether the distance to calibration is shown to be at most this.",
+)
 @_options.confidence
-@_options.resampling
 @_options.out(
     default="report.html",
     show_default=True,
     help="The file to write: .html or .json; - for HTML on standard output.",
 )
 @click.option(
-    "--group-order",
-    type=click.Choice(["evidence", "label"]),
-    help="Sort sub-groups by evidence, or by label; by default dates by time, others by evidence.",
-)
-@click.option(
-    "--rows",
-    "whole",
+    "--exact",
     is_flag=True,
     help="Read every row of Parquet files, however many. By default ten million rows and more of "
     "one model are summarised first, as by caldist summarize.",
 )
-@click.option("--data-date", "date", metavar="TEXT", help="The date of the data, to be said.")
-@click.option("--data-version", "version", metavar="TEXT", help="Their version, to be said.")
 def report(
     *,
     data: Data,
+    measures: tuple[str, ...],
+    tolerance: float | None,
     confidence_level: float,
-    resamples: int,
-    seed: int,
     out: str,
-    group_order: str | None,
-    whole: bool,
-    date: str | None,
-    version: str | None,
+    exact: bool,
 ) -> None:
     """Write a report: a verdict in words, figures, intervals, tests and sub-groups.
 
@@ -72,10 +70,11 @@ def report(
     if to_stdout or path.suffix == ".html":  # said now, not after the work
         require("jinja2", extra="report")
         require("matplotlib", extra="report")
-    models = data.read(whole=whole)
+    chosen = _chosen(measures)
+    models = data.read(whole=exact or needs_rows(measures))
     if isinstance(models, Models) and models.are_summarized and not models.are_summaries:
         say(
-            "The report uses this summary; --rows uses every row, with more time and memory.",
+            "The report uses this summary; --exact uses every row, with more time and memory.",
             err=True,
         )
     from caldist.reporting import report as make_report  # not needed to refuse
@@ -83,11 +82,12 @@ def report(
     found = make_report(
         cast("Any", _named(models)),  # checked, which the public types do not speak of
         by=(models.by or None) if isinstance(models, Models) else None,
+        measures=chosen,
+        tolerance=tolerance,
         confidence_level=confidence_level,
-        n_resamples=resamples,
-        rng=seed,
-        group_order=cast("Any", group_order),
-        source=_source(models, data, date, version),
+        n_resamples=_options.DRAWS,
+        rng=_options.SEED,
+        source=_source(models, data),
         progress=sys.stderr.isatty(),
     )
     if isinstance(models, Models):
@@ -105,14 +105,22 @@ def report(
     say(f"{said}\n\nwritten to {out}")
 
 
-def _source(
-    models: Models | ClassModels, data: Data, date: str | None, version: str | None
-) -> dict[str, object]:
+def _chosen(measures: tuple[str, ...]) -> list[Any] | None:
+    """Return the measures of the table, None for those that it has by default."""
+    from caldist.measures.registry import find, shown_in
+
+    if measures == (_options.ALL,):
+        return shown_in("evaluate")
+    names = [name for name in measures if name != _options.CLINICAL]
+    return [find(name, "--measure") for name in names] if measures else None
+
+
+def _source(models: Models | ClassModels, data: Data) -> dict[str, object]:
     """Return where the rows come from, as a report says it; summaries say what they left out."""
     files = ", ".join("standard input" if name == "-" else name for name in data.files)
     summaries = isinstance(models, Models) and models.are_summaries
     dropped = None if models.dropped is None or summaries else models.dropped.rows
-    return {"file": files, "date": date, "version": version, "rows_dropped": dropped}
+    return {"file": files, "rows_dropped": dropped}
 
 
 def _named(models: Models | ClassModels) -> Mapping[str, Rows | ClassRows]:

@@ -1,4 +1,4 @@
-"""``caldist summarize`` and ``caldist merge``: fixed-size summaries of any number of rows."""
+"""``caldist summarize``: fixed-size summaries of any number of rows, merged where they are."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from caldist.cli import _options
 from caldist.cli._data import Data
 from caldist.cli._progress import working
 from caldist.cli._streams import say
+from caldist.errors import InvalidInput
 
 if TYPE_CHECKING:
     from caldist.data.joint import Joint
@@ -21,8 +22,8 @@ _BITS = 16
 _SPECIAL = '/\\%=:*?"<>|'  # what names of folders have not, on some system
 
 
-@click.command()
-@_options.data("positive", "by")
+@click.command(cls=_options.Command)
+@_options.data("by")
 @click.option(
     "--bits",
     type=int,
@@ -55,7 +56,7 @@ def summarize(
     joints: Mapping[str | None, Joint]
     with working("summarising"), data.opened() as found:
         if isinstance(found, dict):
-            joints = {None: _merged(_on_one_grid(found, bits))}
+            joints = {None: _merged(_coarsened(found, bits))}
         else:
             joints = summarized(data, found, _BITS if bits is None else bits, invalid)
     for group, joint in joints.items():
@@ -67,21 +68,6 @@ def summarize(
         say(f"{path}: {joint!r}")
 
 
-@click.command()
-@click.argument("files", nargs=-1, required=True, metavar="SUMMARY...")
-@_options.out(required=True, help="The summary to write, .npz.")
-def merge(*, files: tuple[str, ...], out: str) -> None:
-    """Merge summaries of different rows into one, in any order."""
-    _options.check_out(out, [".npz"])
-    with Data(files).opened() as found:
-        if isinstance(found, list):
-            message = f"{found[0]} is not a saved joint (.npz): caldist summarize makes one."
-            raise TypeError(message)
-        joint = _merged(found)
-    joint.save(out)
-    say(f"{out}: {joint!r}")
-
-
 def _in_path(name: str) -> str:
     """Return a name as it may be a folder's, with what may not as in addresses."""
     return "".join(quote(c, safe="") if c in _SPECIAL or c < " " else c for c in name)
@@ -91,25 +77,19 @@ def _bits(joint: Joint) -> int | None:
     return None if joint.grid is None else joint.grid.bits
 
 
-def _on_one_grid(joints: Mapping[str, Joint], bits: int | None) -> dict[str, Joint]:
+def _coarsened(joints: Mapping[str, Joint], bits: int | None) -> dict[str, Joint]:
+    """Bring summaries to one grid: the coarsest of theirs, or one that is coarser."""
     if bits is None:
         bits = min(_bits(joint) or _BITS for joint in joints.values())
     for name, joint in joints.items():
         own = _bits(joint)
         if own is not None and own < bits:
-            message = f"--bits is {bits}, but {name} has only {own}: at most these can be had."
-            raise ValueError(message)
+            reason = f"{name} has only {own}"
+            remedy = "Ask for at most as many."
+            raise InvalidInput(argument="--bits", value=bits, reason=reason, remedy=remedy)
     return {name: joint.coarsen(bits) for name, joint in joints.items()}
 
 
 def _merged(joints: Mapping[str, Joint]) -> Joint:
-    grids = {_bits(joint): name for name, joint in joints.items()}
-    if len(grids) > 1:
-        told = ", ".join(
-            f"{name} has {'no grid' if bits is None else f'{bits} bits'}"
-            for bits, name in grids.items()
-        )
-        message = f"{told}: bring them to one grid with caldist summarize --bits, which merges too."
-        raise ValueError(message)
     first, *others = joints.values()
     return sum(others, first)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from caldist.cli import _options
 from caldist.cli._streams import say
+from caldist.errors import InvalidInput
 
 _HOLDS, _FAILS, _UNREADABLE = 0, 1, 2
 
 
-@click.command()
+@click.command(cls=_options.Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.pass_context
 def verify(context: click.Context, *, files: tuple[str, ...]) -> None:
@@ -32,7 +34,7 @@ def _check(name: str) -> int:
     except CertificateError as error:
         say(f"{name}: {error}", err=True)
         return _FAILS
-    except (OSError, ValueError) as error:
+    except (OSError, InvalidInput) as error:
         say(str(error), err=True)
         return _UNREADABLE
     say(f"{name}: {certificate}: the proof holds")

@@ -185,9 +185,13 @@ def why_no_probability(outside: NDArray[Any], link: str) -> tuple[str, str]:
 
 
 def labels(
-    values: object, name: str = "y_true", *, takes_pos_label: bool = True
+    values: object,
+    name: str = "y_true",
+    *,
+    takes_pos_label: bool = True,
+    option: str = "pos_label",
 ) -> NDArray[np.uint8]:
-    """Return labels as contiguous bytes 0 and 1; ``pos_label`` is advised where it is known."""
+    """Return labels as contiguous bytes 0 and 1; ``option`` is advised where it is known."""
     array = real_vector(values, name)
     ones = np.empty(array.size, dtype=np.bool_)
     for part, one in zip(_parts(array), _parts(ones), strict=True):
@@ -198,15 +202,17 @@ def labels(
             valid = 0 <= np.bitwise_or.reduce(part) <= 1
         if not valid:
             bad = (array != 1) & (array != 0)
-            _fail_label(name, array, bad, takes_pos_label=takes_pos_label)
+            _fail_label(name, array, bad, option if takes_pos_label else "")
     return ones.view(np.uint8)
 
 
-def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArray[np.uint8]:
+def two_labels(
+    values: object, pos_label: object, name: str = "y_true", option: str = "pos_label"
+) -> NDArray[np.uint8]:
     """Return bytes 1 where any two labels are ``pos_label``, else 0."""
     if isinstance(pos_label, float) and math.isnan(pos_label):
         reason = "it must be one of the two labels"
-        raise InvalidInput(argument="pos_label", value=pos_label, reason=reason)
+        raise InvalidInput(argument=option, value=pos_label, reason=reason)
     values = readable(values, name)
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0:
@@ -229,10 +235,10 @@ def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArr
         if different.any() or not alike:
             found = [*others[:1].tolist(), *others[different][:1].tolist()]
             reason = (
-                f"no label is pos_label, {show(pos_label)}; labels are, for example, "
+                f"no label is {option}, {show(pos_label)}; labels are, for example, "
                 f"{' and '.join(map(show, found))}"
             )
-            fail(name, array, ~ones, reason, "Pass as pos_label the label that counts as 1.")
+            fail(name, array, ~ones, reason, f"Pass as {option} the label that counts as 1.")
     elif rest.size:
         different = np.asarray(others != others[0], bool)
     else:
@@ -243,15 +249,13 @@ def two_labels(values: object, pos_label: object, name: str = "y_true") -> NDArr
             argument=name,
             index=at,
             value=array[at],
-            reason=f"a third label next to {show(pos_label)} (pos_label) and {show(others[0])}",
+            reason=f"a third label next to {show(pos_label)} ({option}) and {show(others[0])}",
             remedy=_CLASSES_REMEDY,
         )
     return np.ascontiguousarray(ones).view(np.uint8)
 
 
-def _fail_label(
-    name: str, array: NDArray[Any], bad: NDArray[np.bool_], *, takes_pos_label: bool
-) -> NoReturn:
+def _fail_label(name: str, array: NDArray[Any], bad: NDArray[np.bool_], option: str) -> NoReturn:
     found = float(array[first(bad)])
     reason, remedy = "a label is 0 or 1", "Make each label 0 or 1."
     if math.isnan(found):
@@ -263,7 +267,7 @@ def _fail_label(
         )
     elif found == -1 and bool(np.isin(array, (-1, 1)).all()):
         remedy = f"Labels -1 and 1 become 0 and 1 with ({name} == 1)"
-        remedy += ", or pass pos_label=1." if takes_pos_label else "."
+        remedy += f", or pass {option}=1." if option else "."
     elif 1 < found < math.inf and bool(np.all(np.floor(array) == array)):
         remedy = _CLASSES_REMEDY
     fail(name, array, bad, reason, remedy)
@@ -395,17 +399,18 @@ def named_inputs(
     remedy: str = _ORDER,
     pos_label: object = None,
     takes_pos_label: bool = True,
+    option: str = "pos_label",
 ) -> tuple[NDArray[np.uint8], list[Vector]]:
     """Return clean labels and columns of predictions, which messages call by their keys.
 
     ``remedy`` says what to do where labels and predictions look swapped. With ``pos_label`` the
-    labels may be any two values, if that is an option of the function that asks.
+    labels may be any two values, if that is an option of the function that asks, called ``option``.
     """
     try:
         if pos_label is None:
-            label = labels(y_true, true_name, takes_pos_label=takes_pos_label)
+            label = labels(y_true, true_name, takes_pos_label=takes_pos_label, option=option)
         else:
-            label = two_labels(y_true, pos_label, true_name)
+            label = two_labels(y_true, pos_label, true_name, option)
     except ValueError:
         for name, values in predictions.items():
             _fail_if_swapped(y_true, values, (true_name, name), remedy)

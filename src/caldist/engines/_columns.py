@@ -10,6 +10,7 @@ import narwhals as nw
 
 from caldist._util.invalid import show
 from caldist.engines.files import quoted
+from caldist.errors import InvalidInput, InvalidType
 
 
 class Columns:
@@ -23,12 +24,12 @@ class Columns:
         try:
             frame: nw.LazyFrame[Any] = nw.from_native(table).lazy()
         except TypeError as error:
-            message = (
-                f"table is of type {type(table).__name__}: pass a data frame (pandas, polars, "
-                "pyarrow, duckdb, dask, pyspark, ibis) or the path of a file. Arrays go to "
-                "Joint.from_arrays."
-            )
-            raise TypeError(message) from error
+            raise InvalidType(
+                argument="table",
+                reason=f"is of type {type(table).__name__}",
+                remedy="Pass a data frame (pandas, polars, pyarrow, duckdb, dask, pyspark, ibis) "
+                "or the path of a file. Arrays go to Joint.from_arrays.",
+            ) from error
         self._schema = frame.collect_schema()
         self._frame = _numbered(frame)
         self._chosen: dict[str, nw.Expr] = {}
@@ -36,26 +37,30 @@ class Columns:
     def dtype(self, argument: str, name: object) -> Any:
         """Return the type of a column, which must be there."""
         if not isinstance(name, str):
-            message = f"{argument} is {show(name)}; it must be the name of a column."
-            raise TypeError(message)
+            reason = "it must be the name of a column"
+            raise InvalidType(argument=argument, value=name, reason=reason)
         if name in self._schema:
             return self._schema[name]
         names = list(self._schema)
         close = get_close_matches(name, names, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
         listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-        message = f"{argument} is {name!r}, but there is no such column; there are {listed}.{hint}"
-        raise ValueError(message)
+        raise InvalidInput(
+            argument=argument,
+            value=name,
+            reason=f"there is no such column; there are {listed}",
+            remedy=f"Did you mean {close[0]!r}?" if close else "",
+        )
 
     def number(self, argument: str, name: object, *, hint: str = "") -> nw.Expr:
         """Choose a column of numbers or Booleans, as float64: exact for all that matters here."""
         dtype = self.dtype(argument, name)
         if not (dtype.is_numeric() or dtype == nw.Boolean):
-            message = (
-                f"{argument}: column {name!r} holds {dtype}, not numbers or Booleans. Nothing is "
-                f"guessed: convert the column first. {hint}".rstrip()
+            raise InvalidType(
+                argument=argument,
+                value=name,
+                reason=f"the column holds {dtype}, not numbers or Booleans",
+                remedy=f"Nothing is guessed: convert the column first. {hint}".rstrip(),
             )
-            raise TypeError(message)
         column = self._column(name)
         return self._choose(indicator(column) if dtype == nw.Boolean else column.cast(nw.Float64))
 
@@ -82,17 +87,19 @@ class Columns:
         )
         shown = ", ".join(map(show, values))
         if pos_label not in values and (len(values) > 1 or not _alike(pos_label, values)):
-            message = (
-                f"pos_label is {show(pos_label)}, which is none of the labels in column "
-                f"{name!r}: {shown}."
+            raise InvalidInput(
+                argument="pos_label",
+                value=pos_label,
+                reason=f"it is none of the labels in column {name!r}, {shown}",
             )
-            raise ValueError(message)
         if len(values) > 2:
-            message = (
-                f"{argument}: column {name!r} has more than two labels, among them {shown}: with "
-                "pos_label there are two. For several classes use summarize_one_vs_rest."
+            raise InvalidInput(
+                argument=argument,
+                value=name,
+                reason=f"the column has more than two labels, among them {shown}, and with "
+                "pos_label there are two",
+                remedy="For several classes use summarize_one_vs_rest.",
             )
-            raise ValueError(message)
         there = ~(column.is_null() | column.is_nan()) if dtype.is_float() else ~column.is_null()
         ones = column == pos_label
         if dtype == nw.Boolean:
@@ -108,8 +115,8 @@ class Columns:
             return ()
         names = [by] if isinstance(by, str) else by
         if not isinstance(names, Sequence) or len(names) == 0:
-            message = f"by is {show(by)}; it must be a column name or a list of names."
-            raise TypeError(message)
+            reason = "it must be a column name or a list of names"
+            raise InvalidType(argument="by", value=by, reason=reason)
         keys: list[str] = []
         for name in names:
             dtype = self.dtype("by", name)

@@ -8,10 +8,10 @@ from typing import Any
 
 import narwhals as nw
 
-from caldist._util.invalid import show
 from caldist.data.class_rows import ROW_SUM_TOLERANCE, check_order
 from caldist.engines._columns import Columns, indicator
 from caldist.engines._query import Rows, check_weight, missing
+from caldist.errors import InvalidInput
 
 
 @dataclass(frozen=True)
@@ -110,20 +110,21 @@ def _first_number(conditions: list[nw.Expr]) -> nw.Expr:
 
 def _check_columns(y_prob: object) -> list[object]:
     if isinstance(y_prob, str) or not isinstance(y_prob, Sequence) or len(y_prob) < 2:
-        message = (
-            f"y_prob is {show(y_prob)}; it must list a column for each class, at least "
-            "two. For one column of probabilities use summarize."
+        raise InvalidInput(
+            argument="y_prob",
+            value=y_prob,
+            reason="it must list a column for each class, at least two",
+            remedy="For one column of probabilities use summarize.",
         )
-        raise ValueError(message)
     return list(y_prob)
 
 
 def _check_classes(classes: Sequence[object] | None, size: int) -> list[Any]:
     values = list(range(size)) if classes is None else list(classes)
     if len(values) != size or len(set(values)) != size:
-        message = (
-            f"classes is {show(classes)}; it must name {size} different classes, one for "
-            "each column of y_prob."
+        raise InvalidInput(
+            argument="classes",
+            value=classes,
+            reason=f"it must name {size} different classes, one for each column of y_prob",
         )
-        raise ValueError(message)
     return values

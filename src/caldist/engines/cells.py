@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,16 +123,28 @@ def _fits(pattern: re.Pattern[str], cell: object) -> bool:
     return isinstance(cell, str) and pattern.fullmatch(cell) is not None
 
 
-def why_not(text: str, decimal: str = ".") -> str | None:
-    """Return why a cell is no number, and what to do; None if it is one, or missing."""
+class Why(NamedTuple):
+    """Why a cell is refused, and what to do."""
+
+    reason: str
+    remedy: str
+
+
+NO_NUMBER = Why("it is no number", "Correct it, or leave that row out.")
+PERCENTAGE = Why("it is a percentage", "Take the % sign away and divide by 100.")
+DECIMAL_COMMA = Why(
+    "it is no number",
+    "A decimal comma is understood where semicolons or tabs separate the cells: write a point.",
+)
+
+
+def why_not(text: str, decimal: str = ".") -> Why | None:
+    """Return why a cell is no number; None if it is one, or missing."""
     if number(text, decimal) != BAD:
         return None
     clean = text.strip(BLANKS)
     if clean.endswith("%") and number(clean[:-1], decimal) != BAD:
-        return "it is a percentage: take the % sign away and divide by 100."
+        return PERCENTAGE
     if decimal == "." and number(clean, ",") != BAD:
-        return (
-            "it is no number. A decimal comma is understood where semicolons or tabs separate the "
-            "cells: write a point."
-        )
-    return "it is no number: correct it, or leave that row out."
+        return DECIMAL_COMMA
+    return NO_NUMBER

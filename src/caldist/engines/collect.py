@@ -16,6 +16,7 @@ from caldist.data import validate
 from caldist.data.grid import Grid, empty
 from caldist.data.joint import INVALID, Joint
 from caldist.engines._query import DOUBLES, Query
+from caldist.errors import InvalidInput
 
 Numbers = NDArray[Any]
 
@@ -49,14 +50,17 @@ def engine_errors() -> Iterator[None]:
         if _OUT_OF_MEMORY in type(error).__name__ or _OUT_OF_MEMORY in str(error):
             raise MemoryError(str(error)) from error
         if type(error).__name__ == "ArrowInvalid" and (found := _UNSAFE.search(str(error))):
-            message = (
-                f"table holds the integer {found[1]}, which is beyond 2^53, where float64 rounds: "
-                "cast its column to float64 first."
-            )
-            raise ValueError(message) from error
+            raise InvalidInput(
+                argument="table",
+                reason=f"holds the integer {found[1]}, which is beyond 2^53, where float64 rounds",
+                remedy="Cast its column to float64 first.",
+            ) from error
         if _OVERFLOW in str(error):
-            message = "sample_weight adds up to too much: divide the weights by their maximum."
-            raise ValueError(message) from error
+            raise InvalidInput(
+                argument="sample_weight",
+                reason="adds up to too much",
+                remedy="Divide the weights by their maximum.",
+            ) from error
         raise
 
 
@@ -112,8 +116,8 @@ def joints(query: Query, bits: int) -> dict[tuple[Any, ...], Joint]:
         exact = Query.of(query.rows, bits, second_order=query.second_order, in_doubles=False)
         table = collect(exact.cells)
     if len(table) == 0:
-        message = "table has no rows: at least one is needed."
-        raise ValueError(message)
+        remedy = "At least one is needed."
+        raise InvalidInput(argument="table", reason="has no rows", remedy=remedy)
     keys: list[tuple[Any, ...]] = [()]
     group = np.zeros(len(table), np.int64)
     if query.rows.keys:
@@ -155,11 +159,12 @@ def _joint(cell: Numbers, sums: dict[str, Numbers], bits: int) -> Joint:
         n_rows = int(sums.pop("rows0").sum() + sums.pop("rows1").sum())
         mass = sums["count0"] + sums["count1"]
         if np.isnan(mass).any():
-            message = (
-                "sample_weight: weights add up to NaN, although each of them passed its check: the "
-                "engine takes NaN for a number. Replace NaN in the column of weights by null."
+            raise InvalidInput(
+                argument="sample_weight",
+                reason="adds up to NaN, although each weight passed its check: the engine takes "
+                "NaN for a number",
+                remedy="Replace NaN in the column of weights by null.",
             )
-            raise ValueError(message)
         validate.check_masses("the weight of cells", mass)
         there = mass > 0
         cell, sums = cell[there], {name: part[there] for name, part in sums.items()}
@@ -177,12 +182,13 @@ def _count_invalid(
     for key, reason, count in zip(_values(table, query.rows.keys), reasons, rows, strict=True):
         found.setdefault(key, {})[INVALID[reason]] = count
     if {key: sum(counts.values()) for key, counts in found.items()} != expected:
-        message = (
-            f"table changed while it was read: {sum(expected.values()):,} rows were not valid, and "
-            f"{sum(map(sum, (counts.values() for counts in found.values()))):,} when they were "
-            "counted by reason. Summarise a copy that stays the same; of a random sample, its rows."
+        again = sum(map(sum, (counts.values() for counts in found.values())))
+        raise InvalidInput(
+            argument="table",
+            reason=f"changed while it was read: {sum(expected.values()):,} rows were not valid, "
+            f"and {again:,} when they were counted by reason",
+            remedy="Summarise a copy that stays the same; of a random sample, its rows.",
         )
-        raise ValueError(message)
     return found
 
 

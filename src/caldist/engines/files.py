@@ -17,6 +17,7 @@ from caldist.data.validate import check_flag
 from caldist.engines.cells import numbers_in_sql, why_not
 from caldist.engines.folders import visible
 from caldist.engines.text import TextFile, cell_of
+from caldist.errors import InvalidInput
 
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
@@ -30,6 +31,7 @@ _READERS = {
     ".ndjson": "json",
 }
 _COMPRESSION = (".gz", ".zst")
+_LONGER = "\n\n"  # after it DuckDB says more than a line can take
 _REMOTE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)  # C:// is a drive
 
 
@@ -118,8 +120,7 @@ def opened(
         paths_found = [glob.escape(name) for name in found]
         relation = read(paths_found, **options)
         if kind == "json" and relation.columns == ["json"] and not relation.limit(1).fetchall():
-            message = f"{_show(files)}: there are no rows."
-            raise ValueError(message)
+            raise InvalidInput(argument=_show(files), reason="has no rows")
         if kind == "json" and names:  # DuckDB guesses dates, 02-01-2026 for one
             types = zip(relation.columns, map(str, relation.types), strict=True)
             kinds = {name: "VARCHAR" if name in names else found for name, found in types}
@@ -179,8 +180,8 @@ def refuse_what_is_no_number(files: Paths, numbers: Sequence[str]) -> None:
             for column, place in places:
                 text = str(cell_of(row, place) or "")
                 if (why := why_not(text, file.decimal)) is not None:
-                    message = f"{name}, line {line}: column {column!r} is {text!r}: {why}"
-                    raise ValueError(message)
+                    cell = f"{name}, line {line}: column {column!r}"
+                    raise InvalidInput(argument=cell, value=text, **why._asdict())
 
 
 def decimal_of(files: Paths) -> str:
@@ -194,17 +195,18 @@ def _delimiter(names: Sequence[str]) -> str:
     files = [TextFile(Path(name), "csv") for name in names]
     for file in files:
         if not file.is_utf8:
-            message = (
-                f"{file.path} is not UTF-8: convert it first, for example with iconv -f "
-                "WINDOWS-1252 -t UTF-8."
+            raise InvalidInput(
+                argument=str(file.path),
+                reason="is not UTF-8",
+                remedy="Convert it first, for example with iconv -f WINDOWS-1252 -t UTF-8.",
             )
-            raise ValueError(message)
         if file.delimiter != files[0].delimiter:
-            message = (
-                f"{files[0].path} has {files[0].delimiter!r} between cells and {file.path} has "
-                f"{file.delimiter!r}: read one kind at a time."
+            raise InvalidInput(
+                argument=str(file.path),
+                reason=f"has {file.delimiter!r} between cells and {files[0].path} has "
+                f"{files[0].delimiter!r}",
+                remedy="Read one kind at a time.",
             )
-            raise ValueError(message)
     return files[0].delimiter
 
 
@@ -217,8 +219,9 @@ def reading(files: Paths) -> Iterator[None]:
     except duckdb.OutOfMemoryException as error:
         raise MemoryError(str(error)) from error
     except duckdb.Error as error:
-        message = f"{_damaged(files, str(error)) or _show(files)} cannot be read: {error}"
-        raise ValueError(message) from error
+        reason = f"cannot be read: {str(error).partition(_LONGER)[0].rstrip('.')}"
+        damaged = _damaged(files, str(error)) or _show(files)
+        raise InvalidInput(argument=damaged, reason=reason) from error
 
 
 def _damaged(files: Paths, said: str) -> str | None:
@@ -248,11 +251,11 @@ def _show(files: Paths) -> str:
 def _refuse_remote(paths: Sequence[str | os.PathLike[str]]) -> None:
     for path in paths:
         if _REMOTE.match(os.fspath(path)):
-            message = (
-                f"{os.fspath(path)!r} is not a local file, and caldist opens no connection unless "
-                "it is asked to: download it, or pass caldist.engines.open_files(…, remote=True)."
+            raise InvalidInput(
+                argument=repr(os.fspath(path)),
+                reason="is not a local file, and caldist opens no connection unless it is asked to",
+                remedy="Download it, or pass caldist.engines.open_files(…, remote=True).",
             )
-            raise ValueError(message)
 
 
 def refuse_columns_twice(columns: Sequence[str], names: Sequence[str]) -> None:
@@ -262,11 +265,12 @@ def refuse_columns_twice(columns: Sequence[str], names: Sequence[str]) -> None:
         for folder in Path(name).parent.parts:
             key, is_key, _ = folder.partition("=")
             if is_key and key.casefold() in own:
-                message = (
-                    f"the folder {folder!r} of {name!r} gives a column {key!r}, and the files have "
-                    f"a column {own[key.casefold()]!r} themselves: rename one of them."
+                raise InvalidInput(
+                    argument=f"the folder {folder!r} of {name!r}",
+                    reason=f"gives a column {key!r}, and the files have a column "
+                    f"{own[key.casefold()]!r} themselves",
+                    remedy="Rename one of them.",
                 )
-                raise ValueError(message)
 
 
 def _paths(files: Paths) -> list[str | os.PathLike[str]]:
@@ -313,19 +317,20 @@ def _suffix(name: str) -> str:
 def _kind(names: list[str]) -> str:
     for name in names:
         if _suffix(name) == ".npz":
-            message = (
-                f"{name!r} is a summary by its name, and has no rows: pass the table that it was "
-                "made of, or read it with caldist.Joint.load."
+            raise InvalidInput(
+                argument=repr(name),
+                reason="is a summary by its name, and has no rows",
+                remedy="Pass the table that it was made of, or read it with caldist.Joint.load.",
             )
-            raise ValueError(message)
         if _suffix(name) not in _READERS:
             kinds = ", ".join(_READERS)
-            message = f"{name!r} is of an unknown kind: its name must end in one of {kinds}."
-            raise ValueError(message)
+            reason = f"is of an unknown kind: its name does not end in one of {kinds}"
+            raise InvalidInput(argument=repr(name), reason=reason)
     kinds_found = {_READERS[_suffix(name)] for name in names}
     if len(kinds_found) > 1:
-        message = (
-            f"the files are of different kinds, {' and '.join(sorted(kinds_found))}: {names[:3]}."
+        raise InvalidInput(
+            argument=", ".join(map(repr, names[:3])),
+            reason=f"are of different kinds, {' and '.join(sorted(kinds_found))}",
+            remedy="Read one kind at a time.",
         )
-        raise ValueError(message)
     return kinds_found.pop()

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from caldist.errors import InvalidInput
+
 # What a table's folder has if it keeps files of deleted rows; what it is; what reads its rows.
 _TABLES = {
     "_delta_log": ("a Delta table", "polars.scan_delta or DuckDB's delta_scan"),
@@ -45,9 +47,10 @@ def refuse_lakehouses(paths: Iterable[Path]) -> None:
     for folder in sorted(folders):
         for mark, (kind, readers) in _TABLES.items():
             if any(folder.glob(mark)):
-                message = (
-                    f"{folder} is {kind}, whose folder also has the files of rows that were "
-                    f"deleted or replaced. Read its rows by {readers} and pass that table, or "
-                    "write it to a Parquet file first."
+                raise InvalidInput(
+                    argument=str(folder),
+                    reason=f"is {kind}, whose folder also has the files of rows that were deleted "
+                    "or replaced",
+                    remedy=f"Read its rows by {readers} and pass that table, or write it to a "
+                    "Parquet file first.",
                 )
-                raise ValueError(message)

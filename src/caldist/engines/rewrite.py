@@ -20,6 +20,7 @@ from caldist.engines.files import (
     reading,
     without_limits,
 )
+from caldist.errors import InvalidInput
 
 FORMATS = {
     ".csv": "FORMAT csv, HEADER",
@@ -29,10 +30,10 @@ FORMATS = {
     ".jsonl": "FORMAT json",
     ".ndjson": "FORMAT json",
 }
-_REFUSED = "is no probability:"
+_REFUSED = "caldist refuses: "  # before the text of a cell, in an error of DuckDB
 
 
-class NoProbabilityError(ValueError):
+class NoProbabilityError(InvalidInput):
     """A score that is missing, or no number between 0 and 1."""
 
 
@@ -67,8 +68,8 @@ def write_with_column(
     names = list(relation.columns)
     Columns(relation).dtype("--score", source)  # raises if there is none
     if column.casefold() in {name.casefold() for name in names}:  # as DuckDB compares them
-        message = f"--column is {column!r}, but there is such a column: name another."
-        raise ValueError(message)
+        reason = "there is such a column already"
+        raise InvalidInput(argument="--column", value=column, reason=reason, remedy="Name another.")
     number = f"TRY_CAST({without_limits(quoted(source))} AS DOUBLE)"
     if same and kind_of(files) == "csv":  # all of it is text
         number = numbers_in_sql(quoted(source), decimal_of(files))
@@ -78,8 +79,7 @@ def write_with_column(
     for step in (f"{number} AS {score}", *steps):
         rows = f"(SELECT *, {step} FROM {rows})"  # noqa: S608 -- names and texts are quoted
     shown = f"coalesce(CAST({quoted(source)} AS VARCHAR), 'missing')"
-    refusal = f", which {_REFUSED} correct it."
-    why = f"concat('column ', {_text(repr(source))}, ' is ', {shown}, {_text(refusal)})"
+    why = f"concat({_text(_REFUSED)}, {shown})"
     copied = (
         f"COPY (SELECT {', '.join(map(quoted, names))}, "  # noqa: S608 -- the same
         f"CASE WHEN {score} >= 0 AND {score} <= 1 THEN {value} "
@@ -93,11 +93,15 @@ def write_with_column(
         except duckdb.InvalidInputException as error:
             if _REFUSED not in str(error):
                 raise
-            raise NoProbabilityError(str(error).partition("Error: ")[2]) from error
+            raise NoProbabilityError(
+                argument=f"column {source!r}",
+                value=str(error).partition(_REFUSED)[2],
+                reason="it is no probability",
+                remedy="Correct it.",
+            ) from error
         if count == 0:
             named = [files] if isinstance(files, str | os.PathLike) else files
-            message = f"{', '.join(map(str, named))}: there are no rows."
-            raise ValueError(message)
+            raise InvalidInput(argument=", ".join(map(str, named)), reason="has no rows")
 
 
 def _text(value: str) -> str:

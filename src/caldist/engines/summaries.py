@@ -10,7 +10,7 @@ from caldist.data import validate
 from caldist.data.grid import MAX_BITS
 from caldist.data.joint import INVALID, Joint
 from caldist.engines.files import are_paths, open_files, reading, refuse_what_is_no_number
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 
 if TYPE_CHECKING:  # narwhals is loaded when a table comes
     from caldist.engines._columns import Columns
@@ -364,19 +364,20 @@ def _refuse_invalid(joints: Mapping[Any, Joint], columns: Mapping[str, Sequence[
     found = invalid_in_words(joints, columns)
     if not found:
         if () in joints and joints[()].total == 0:
-            message = "sample_weight is 0 in every row: no row would count."
-            raise ValueError(message)
+            reason = "is 0 in every row, so that no row would count"
+            raise InvalidInput(argument="sample_weight", reason=reason)
         return
     rounded = ""
     if len(columns["prediction"]) > 1 and any(
         joint.invalid.get("bad prediction") for joint in joints.values()
     ):
         rounded = " If probabilities were rounded, divide them by the sum of their row."
-    message = (
-        f"table has rows that are not valid: {found}. Correct or filter them, or pass "
-        f"invalid='count' to leave them out and find their number in Joint.invalid.{rounded}"
+    raise InvalidInput(
+        argument="table",
+        reason=f"has rows that are not valid: {found}",
+        remedy="Correct or filter them, or pass invalid='count' to leave them out and find their "
+        f"number in Joint.invalid.{rounded}",
     )
-    raise ValueError(message)
 
 
 def invalid_in_words(

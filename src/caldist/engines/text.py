@@ -32,6 +32,7 @@ from typing import IO, Any, Literal, cast
 
 from caldist._util.cached import cached_property
 from caldist.engines.cells import BLANKS
+from caldist.errors import InvalidInput, InvalidType
 
 KINDS: dict[str, Literal["csv", "json"]] = {
     ".csv": "csv",
@@ -47,9 +48,9 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _NO_TEXT = {
-    b"PAR1": "it is Parquet by its content: let its name end in .parquet.",
-    b"PK\x03\x04": "it is a workbook or a zip archive by its content: export it as CSV.",
-    b"\xd0\xcf\x11\xe0": "it is a workbook by its content: export it as CSV.",
+    b"PAR1": ("Parquet", "Let its name end in .parquet."),
+    b"PK\x03\x04": ("a workbook or a zip archive", "Export it as CSV."),
+    b"\xd0\xcf\x11\xe0": ("a workbook", "Export it as CSV."),
 }
 _DELIMITERS = ",;\t|"
 _BLOCK = 1 << 20  # bytes
@@ -141,8 +142,8 @@ class TextFile:
             head = file.read(8)
         for magic, why in _NO_TEXT.items():
             if head.startswith(magic):
-                message = f"{self.path} cannot be read as text: {why}"
-                raise ValueError(message)
+                reason = f"cannot be read as text, since it is {why[0]} by its content"
+                raise InvalidInput(argument=str(self.path), reason=reason, remedy=why[1])
         return next((name for magic, name in _PACKED.items() if head.startswith(magic)), "")
 
     @property
@@ -205,8 +206,8 @@ class TextFile:
                     while len(row) > 1 and not row[-1].strip(BLANKS):
                         row.pop()  # a delimiter at the end of the line
                     return row
-        message = f"{self.path} is empty: a header and rows are needed."
-        raise ValueError(message)
+        remedy = "A header and rows are needed."
+        raise InvalidInput(argument=str(self.path), reason="is empty", remedy=remedy)
 
     def _text_of_head(self) -> IO[str]:
         return io.TextIOWrapper(self._bytes(), self._head_encoding, "replace", newline="")
@@ -216,8 +217,7 @@ class TextFile:
         for _, row in islice(self.rows(), _LOOKED_AT):
             found |= dict.fromkeys(cast("dict[str, Any]", row))
         if not found:
-            message = f"{self.path} has no rows."
-            raise ValueError(message)
+            raise InvalidInput(argument=str(self.path), reason="has no rows")
         return list(found)
 
     # -- rows ------------------------------------------------------------------------------------
@@ -243,13 +243,12 @@ class TextFile:
                     is_header = False
                     continue
                 if len(row) > width and any(cell.strip(BLANKS) for cell in row[width:]):
-                    message = (
-                        f"{self.path}, line {at[0]}, has {len(row)} values, more than the header "
-                        f"has names ({width}): put those that hold a "
-                        f"{_SPOKEN.get(self.delimiter, self.delimiter)} in quotes, or name all "
-                        "columns."
+                    mark = _SPOKEN.get(self.delimiter, self.delimiter)
+                    raise InvalidInput(
+                        argument=f"{self.path}, line {at[0]},",
+                        reason=f"has {len(row)} values, more than the header has names ({width})",
+                        remedy=f"Put those that hold a {mark} in quotes, or name all columns.",
                     )
-                    raise ValueError(message)
                 yield at[0], row
                 at[0] = last + 1
 
@@ -260,11 +259,11 @@ class TextFile:
                     continue
                 row = json.loads(line)
                 if not isinstance(row, dict):
-                    message = (
-                        f"{self.path}, line {at[0]}, is no JSON object: one a line is needed, as "
-                        '{"label": 1, "score": 0.75}.'
+                    raise InvalidType(
+                        argument=f"{self.path}, line {at[0]},",
+                        reason="is no JSON object",
+                        remedy='One a line is needed, as {"label": 1, "score": 0.75}.',
                     )
-                    raise TypeError(message)
                 yield at[0], row
 
     def position(self, name: str) -> int | str | None:
@@ -291,8 +290,8 @@ def _failing(path: Path) -> Iterator[list[int]]:
         with unpacking(path):
             yield at
     except (csv.Error, json.JSONDecodeError) as error:
-        message = f"{path}, line {at[0]}, cannot be read: {error}"
-        raise ValueError(message) from error
+        place = f"{path}, line {at[0]},"
+        raise InvalidInput(argument=place, reason=f"cannot be read: {error}") from error
 
 
 @contextmanager
@@ -303,8 +302,8 @@ def unpacking(name: object) -> Iterator[None]:
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the system, not of bz2
             raise
-        message = f"{name} cannot be unpacked, it is damaged or cut off: {error}"
-        raise ValueError(message) from error
+        reason = f"cannot be unpacked, it is damaged or cut off: {error}"
+        raise InvalidInput(argument=str(name), reason=reason) from error
 
 
 _SPOKEN = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}

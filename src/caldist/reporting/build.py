@@ -23,7 +23,7 @@ from caldist.data.class_rows import Classes
 from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of
-from caldist.errors import answering
+from caldist.errors import InvalidType, answering
 from caldist.inference.bracket import population_bracket
 from caldist.inference.comparison import is_split, paired_comparisons
 from caldist.inference.differences import PARTS
@@ -37,7 +37,7 @@ from caldist.inference.testing import calibration_test, few_clusters_in_words
 from caldist.measures.base import Measure
 from caldist.measures.certification import sample_bracket
 from caldist.measures.lower_distance import TOLERANCE
-from caldist.measures.registry import shown_in
+from caldist.measures.registry import find_all, shown_in
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.monitoring import Monitor
 from caldist.recalibration.recalibration import Recalibration
@@ -82,6 +82,8 @@ def report(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
+    measures: Sequence[Measure[Any] | str] | None = None,
+    tolerance: float | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     rng: validate.Rng = 0,
@@ -133,6 +135,11 @@ def report(
     clusters : array-like, optional
         Rows that belong together (a patient, a game): intervals, tests and figures take clusters as
         a whole.
+    measures : sequence of measures or of their names, optional
+        What the table of measures has; by default a few.
+    tolerance : float, optional
+        A distance to calibration that is acceptable: the verdict says whether the population is
+        shown to be within it, or beyond.
     confidence_level : float
     n_resamples : int
     rng : int, Generator or None
@@ -169,6 +176,9 @@ def report(
     level = validate.check_fraction("confidence_level", confidence_level)
     if group_order is not None:
         validate.check_choice("group_order", group_order, ("evidence", "label"))
+    chosen = find_all(measures, shown_in("report"))
+    if tolerance is not None:
+        tolerance = validate.check_fraction("tolerance", tolerance)
     origin = check_source(source)
     generator = validate.generator(rng)
     seed = int(rng) if isinstance(rng, int | np.integer) else None
@@ -179,6 +189,8 @@ def report(
             "by": by,
             "group_order": group_order,
             "clusters": clusters,
+            "measures": measures,
+            "tolerance": tolerance,
             "monitor": monitor,
         }
         spoken = class_report(
@@ -195,8 +207,9 @@ def report(
         data = with_source(spoken.data, origin)
         return replace(spoken, data=data, seed=seed, versions=_versions())
     if validate.check_flag("normalize", normalize):
-        message = "normalize=True divides rows of several classes by their sums: leave it out."
-        raise TypeError(message)
+        reason = "it divides rows of several classes by their sums"
+        remedy = "Leave it out."
+        raise InvalidType(argument="normalize", value=True, reason=reason, remedy=remedy)
     watched = None if monitor is None else monitor_report(monitor)
     models = models_of(
         y_true, y_prob, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
@@ -222,6 +235,8 @@ def report(
                 _model(
                     name,
                     rows,
+                    chosen,
+                    tolerance,
                     level,
                     resampler,
                     options,
@@ -255,6 +270,8 @@ def report(
 def _model(
     name: str,
     rows: Any,
+    chosen: Sequence[Measure[Any]],
+    tolerance: float | None,
     level: float,
     resampler: Resampler,
     options: dict[str, Any],
@@ -276,7 +293,7 @@ def _model(
     recalibrations[name] = recalibration_of(rows, level, resampler, options["rng"])
     begin("intervals")
     population = population_bracket(rows, level, replace(resampler, progress=False))
-    measures = tuple(_measure(one, rows, level, resampler, above) for one in shown_in("report"))
+    measures = tuple(_measure(one, rows, level, resampler, above) for one in chosen)
     _let_go(rows)
     begin("test")
     tested = calibration_test(rows, progress=resampler.progress, **options)
@@ -295,6 +312,7 @@ def _model(
             tested.pvalue,
             regions,
             level,
+            tolerance=tolerance,
             rates=rates,
             least_pvalue=least_of(tested.n_resamples),
             both_sides=_on_both_sides(joint),

@@ -16,6 +16,7 @@ from caldist._util.invalid import show
 from caldist._util.numbers import least_of, most
 from caldist.data.class_rows import Classes, ClassJoints, ClassRows, class_source
 from caldist.data.joint import Joint
+from caldist.errors import InvalidInput, InvalidType
 from caldist.inference.bracket import population_bracket
 from caldist.inference.differences import PARTS
 from caldist.inference.intervals import interval_of
@@ -71,17 +72,22 @@ _MEANINGS = {
 }
 _ELSEWHERE = {
     "by": (
-        "report each sub-group by itself, as report(y_true[by == name], y_prob[by == name], …), or "
-        "one class against the rest: report(y_true == name, y_prob[:, number], by=by)."
+        "their report has no sub-groups",
+        "Report one class against the rest: report(y_true == name, y_prob[:, number], by=by).",
     ),
+    "group_order": ("their report has no sub-groups", "Leave it out."),
     "clusters": (
-        "its intervals and tests take rows for independent. Keep one row of each cluster, or "
-        "report one class against the rest: report(y_true == name, y_prob[:, number], "
-        "clusters=clusters)."
+        "their intervals and tests take rows for independent",
+        "Keep one row of each, or report one class: report(y_true == name, y_prob[:, number], …).",
+    ),
+    "measures": ("their report has measures of its own", "Leave it out."),
+    "tolerance": (
+        "their test is of perfect calibration",
+        "caldist.multiclass.confidence_interval has limits to compare with it.",
     ),
     "monitor": (
-        "a monitor watches one column of probabilities. caldist.reporting.monitor_report(monitor) "
-        "is a report of its own."
+        "a monitor watches one column of probabilities",
+        "caldist.reporting.monitor_report(monitor) is a report of its own.",
     ),
 }
 
@@ -111,11 +117,12 @@ def speaks_of_classes(y_true: Any, y_prob: Any, classes: object) -> bool:
         return any(map(is_matrix, y_prob.values()))
     if is_matrix(y_true) and y_prob is not None and not is_matrix(y_prob):
         shapes = np.shape(y_true), np.shape(y_prob)
-        message = (
-            f"y_true has shape {shapes[0]} and y_prob has {shapes[1]}: they look swapped, since a "
-            "matrix holds probabilities. The order is (y_true, y_prob)."
+        raise InvalidInput(
+            argument="y_true",
+            reason=f"has shape {shapes[0]} and y_prob has {shapes[1]}: they look swapped, since a "
+            "matrix holds probabilities",
+            remedy="The order is (y_true, y_prob).",
         )
-        raise ValueError(message)
     return is_matrix(y_prob)
 
 
@@ -149,9 +156,8 @@ def class_models(
         found = {}
         for name, matrix in y_prob.items():
             if not isinstance(name, str):
-                key = show(name)
-                message = f"y_prob has the key {key}; the name of a model must be a text."
-                raise TypeError(message)
+                reason = f"has the key {show(name)}, but the name of a model must be a string"
+                raise InvalidType(argument="y_prob", reason=reason)
             try:
                 found[name] = ClassRows.of(
                     y_true,
@@ -160,11 +166,13 @@ def class_models(
                     normalize=normalize,
                     sample_weight=sample_weight,
                 )
-            except (TypeError, ValueError) as error:
-                raise type(error)(str(error).replace("y_prob", f"y_prob[{name!r}]")) from None
+            except (InvalidInput, InvalidType) as error:
+                if error.argument != "y_prob":
+                    raise
+                raise error.but(argument=f"y_prob[{name!r}]") from None
         if not found:
-            message = "y_prob is an empty dict: at least one model is needed."
-            raise ValueError(message)
+            remedy = "Pass at least one model."
+            raise InvalidInput(argument="y_prob", value=y_prob, reason="no model", remedy=remedy)
     else:
         rows = ClassRows.of(
             y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
@@ -173,12 +181,12 @@ def class_models(
     (first, one), *others = found.items()
     for name, other in others:
         if other.names != one.names:
-            message = (
-                f"{name!r} has the classes {show(other.names)} and {first!r} has "
-                f"{show(one.names)}: models of one report have the same classes. Make "
-                "a report of each."
+            raise InvalidInput(
+                argument=repr(name),
+                reason=f"has the classes {show(other.names)} and {first!r} has "
+                f"{show(one.names)}, but models of one report have the same classes",
+                remedy="Make a report of each.",
             )
-            raise ValueError(message)
     return found
 
 
@@ -186,11 +194,8 @@ def _in_order(joints: Mapping[Any, Joint], classes: Classes | None) -> tuple[lis
     """Return the joints of a dict in the order of the classes that name them."""
     names = list(joints) if classes is None else list(classes)
     if len(names) != len(joints) or set(names) != set(joints):
-        message = (
-            f"classes is {show(names)} and y_true has joints for "
-            f"{show(list(joints))}: these must be the same."
-        )
-        raise ValueError(message)
+        reason = f"y_true has joints for {show(list(joints))}, and these must be the same"
+        raise InvalidInput(argument="classes", value=names, reason=reason)
     return [joints[name] for name in names], names
 
 
@@ -205,17 +210,17 @@ def _summaries(
     found: dict[str, Source] = {}
     for name, item in models.items():
         if not isinstance(name, str):
-            message = f"y_true has the key {show(name)}; a name must be a text."
-            raise TypeError(message)
+            reason = f"has the key {show(name)}, but a name must be a string"
+            raise InvalidType(argument="y_true", reason=reason)
         if isinstance(item, ClassRows):
             found[name] = item
             continue
         if not _are_joints(item):
-            message = (
-                f"y_true[{name!r}] is of type {type(item).__name__}; a dict in place of the labels "
-                "holds a list of joints for each model, as summarize_one_vs_rest returns."
+            raise InvalidType(
+                argument=f"y_true[{name!r}]",
+                reason=f"is of type {type(item).__name__}, but a dict in place of the labels holds "
+                "a list of joints for each model, as summarize_one_vs_rest returns",
             )
-            raise TypeError(message)
         joints, named = _in_order(item, classes) if isinstance(item, Mapping) else (item, classes)
         found[name] = class_source(
             joints, y_prob, classes=named, normalize=normalize, sample_weight=sample_weight
@@ -238,8 +243,9 @@ def class_report(
     """Return a report on several classes, without what says where it came from."""
     for name, value in refused.items():
         if value is not None:
-            message = f"{name} was given with several classes: {_ELSEWHERE[name]}"
-            raise TypeError(message)
+            why, remedy = _ELSEWHERE[name]
+            reason = f"was given with several classes: {why}"
+            raise InvalidType(argument=name, reason=reason, remedy=remedy)
     models = class_models(y_true, y_prob, classes, sample_weight, normalize=normalize)
     notes = list(dict.fromkeys(words for rows in models.values() for words in _few(rows)))
     with warnings.catch_warnings():

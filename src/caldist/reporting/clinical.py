@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from caldist.clinical.calibration_summary import summary_of
 from caldist.data.rows import Rows
+from caldist.errors import InvalidInput
 from caldist.inference.resampling import Resampler
 from caldist.reporting.model import EstimateReport, MedicalReport
 
@@ -14,7 +15,7 @@ def medical_report(rows: Rows, level: float, resampler: Resampler) -> MedicalRep
     """Return what :func:`caldist.calibration_summary` says of rows, or why it says nothing."""
     try:
         found = summary_of(rows, "loess", level, resampler)
-    except ValueError as error:  # one label, a constant prediction, certain ones that failed
+    except InvalidInput as error:  # one label, a constant prediction, certain ones that failed
         return MedicalReport((), "", None, str(error))
     return MedicalReport(
         estimates=tuple(

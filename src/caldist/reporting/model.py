@@ -16,6 +16,7 @@ from caldist._util.brief import LongText
 from caldist._util.escaping import for_line
 from caldist._util.results import Result
 from caldist.clinical.rates import Rates
+from caldist.errors import InvalidInput
 from caldist.inference.intervals import Interval
 from caldist.inference.regions import Region
 
@@ -414,12 +415,12 @@ class Report(Result):
             content = json.loads(text)
             found = content.pop("format", "no format")
             if found != FORMAT:
-                message = f"the report has format {found!r}; this version reads {FORMAT!r}."
-                raise ValueError(message)
+                reason = f"has format {found!r}, and this version reads {FORMAT!r}"
+                raise InvalidInput(argument="the report", reason=reason)
             return _report(content)
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-            message = f"this is not a report, or it is damaged: {error}"
-            raise ValueError(message) from error
+            reason = f"is none, or it is damaged: {error}"
+            raise InvalidInput(argument="the report", reason=reason) from error
 
 
 def _report(content: dict[str, Any]) -> Report:

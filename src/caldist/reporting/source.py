@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from caldist._util.invalid import show
+from caldist.errors import InvalidInput, InvalidType
 from caldist.reporting.model import DataReport, SourceReport
 
 _DROPPED = "rows_dropped"
@@ -24,16 +25,17 @@ def check_source(source: Mapping[str, object] | None) -> Origin:
     if source is None:
         return Origin((), 0)
     if not isinstance(source, Mapping):
-        message = (
-            f"source is {show(source)}; it must be a dict, such as "
-            "{'file': 'scores.csv', 'date': '2024-05-01', 'rows_dropped': 3}."
+        raise InvalidType(
+            argument="source",
+            value=source,
+            reason="it must be a dict",
+            remedy="For example {'file': 'scores.csv', 'date': '2024-05-01', 'rows_dropped': 3}.",
         )
-        raise TypeError(message)
     lines, total = [], 0
     for name, value in source.items():
         if not isinstance(name, str):
-            message = f"source has the key {show(name)}; its keys must be texts."
-            raise TypeError(message)
+            reason = f"has the key {show(name)}, but its keys must be strings"
+            raise InvalidType(argument="source", reason=reason)
         if value is None:
             continue
         words = _text(value)
@@ -55,8 +57,8 @@ def _dropped(value: object) -> tuple[int, str]:
     for reason, count in counts.items():
         place = f"source[{_DROPPED!r}]" + (f"[{reason!r}]" if reason else "")
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            message = f"{place} is {show(count)}; it must be a number of rows."
-            raise ValueError(message)
+            wrong = "it must be a number of rows"
+            raise InvalidInput(argument=place, value=count, reason=wrong)
     why = ", ".join(f"{count:,} {reason}" for reason, count in counts.items() if reason and count)
     total = sum(counts.values())
     return total, f"{total:,} ({why})" if why else f"{total:,}"

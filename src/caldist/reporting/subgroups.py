@@ -16,6 +16,7 @@ from caldist._util.types import Integers, Vector
 from caldist.data.categories import bin_numbers, is_measured, number_labels
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, refuse_beside_joint
+from caldist.errors import InvalidInput
 from caldist.groups.evaluation import evaluate_groups
 from caldist.measures.smooth_ce import smooth_ce
 from caldist.reporting.model import GroupReport
@@ -52,8 +53,8 @@ def columns_of(by: By | None, size: int) -> list[Column]:
     if given is None:
         return [_column("", by, size, "by")]
     if not given:
-        message = "by is empty: it must name at least one column, or be left out."
-        raise ValueError(message)
+        remedy = "Name at least one column, or leave it out."
+        raise InvalidInput(argument="by", reason="is empty", remedy=remedy)
     return [
         _column(str(name), values, size, f"by[{name!r}]" if len(given) > 1 else "by")
         for name, values in given.items()
@@ -68,21 +69,19 @@ def columns_of_joints(by: Any, models: Mapping[str, Rows]) -> list[Column]:
     if not columns:
         refuse_beside_joint(by=by)
     if len(models) > 1:
-        message = (
-            f"by was given with {len(models)} joints, each of rows of its own: report on one at a "
-            "time."
-        )
-        raise ValueError(message)
+        reason = f"was given with {len(models)} joints, each of rows of its own"
+        raise InvalidInput(argument="by", reason=reason, remedy="Report on one at a time.")
     found = [_column_of_joints(str(name), groups) for name, groups in columns.items()]
     (whole,) = (rows.joint for rows in models.values())
     for name, groups in columns.items():
         rows = sum(joint.total for joint in groups.values())
         if whole.counts_rows and rows != whole.total:
-            message = (
-                f"by[{str(name)!r}] has joints of {rows:,.0f} rows, and the joint of all has "
-                f"{whole.total:,.0f}: pass those of all sub-groups of the same rows."
+            raise InvalidInput(
+                argument=f"by[{str(name)!r}]",
+                reason=f"has joints of {rows:,.0f} rows, and the joint of all has "
+                f"{whole.total:,.0f}",
+                remedy="Pass those of all sub-groups of the same rows.",
             )
-            raise ValueError(message)
     return found
 
 
@@ -96,13 +95,12 @@ def _column_of_joints(name: str, groups: Mapping[Any, Joint]) -> Column:
     """Return a column whose labels stand for all rows of a joint, those of one bin merged."""
     for label, joint in groups.items():
         if joint.total == 0 or not joint.counts_rows:
-            what = (
-                "no rows: leave it out"
-                if joint.total == 0
-                else ("sums of weights, which do not say how many rows have label 1: pass the rows")
-            )
-            message = f"by[{name!r}][{show(label)}] has {what}."
-            raise ValueError(message)
+            reason, remedy = "has no rows", "Leave it out."
+            if joint.total != 0:
+                reason = "has sums of weights, which do not say how many rows have label 1"
+                remedy = "Pass the rows."
+            place = f"by[{name!r}][{show(label)}]"
+            raise InvalidInput(argument=place, reason=reason, remedy=remedy)
     labels, joints = list(groups), list(groups.values())
     rows = np.array([joint.total for joint in joints])
     column = _column(name, labels, len(labels), f"by[{name!r}]", rows)

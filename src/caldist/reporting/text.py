@@ -210,7 +210,8 @@ def rows_in_words(data: DataReport) -> str:
 def _summary(report: Report) -> Table:
     level = percent(report.confidence_level)
     rows = [["model", "at least", "at most", f"population, {level}", "predicted", "observed"]]
-    shown = shown_in("report table")
+    there = {measure.name for model in report.models for measure in model.measures}
+    shown = [measure for measure in shown_in("report table") if measure.name in there]
     rows[0] += [*(measure.symbol for measure in shown), "p-value"]
     for model in report.models:
         value = {measure.name: measure.value for measure in model.measures}

@@ -40,6 +40,7 @@ def verdict(
     regions: Sequence[Region],
     confidence_level: float,
     *,
+    tolerance: float | None = None,
     rates: Rates | None = None,
     least_pvalue: float = 0.0,
     both_sides: bool = True,
@@ -47,9 +48,9 @@ def verdict(
 ) -> str:
     """Say how far from calibrated a model is, whether that is beyond chance, and where it errs.
 
-    ``both_sides`` says that predictions lie on both sides of one half: only there is an error a
-    matter of confidence. ``least_pvalue`` is the smallest one that the draws can give; p-values
-    of ``groups`` are adjusted for all of them.
+    ``tolerance`` is a distance that is acceptable. ``both_sides`` says that predictions lie on both
+    sides of one half: only there is an error a matter of confidence. ``least_pvalue`` is the
+    smallest one that the draws can give; p-values of ``groups`` are adjusted for all of them.
     """
     proved = lower > _NOTHING * upper
     least = f"at least {down(lower)} and " if proved else ""
@@ -57,6 +58,8 @@ def verdict(
         f"With {percent(confidence_level)} confidence this model is {least}at most {up(upper)} "
         "from calibrated."
     )
+    if tolerance is not None:
+        distance += f" {_within(lower, upper, tolerance)}"
     if rates is not None:
         distance += f" It {rates}."
     chance = f"({in_words(pvalue, least_pvalue)})"
@@ -83,6 +86,15 @@ def verdict(
         f"{distance} It is not perfectly calibrated {chance}; the data do not show in which "
         f"range of predictions it errs.{parts}"
     )
+
+
+def _within(lower: float, upper: float, tolerance: float) -> str:
+    """Say whether limits of the distance are on one side of what is acceptable."""
+    if upper < tolerance:
+        return f"That is within the tolerance of {tolerance:g}."
+    if lower > tolerance:
+        return f"That is beyond the tolerance of {tolerance:g}."
+    return f"There are too few rows to tell whether that is within the tolerance of {tolerance:g}."
 
 
 def _groups(found: Sequence[GroupReport], number: int, least_pvalue: float) -> str:

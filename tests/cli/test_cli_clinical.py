@@ -1,4 +1,4 @@
-"""caldist measure --measures medical."""
+"""caldist measure --measure clinical."""
 
 import json
 
@@ -25,7 +25,7 @@ def file(tmp_path, rows):
 
 
 def medical(*arguments):
-    return run("measure", *arguments, "--measures", "medical", "--format", "json")
+    return run("measure", *arguments, "--measure", "clinical", "--format", "json")
 
 
 def test_the_numbers_are_those_of_the_library(file, rows):
@@ -33,7 +33,7 @@ def test_the_numbers_are_those_of_the_library(file, rows):
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
     assert [line["measure"] for line in found["results"]] == NAMES
-    summary = caldist.calibration_summary(rows["won"], rows["first"], rng=0)
+    summary = caldist.calibration_summary(rows["won"], rows["first"], n_resamples=99, rng=0)
     for line in found["results"][:-1]:
         part = getattr(summary, line["measure"])
         assert (line["value"], line["lower"], line["upper"]) == (part.value, part.lower, part.upper)
@@ -66,11 +66,11 @@ def test_what_cannot_be_computed(tmp_path):
     assert result.exit_code == 2
     assert "separates the labels" in result.stderr
     result = run(
-        "measure", file, "--label", "y", "--score", "p", "--measures", "medical",
+        "measure", file, "--label", "y", "--score", "p", "--measure", "clinical",
         "--fail-above", "0.1",
     )  # fmt: skip
     assert result.exit_code == 2
-    assert "--fail-above cannot be judged by --measures medical" in result.stderr
+    assert "--fail-above cannot be judged by --measure clinical" in result.stderr
 
 
 @pytest.mark.slow
