@@ -290,7 +290,7 @@ def test_every_link_to_a_file_leads_somewhere():
 
 
 def test_the_lines_between_the_words_of_the_readme_run():
-    """Several classes, recalibration, monitoring and the figure: one line each, on the demo."""
+    """The calls in the table of functions, on the demo."""
     plt = pytest.importorskip("matplotlib.pyplot")
     demo = caldist.datasets.load_demo()
     y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
@@ -304,7 +304,7 @@ def test_the_lines_between_the_words_of_the_readme_run():
     plt.close("all")
     assert found["caldist.multiclass.classwise_table"].value > 0.04
     assert found["caldist.recalibrate"][0] != y_prob[0]
-    assert found["caldist.Monitor"].label == 1
+    assert found["caldist.Monitor"].batch == 1
     assert "caldist.plots.ReliabilityDisplay.from_predictions" in found
 
 
