@@ -66,7 +66,7 @@ class Walk:
             self.importing += {"call": 1, "return": -1}.get(event, 0)
         elif event == "call" and not self.importing and not name.startswith("<"):
             path = Path(file.removeprefix(self.package)).as_posix()
-            self.first.setdefault(path, frame.f_code.co_qualname)
+            self.first.setdefault(path, frame.f_code.co_qualname.replace(".<locals>", ""))
 
     def lines(self) -> str:
         """Return a line for each file, in the order of the calls."""
