@@ -1,9 +1,13 @@
 """Compile the kernels; everything else about the package is in pyproject.toml.
 
 Each ``src/caldist/kernels/NAME.py`` becomes the extension ``caldist._compiled.NAME``, so that the
-compiled and the plain version of a kernel can be imported side by side.
+compiled and the plain version of a kernel can be imported side by side. In a source tree, as with
+``pip install -e .``, a file next to the extensions records the hash of each compiled source:
+``tests/conftest.py`` refuses to test kernels that were edited since.
 """
 
+import hashlib
+import json
 import os
 import sys
 from pathlib import Path
@@ -17,6 +21,7 @@ SOURCES = sorted(
     for path in Path("src/caldist/kernels").glob("*.py")
     if not path.name.startswith("_") and path.stem not in NOT_COMPILED
 )
+RECORD = Path(f"src/caldist/_compiled/sources.{sys.implementation.cache_tag}.json")
 # With CALDIST_REQUIRE_COMPILED=1 a kernel that does not compile fails the build. Without it the
 # package installs all the same and runs its kernels as plain Python.
 MANDATORY = os.environ.get("CALDIST_REQUIRE_COMPILED") == "1"
@@ -47,12 +52,33 @@ def extension(name, source):
     )
 
 
+def hashes():
+    """Return the hash of each file that is compiled, by its name."""
+    paths = [*map(Path, SOURCES), *Path("src/caldist/kernels").glob("*.pxd")]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
 class Build(build_ext):
     """Run Cython when there is something to build, and then compile on all cores."""
 
     def finalize_options(self):
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count() or 1
+        self.failed = {extension.name for extension in self.extensions}
+
+    def run(self):
+        found = hashes()  # before the build: an edit during it counts as one after it
+        super().run()
+        if self.inplace:
+            before = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {}
+            failed = {f"{name.rpartition('.')[2]}.py" for name in self.failed}
+            kept = {name for name in found if name in failed or (failed and name.endswith(".pxd"))}
+            now = {name: before.get(name, "") if name in kept else found[name] for name in found}
+            RECORD.write_text(json.dumps(now, indent=1) + "\n", "utf-8")
+
+    def build_extension(self, ext):
+        super().build_extension(ext)
+        self.failed.discard(ext.name)
 
     def build_extensions(self):
         from Cython.Build import cythonize  # takes seconds: not for metadata or a source archive

@@ -1,16 +1,18 @@
 """Count lines of code, Python tokens and files, per folder: ``python scripts/size.py``.
 
-Docstrings, comments and blank lines are no code. ``--write`` puts the table into
-``docs/architecture.md``; ``--check`` fails if it stands there otherwise. Needs the standard library
-alone.
+Docstrings, comments and blank lines are no code. ``--write`` puts a picture of the packages, in the
+order in which they may import each other, into ``docs/architecture.md``; ``--check`` fails if the
+page has another one. Needs the standard library alone.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import re
 import sys
 import tokenize
+import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -71,14 +73,52 @@ def folders() -> dict[str, Size]:
     return sizes
 
 
+def layers() -> list[list[str]]:
+    """Return the packages as pyproject.toml orders them; first those that it does not order."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    [ordered] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    found = [
+        [part.strip().removeprefix("caldist.") for part in re.split("[:|]", row)] for row in ordered
+    ]
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - {"_compiled"}
+    return [sorted(packages - {name for row in found for name in row}), *found]
+
+
+def summary(name: str) -> str:
+    """Return the first line of the docstring of a package or module."""
+    path = PACKAGE / name / "__init__.py"
+    path = path if path.exists() else PACKAGE / f"{name}.py"
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
+
+
+def picture() -> str:
+    """Return the packages as boxes, with their lines of code and what they are."""
+    sizes, boxes = folders(), []
+    for row in filter(None, layers()):
+        lines = []
+        for name in row:
+            module = PACKAGE / f"{name}.py"
+            text = module.read_text(encoding="utf-8") if module.exists() else ""
+            size = size_of(text) if text else sizes[f"{name}/"]
+            lines.append(f"{name:13} {size.lines:5,} │ {summary(name)}")
+        boxes.append(lines)
+    width = max(len(line) for lines in boxes for line in lines)
+    top, between, bottom = (
+        f"{left}{'─' * 21}{middle}{'─' * (width - 20)}{right}\n"
+        for left, middle, right in ("┌┬┐", "├┼┤", "└┴┘")
+    )
+    drawn = ["".join(f"│ {line:{width}} │\n" for line in lines) for lines in boxes]
+    return f"```text\n{top}{between.join(drawn)}{bottom}```\n"
+
+
 def table() -> str:
-    """Return the table as Markdown: packages by size, then the sums, then the tests."""
+    """Return the sizes of the package, of what is there for the paper, and of the tests."""
     sizes = folders()
     tests, paper = sizes.pop("tests/"), sizes.pop("paper/")
-    rows = sorted(sizes.items(), key=lambda item: (-item[1].lines, item[0]))
-    rows += [
-        ("**src/caldist without paper/**", _total(sizes.values())),
-        ("paper/", paper),
+    rows = [
+        ("src/caldist without paper/", _total(sizes.values())),
+        ("src/caldist/paper/", paper),
         ("tests/", tests),
     ]
     head = "| folder | files | lines of code | tokens |\n|---|--:|--:|--:|\n"
@@ -93,17 +133,19 @@ def _total(sizes: Iterable[Size]) -> Size:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table, write it into the page, or return 1 if the page has another one."""
+    """Print the sizes, write them into the page, or return 1 if the page has other ones."""
     if arguments not in ([], ["--write"], ["--check"]):
         print("usage: python scripts/size.py [--write | --check]", file=sys.stderr)
         return 2
     if not arguments:
-        print(table(), end="")
+        for name, size in folders().items():
+            print(f"{name:16} {size.files:5,} files {size.lines:7,} lines {size.tokens:9,} tokens")
+        print(f"\n{table()}", end="")
         return 0
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    current = f"{before}{BEGIN}{table()}{END}{after}"
+    current = f"{before}{BEGIN}{picture()}\n{table()}{END}{after}"
     if arguments == ["--write"]:
         PAGE.write_text(current, encoding="utf-8")
     elif page != current:

@@ -6,11 +6,16 @@ all cores, the tests of a file that is named run in one process.
 
 The examples of Hypothesis are the same in every run, in CI and elsewhere, so that a failure is the
 change's own. ``CALDIST_EXPLORE=1`` looks for new ones instead, from a fresh seed that is printed.
+
+In a source tree nothing is tested while a kernel differs from what was compiled.
 """
 
+import hashlib
 import importlib.util
+import json
 import os
 import secrets
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +31,9 @@ WORKERS = 8  # at most: each imports all tests
 PACKAGE = Path(caldist.__file__).parent
 # What folders and modules of the package need to be imported.
 NEEDED = {"sklearn": "sklearn", "torch": "torch", "torch/_metric.py": "torchmetrics"}
+# Hashes of the kernels as they were compiled; written by setup.py, in a source tree alone.
+RECORD = PACKAGE / "_compiled" / f"sources.{sys.implementation.cache_tag}.json"
+REBUILD = "CALDIST_REQUIRE_COMPILED=1 python setup.py build_ext --inplace"
 
 
 class InstalledPackage:
@@ -42,8 +50,27 @@ class InstalledPackage:
         return collectors if all(map(importlib.util.find_spec, needed)) else []
 
 
+def edited_kernels():
+    """Return the kernels that differ from what was compiled: edits that tests would not see."""
+    if not (loader.COMPILED and RECORD.exists()):
+        return []
+    compiled = json.loads(RECORD.read_text("utf-8"))
+    paths = [PACKAGE / "kernels" / name for name in compiled]
+    return [
+        path
+        for path in paths
+        if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() != compiled[path.name]
+    ]
+
+
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis reads its option
 def pytest_configure(config):
+    if edited := edited_kernels():
+        message = (
+            f"{', '.join(map(str, edited))}: edited since it was compiled, so tests would run the "
+            f"old code. Compile it: {REBUILD}"
+        )
+        pytest.exit(message, returncode=pytest.ExitCode.USAGE_ERROR)
     config.pluginmanager.register(InstalledPackage)
     examples = FAST_EXAMPLES if config.option.markexpr == FAST_TIER else EXAMPLES
     settings.register_profile(

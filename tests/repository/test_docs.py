@@ -289,8 +289,17 @@ def test_every_link_to_a_file_leads_somewhere():
                 assert path.exists(), f"{name_of(page)} links to {target}"
 
 
+def test_each_decision_says_whether_it_still_holds():
+    """A record that is superseded names its successor, at the top."""
+    for page in sorted(DOCS.glob("decisions/[0-9]*.md")):
+        title, _, status = page.read_text(encoding="utf-8").splitlines()[:3]
+        assert title.startswith(f"# {int(page.name[:3])}. ")
+        said = r"\*\*Status:\*\* (accepted|(partly )?superseded by \[\d+\]\(\d{3}-[a-z-]+\.md\))"
+        assert re.match(said, status), page.name
+
+
 def test_the_lines_between_the_words_of_the_readme_run():
-    """Several classes, recalibration, monitoring and the figure: one line each, on the demo."""
+    """The calls in the table of functions, on the demo."""
     plt = pytest.importorskip("matplotlib.pyplot")
     demo = caldist.datasets.load_demo()
     y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]

@@ -1,5 +1,8 @@
 """What is published: metadata without Cython, one version, one list of dependencies."""
 
+import hashlib
+import importlib.util
+import json
 import re
 import runpy
 import subprocess
@@ -62,6 +65,54 @@ def test_optimisation_and_debug_symbols_are_for_whoever_sets_cflags(monkeypatch,
 def test_kernels_are_linked_with_the_mathematics_they_use(monkeypatch, platform):
     for kernel in extensions(monkeypatch, platform):
         assert kernel.libraries == ([] if platform == "win32" else ["m"])
+
+
+def loaded(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_build_in_the_source_tree_records_what_was_compiled(monkeypatch, tmp_path):
+    command = import_module("setuptools.command.build_ext").build_ext
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("setuptools.setup", lambda **_: None)
+    monkeypatch.setattr(command, "run", lambda _: None)
+    setup = loaded(ROOT / "setup.py")
+    setup.RECORD = tmp_path / "sources.json"
+    build = setup.Build(import_module("setuptools").Distribution())
+    build.failed = {"caldist._compiled.chain"}
+    build.run()
+    assert not setup.RECORD.exists()
+    build.inplace = True
+    build.run()
+    recorded, expected = json.loads(setup.RECORD.read_text("utf-8")), setup.hashes()
+    assert recorded.keys() == expected.keys()
+    different = {name for name in expected if recorded[name] != expected[name]}
+    assert different == {"chain.py", "_wide.pxd"}
+    build.failed = set()
+    build.run()
+    assert json.loads(setup.RECORD.read_text("utf-8")) == expected
+
+
+def test_kernels_that_were_edited_since_they_were_compiled_are_not_tested(monkeypatch, tmp_path):
+    conftest = loaded(ROOT / "tests" / "conftest.py")
+    conftest.PACKAGE, conftest.RECORD = tmp_path, tmp_path / "sources.json"
+    monkeypatch.setattr(conftest.loader, "COMPILED", True)
+    assert conftest.edited_kernels() == []  # installed elsewhere: nothing is recorded
+    kernel = tmp_path / "kernels" / "chain.py"
+    kernel.parent.mkdir()
+    kernel.write_text("before", "utf-8")
+    digests = {"chain.py": hashlib.sha256(b"before").hexdigest(), "gone.py": "…"}
+    conftest.RECORD.write_text(json.dumps(digests), "utf-8")
+    assert conftest.edited_kernels() == []
+    kernel.write_text("after", "utf-8")
+    assert conftest.edited_kernels() == [kernel]
+    with pytest.raises(pytest.exit.Exception, match=r"chain\.py: edited.*build_ext --inplace"):
+        conftest.pytest_configure(None)
+    monkeypatch.setattr(conftest.loader, "COMPILED", False)
+    assert conftest.edited_kernels() == []
 
 
 @pytest.mark.parametrize("name", ["CITATION.cff", "recipe/meta.yaml"])

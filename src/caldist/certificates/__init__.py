@@ -1,7 +1,7 @@
 """Proofs of values that anyone can re-check.
 
-A certificate holds the distribution or the rows it speaks of, a lower and an upper bound, and the
-arrays that prove them. ``verify()`` recomputes both bounds from those alone, with NumPy and in
+A certificate holds the distribution or the rows that it describes, a lower and an upper bound, and
+the arrays that prove them. ``verify()`` recomputes both bounds from those alone, with NumPy and in
 O(n log n) for each class; no code is shared with the solvers that found them.
 """
 

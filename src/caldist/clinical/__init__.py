@@ -1,4 +1,4 @@
-"""Calibration as medicine reports it: slope and intercept, net benefit, calibration curves."""
+"""Clinical measures: slope and intercept, net benefit, calibration curves."""
 
 from caldist.clinical.calibration_curve import CalibrationCurve, calibration_curve
 from caldist.clinical.calibration_summary import (

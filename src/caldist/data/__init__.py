@@ -1,1 +1,1 @@
-"""What a sample is: rows, checked and sorted once, and the distribution they make."""
+"""Samples: rows, checked once, and Joint, the distribution they make."""

@@ -1,4 +1,4 @@
-"""Tables of any size to joints, by the engine that holds them.
+"""Tables and files of any size: read them, summarize them as joints.
 
 ``summarize`` takes pandas, polars, pyarrow, duckdb, dask, pyspark and ibis tables, and files. An
 engine never computes a measure; a measure never sees a table.

@@ -16,20 +16,12 @@ from caldist._util.optional import require
 from caldist.data.validate import check_flag
 from caldist.engines.cells import numbers_in_sql, why_not
 from caldist.engines.folders import visible
-from caldist.engines.text import TextFile, cell_of
+from caldist.engines.text import KINDS, TextFile, cell_of
 from caldist.errors import InvalidInput
 
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
-_READERS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
+_READERS = {".parquet": "parquet", ".pq": "parquet", **KINDS}
 _COMPRESSION = (".gz", ".zst")
 _LONGER = "\n\n"  # after it DuckDB says more than a line can take
 _REMOTE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)  # C:// is a drive

@@ -1,4 +1,4 @@
-"""Intervals, tests and comparisons: what a sample says of the population it comes from."""
+"""Intervals, tests, gates and comparisons: statements about the population."""
 
 from caldist.inference.bracket import PopulationBracket, distance_bracket
 from caldist.inference.comparison import Comparison, Comparisons, compare, compare_all

@@ -1,4 +1,4 @@
-"""One file per measure: its definition, what it means, what it estimates, what it costs."""
+"""One file per measure: its definition, meaning, value and cost."""
 
 from caldist.measures.averaged_two_bin_ce import averaged_two_bin_ce
 from caldist.measures.base import Measure

@@ -1,4 +1,4 @@
-"""Monitoring: is a model in use still calibrated, and if not, since when."""
+"""Watch a model in use: whether it is still calibrated, and if not, since when."""
 
 from caldist.monitoring.monitor import Monitor
 from caldist.monitoring.steps import Step, Steps

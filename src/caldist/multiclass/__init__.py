@@ -1,4 +1,4 @@
-"""Several classes: distances, brackets, proofs, intervals and tests for matrices of probabilities.
+"""Several classes: measures, intervals, tests and proofs for matrices.
 
 Every function takes ``(y_true, y_prob)`` with a matrix that has a row per example and a column per
 class, and labels 0, 1, … or those listed in ``classes``. Distances are in total variation: the

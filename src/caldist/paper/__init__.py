@@ -1,7 +1,7 @@
-"""The paper, reproduced: its figures, statements and errata from caldist's public functions.
+"""The paper, reproduced: figures, statements, errata, table of properties.
 
-``caldist paper`` runs it. Every part computes tables without drawing anything; figures are drawn
-from the tables that are saved beside them.
+``python -m caldist.paper`` runs it. Every part computes tables without drawing anything; figures
+are drawn from the tables that are saved next to them.
 """
 
 from __future__ import annotations

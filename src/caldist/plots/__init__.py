@@ -1,4 +1,4 @@
-"""Figures that keep the numbers they show, in scikit-learn's convention for displays.
+"""Figures that keep the numbers they show, like scikit-learn's displays.
 
 Each display has ``from_predictions`` and ``from_estimator``, or ``from_monitor``; and
 ``plot(*, ax=None)``, ``to_frame()`` and ``to_dict()``. They need matplotlib:

@@ -1,4 +1,4 @@
-"""Recalibration: monotone maps that calibrate predictions, with limits for what they achieve."""
+"""Monotone maps that calibrate predictions, and limits for what they do."""
 
 from caldist.recalibration._selection import CandidateLoss
 from caldist.recalibration.calibration_map import CalibrationMap

@@ -1,4 +1,4 @@
-"""Reports: everything about the calibration of one or more models, for people and for machines."""
+"""Reports on one or more models: text, JSON and one HTML page."""
 
 from caldist.reporting.build import report
 from caldist.reporting.figures import Figure
