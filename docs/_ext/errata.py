@@ -1,4 +1,4 @@
-"""The directive ``errata``: the paper's errors, as ``caldist paper`` lists them."""
+"""The directive ``errata``: the paper's errors, as ``python -m caldist.paper`` lists them."""
 
 from __future__ import annotations
 

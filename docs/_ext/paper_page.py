@@ -1,6 +1,6 @@
 """Reproduce the paper when a build begins: the site has it as ``paper/index.html``.
 
-It is the quick reproduction, of seconds; ``caldist paper`` makes the whole one.
+It is the quick reproduction, of seconds; ``python -m caldist.paper`` makes the whole one.
 """
 
 from __future__ import annotations

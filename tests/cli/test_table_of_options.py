@@ -19,7 +19,6 @@ TABLE = {
     "summarize": f"{ROWS} by bits invalid out",
     "verify": "files",
     "demo": "",
-    "paper": "out only quick",
 }
 
 
@@ -45,6 +44,6 @@ def test_an_option_is_written_and_typed_alike_everywhere():
     found = {}
     for command in main.commands.values():
         for option in command.params:
-            if isinstance(option, click.Option) and command.name != "paper":
+            if isinstance(option, click.Option):
                 kind = (sorted(option.opts), option.is_flag)
                 assert found.setdefault(max(option.opts, key=len), kind) == kind

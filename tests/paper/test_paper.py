@@ -12,10 +12,12 @@ import sys
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy.integrate import quad
 
 import caldist
@@ -286,6 +288,31 @@ def test_nothing_is_written_when_a_part_fails(tmp_path, monkeypatch):
     with pytest.raises(ArithmeticError):
         paper.run(tmp_path / "out", quick=True)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (None, 0, "1 files written; open"),
+        (ValueError("out is a file"), 2, "out is a file"),
+        (OSError("disk full"), 2, "disk full"),
+        (KeyboardInterrupt, 130, "interrupted"),
+        (ArithmeticError("a bug"), 70, "ArithmeticError: a bug"),
+    ],
+)
+def test_the_command_ends_with_exit_codes(tmp_path, monkeypatch, raised, code, said):
+    def run(out, *, quick):
+        assert (out, quick) == (str(tmp_path), True)
+        if raised is not None:
+            raise raised
+        return [tmp_path / "index.html"]
+
+    command = import_module("caldist.paper.__main__")
+    monkeypatch.setattr(command, "run", run)
+    result = CliRunner().invoke(command.main, ["--quick", "--out", str(tmp_path)])
+    assert result.exit_code == code
+    assert said in result.output
+    assert CliRunner().invoke(command.main, ["--fast"]).exit_code == 2
 
 
 def test_wrong_arguments(tmp_path):

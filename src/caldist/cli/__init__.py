@@ -20,7 +20,7 @@ from caldist._util.invalid import Invalid
 from caldist._util.version import __version__
 from caldist.cli import _options
 from caldist.cli._streams import drop_output, say
-from caldist.cli.demo import demo, paper
+from caldist.cli.demo import demo
 from caldist.cli.inference import compare, test
 from caldist.cli.measure import measure
 from caldist.cli.monitor import monitor
@@ -158,6 +158,5 @@ def main() -> None:
 
 for command in (
     measure, report, test, compare, recalibrate, apply, monitor, summarize, verify, demo,
-    paper,
 ):  # fmt: skip
     main.add_command(command)
