@@ -287,25 +287,9 @@ OPTIONS = {
         {"bandwidth": "1"},
         {"bandwidth": 1e-310},
         {"bandwidth": 10**400},
-        {"method": "dense"},
-        {"method": "fourier", "kernel": np.minimum},
-        {"method": "binning", "kernel": "gaussian"},
-        {"method": "binning", "unbiased": True},
         {"unbiased": True, "sample_weight": [1, 1, 1]},
         {"squared": "yes"},
         {"unbiased": None},
-        {"n_terms": 0},
-        {"n_terms": 0, "method": "subsample"},
-        {"n_terms": 3},
-        {"n_terms": 3, "method": "fourier"},
-        {"n_features": 0},
-        {"n_features": 0, "method": "fourier"},
-        {"n_features": 1.0},
-        {"n_features": 1},
-        {"n_features": 2, "method": "subsample"},
-        {"rng": "seed"},
-        {"rng": -1},
-        {"rng": 1.5},
     ],
     "post_processing_gap": [
         {"max_slope": 0.99},
@@ -321,19 +305,6 @@ OPTIONS = {
         {"width": None},
         {"width": 5e-324},
         {"add_width": "no"},
-    ],
-    "surrogate_interval_ce": [
-        {"method": "mc"},
-        {"precision": 0},
-        {"precision": 1},
-        {"precision": "fine"},
-        {"precision": 1e-12},
-        {"precision": 1e-12, "method": "monte_carlo"},
-        {"precision": 0.01},
-        {"n_shifts": 0},
-        {"n_shifts": 0, "method": "monte_carlo"},
-        {"n_shifts": 3},
-        {"rng": object()},
     ],
     "mmce": [{"bandwidth": 0}, {"bandwidth": "1"}],
     "debiased_ece": [{"n_bins": 0}, {"n_bins": 2.5}, {"strategy": "equal"}, {"squared": 1}],
@@ -363,25 +334,6 @@ def test_bad_options_are_named(name, options):
 
 
 @pytest.mark.parametrize(
-    ("measure", "options", "allowed"),
-    [
-        (caldist.kernel_ce, {"n_terms": 3}, "method='subsample'"),
-        (caldist.kernel_ce, {"n_terms": 3, "method": "fourier"}, "method='subsample'"),
-        (caldist.kernel_ce, {"n_features": 2}, "method='fourier' or method='binning'"),
-        (caldist.kernel_ce, {"unbiased": True, "method": "binning"}, "method='exact'"),
-        (caldist.surrogate_interval_ce, {"precision": 0.1}, "method='monte_carlo'"),
-        (caldist.surrogate_interval_ce, {"n_shifts": 5}, "method='monte_carlo'"),
-    ],
-)
-def test_an_option_that_does_not_apply_is_refused(measure, options, allowed):
-    name, value = next(iter(options.items()))
-    method = repr(options.get("method", "exact"))
-    expected = bad(InvalidInput, name, None, value, allowed, method, f"Leave {name} out.")
-    check(measure, (Y, P), options, expected)
-    check(measure.using(**options), (caldist.Joint.from_arrays(Y, P),), {}, expected)
-
-
-@pytest.mark.parametrize(
     ("functions", "expected"),
     [
         (np.cos, bad(InvalidType, "functions", None, None, "functions=[…]")),
@@ -407,15 +359,6 @@ JOINT = caldist.Joint.from_arrays(Y, P)
         (lambda: function_families.polynomials(-1), bad(InvalidInput, "degree", None, -1)),
         (lambda: function_families.region(0.5, 0.2), bad(InvalidInput, "high", None, 0.2, "low")),
         (lambda: function_families.region(0.5, 1.2), bad(InvalidInput, "high", None, 1.2)),
-        (lambda: caldist.kernel_ce_draws(precision=0), bad(InvalidInput, "precision", None, 0)),
-        (
-            lambda: caldist.kernel_ce_draws(precision=1e-200),
-            bad(InvalidInput, "precision", None, 1e-200),
-        ),
-        (
-            lambda: caldist.kernel_ce_draws(precision=0.1, confidence_level=1),
-            bad(InvalidInput, "confidence_level", None, 1),
-        ),
         (lambda: caldist.evaluate(JOINT, measures=5), bad(InvalidType, "measures", None, 5)),
         (
             lambda: caldist.evaluate(JOINT, measures="ece"),

@@ -52,8 +52,6 @@ from .inference import gate as gate
 from .inference import guaranteed_width as guaranteed_width
 from .inference import miscalibrated_regions as miscalibrated_regions
 from .inference import sample_size as sample_size
-from .measures._kernel_estimators import KernelDraws as KernelDraws
-from .measures._kernel_estimators import kernel_ce_draws as kernel_ce_draws
 from .measures.averaged_two_bin_ce import averaged_two_bin_ce as averaged_two_bin_ce
 from .measures.base import Measure as Measure
 from .measures.binned_ece import binned_ece as binned_ece
@@ -95,6 +93,8 @@ from .monitoring import Monitor as Monitor
 from .monitoring import Step as Step
 from .multiclass.reductions import one_vs_rest as one_vs_rest
 from .multiclass.reductions import top_label as top_label
+from .paper.estimators import KernelDraws as KernelDraws
+from .paper.estimators import kernel_ce_draws as kernel_ce_draws
 from .paper.properties import Evidence as Evidence
 from .paper.properties import Property as Property
 from .paper.properties import PropertyError as PropertyError

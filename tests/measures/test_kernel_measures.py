@@ -1,6 +1,7 @@
 """Kernel errors against dense sums over rows or pairs of them."""
 
 import math
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 import oracles
 from caldist import Joint, kernel_ce, mmce, top_label
 from caldist.data import sorting
-from caldist.measures import _kernel_estimators
 from strategies import family, instances, samples
 
 
@@ -62,7 +62,7 @@ def test_kernel_ce_at_extreme_bandwidths(kernel, bandwidth):
 def test_dense_kernels_are_evaluated_in_blocks(monkeypatch):
     y, p = family("beta3", 50, np.random.default_rng(0))
     whole = kernel_ce(y, p, kernel=np.minimum)
-    monkeypatch.setattr(_kernel_estimators, "_BLOCK", 120)
+    monkeypatch.setattr(import_module("caldist.measures.kernel_ce"), "_BLOCK", 120)
     largest = []
 
     def kernel(a, b):

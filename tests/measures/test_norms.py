@@ -99,7 +99,6 @@ def test_options_that_make_a_measure_something_else_are_refused():
     v = np.array([0.2, 0.4])
     for measure, match in (
         (caldist.kernel_ce.using(squared=True), "squared is True"),
-        (caldist.kernel_ce.using(method="binning"), "method is 'binning'"),
         (caldist.kernel_ce.using(bandwidth=0), "bandwidth is 0"),
         (caldist.kernel_ce.using(kernel=lambda u, w: u * w), "kernel='laplace'"),
         (caldist.random_interval_ce.using(width=-1), "width is -1"),

@@ -17,7 +17,6 @@ from caldist.data.residuals import Residuals
 from caldist.data.rows import Rows
 from caldist.errors import InvalidInput
 from caldist.kernels.loader import gaussian, laplace
-from caldist.measures import _kernel_estimators as estimators
 from caldist.measures import _second_order
 from caldist.measures._counted_rows import counted_joint
 from caldist.measures._passes import laplace_squared
@@ -27,17 +26,9 @@ from caldist.measures.norms import Norm
 
 KernelFunction = Callable[[Vector, Vector], Any]
 Kernel = Literal["laplace", "gaussian"] | KernelFunction
-Method = Literal["exact", "subsample", "fourier", "binning"]
 
-_FEATURES = ("fourier", "binning")  # the methods that average draws of features
-# What other options than kernel and bandwidth are where kCE is a norm; rng does nothing there.
-_OF_NORM = {
-    "method": "exact",
-    "squared": False,
-    "unbiased": False,
-    "n_terms": None,
-    "n_features": None,
-}
+_BLOCK = 1 << 20  # kernel values held at a time
+_OF_NORM = {"squared": False, "unbiased": False}  # options with which kCE is a norm
 _PROVED = {"kernel": "laplace", "bandwidth": 1.0, **_OF_NORM}  # the effect of rounding
 
 
@@ -51,7 +42,7 @@ class KernelNorm(Norm):
     ) -> None:
         super().__init__(prediction)
         for name, value in others.items():
-            if name != "rng" and value != _OF_NORM[name]:
+            if value != _OF_NORM[name]:
                 reason = "with it kernel_ce is not the norm that this needs"
                 remedy = "Leave it out here."
                 raise InvalidInput(argument=name, value=value, reason=reason, remedy=remedy)
@@ -92,7 +83,7 @@ def _rounding_bounds(joint: Joint, value: float, **options: Any) -> tuple[float,
     integral of |M| is at most that of |e| |v - v'|, so at most 2 A times this as well.
     Otherwise the paper's Lemma: kCE moves by at most 2 sqrt(2 E|v - v'|).
     """
-    if any(name != "rng" and option != _PROVED[name] for name, option in options.items()):
+    if any(option != _PROVED[name] for name, option in options.items()):
         return None
     if joint.grid is None:
         return around(value, 2 * math.sqrt(2 * joint.radius))
@@ -108,19 +99,11 @@ def _rounding_bounds(joint: Joint, value: float, **options: Any) -> tuple[float,
     return better_of(bounds, _second_order.laplace(grid.within_cells, grid.width))
 
 
-def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float | None]:
-    """Return the value, which is certain itself unless it was estimated."""
-    value = kernel_ce(joint, **options)
-    certain = value if options.get("method", "exact") == "exact" else None
-    return value, certain, certain
-
-
 @measure(
     symbol="kCE",
     summary="largest correlation of the residuals with the unit ball of the {kernel} kernel",
     position=20,
     shown_in=("evaluate", "measure", "report"),
-    encloses=_encloses,
     rounding=_rounding_bounds,
     norm=KernelNorm,
     worst=Worst(bias=KernelNorm.noise, reach=2.0),
@@ -131,14 +114,10 @@ def kernel_ce(
     *,
     kernel: Kernel = "laplace",
     bandwidth: float = 1.0,
-    method: Method = "exact",
     squared: bool = False,
     unbiased: bool = False,
-    n_terms: int | None = None,
-    n_features: int | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    rng: validate.Rng = None,
 ) -> float:
     r"""Return the kernel calibration error.
 
@@ -179,24 +158,14 @@ def kernel_ce(
         be symmetric and positive definite. The bandwidth is not passed on to it.
     bandwidth : float
         h above.
-    method : "exact", "subsample", "fourier" or "binning"
-        The exact sum, or one of the paper's unbiased estimators of the square: random pairs of
-        rows; random Fourier features (Laplace and Gaussian); random bins (Laplace).
     squared : bool
-        Return kCE², which may be negative for an estimate. Otherwise its root, 0 if negative.
+        Return kCE², which may be negative if unbiased. Otherwise its root, 0 if negative.
     unbiased : bool
-        The U-statistic: leave out the pairs of a row with itself. Only exact, without weights, and
-        not of a joint on a grid.
-    n_terms : int, optional
-        Only for "subsample": pairs; by default the paper's 10 n.
-    n_features : int, optional
-        Only for "fourier" and "binning": draws to average; by default one, as in the paper.
-        :func:`caldist.kernel_ce_draws` gives both for a wanted precision.
+        The U-statistic: leave out the pairs of a row with itself. Only without weights, and not of
+        a joint on a grid.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
-    rng : int, numpy.random.Generator or None
-        For the estimators.
 
     References
     ----------
@@ -214,18 +183,8 @@ def kernel_ce(
     if not callable(kernel):
         validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
     bandwidth = validate.check_positive("bandwidth", bandwidth)
-    validate.check_choice("method", method, ("exact", "subsample", "fourier", "binning"))
     squared = validate.check_flag("squared", squared)
     unbiased = validate.check_flag("unbiased", unbiased)
-    if n_terms is not None:
-        n_terms = validate.check_count("n_terms", n_terms)
-        validate.check_goes_with("n_terms", n_terms, "method", method, ("subsample",))
-    if n_features is not None:
-        n_features = validate.check_count("n_features", n_features)
-        validate.check_goes_with("n_features", n_features, "method", method, _FEATURES)
-    if unbiased:
-        validate.check_goes_with("unbiased", unbiased, "method", method, ("exact",))
-    generator = validate.generator(rng)
     if unbiased:
         why = "unbiased=True is for rows that count one each (unbiased=False takes any)"
         joint = counted_joint(y_true, y_prob, sample_weight, why, pos_label)
@@ -233,26 +192,7 @@ def kernel_ce(
         value = _without_diagonal(joint, value, _function(kernel, bandwidth))
         return _finish(value, squared=squared)
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-    if method == "exact":
-        return _finish(_exact(rows.residuals, kernel, bandwidth), squared=squared)
-    joint = rows.joint
-    if method == "subsample":
-        terms = 10 * (joint.n_rows or 1) if n_terms is None else n_terms
-        value = estimators.subsample(joint, _function(kernel, bandwidth), terms, generator)
-    elif method == "fourier":
-        if callable(kernel):
-            raise InvalidInput(
-                argument="kernel",
-                reason="is a function, but method='fourier' knows the frequencies of 'laplace' and "
-                "'gaussian' only",
-            )
-        value = estimators.fourier(joint, kernel, bandwidth, n_features or 1, generator)
-    else:
-        if kernel != "laplace":
-            reason = "method='binning' is for kernel='laplace' only"
-            raise InvalidInput(argument="kernel", value=kernel, reason=reason)
-        value = estimators.binning(joint, bandwidth, n_features or 1, generator)
-    return _finish(value, squared=squared)
+    return _finish(_exact(rows.residuals, kernel, bandwidth), squared=squared)
 
 
 def _exact(residuals: Residuals, kernel: Kernel, bandwidth: float) -> float:
@@ -260,7 +200,7 @@ def _exact(residuals: Residuals, kernel: Kernel, bandwidth: float) -> float:
         return laplace_squared(*residuals, bandwidth)
     if kernel == "gaussian":
         return float(gaussian.squared(*residuals, bandwidth))
-    return float(estimators.dense(*residuals, _function(kernel, bandwidth)))
+    return float(_dense(*residuals, _function(kernel, bandwidth)))
 
 
 def _finish(value: float, *, squared: bool) -> float:
@@ -284,5 +224,34 @@ def _without_diagonal(joint: Joint, value: float, function: KernelFunction) -> f
         raise InvalidInput(argument="y_prob", reason=reason)
     v = joint.prediction
     own = joint.mass1 * (1 - v) ** 2 + joint.mass0 * v**2
-    diagonal = estimators.evaluate_kernel(function, v, v)
+    diagonal = _evaluate(function, v, v)
     return (n * n * value - dot(own, diagonal)) / (n * (n - 1))
+
+
+def _evaluate(function: KernelFunction, u: Vector, v: Vector) -> Vector:
+    """Call a user's kernel and check what comes back."""
+    shape = np.broadcast_shapes(u.shape, v.shape)
+    values = np.asarray(function(u, v))
+    if values.shape != shape or values.dtype.kind not in "buif":
+        raise InvalidInput(
+            argument="kernel",
+            reason=f"returned shape {values.shape} and dtype {values.dtype}, but called with "
+            f"arrays that broadcast to {shape} it must return as many real numbers",
+        )
+    if not np.isfinite(values).all():
+        at = np.unravel_index(int(np.argmin(np.isfinite(values))), shape)
+        first, second = np.broadcast_to(u, shape)[at], np.broadcast_to(v, shape)[at]
+        reason = f"returned {values[at]} at ({first}, {second}), which is not finite"
+        raise InvalidInput(argument="kernel", reason=reason)
+    return values.astype(np.float64, copy=False)
+
+
+def _dense(prediction: Vector, residual: Vector, function: KernelFunction) -> float:
+    """Return sum_ij c_i c_j K(v_i, v_j) in blocks of bounded memory."""
+    rows = max(1, _BLOCK // prediction.size)
+    total = 0.0
+    for start in range(0, prediction.size, rows):
+        part = slice(start, start + rows)
+        block = _evaluate(function, prediction[part, None], prediction[None, :])
+        total += float(residual[part] @ block @ residual)
+    return total

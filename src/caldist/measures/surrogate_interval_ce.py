@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._util.types import Vector
-from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.residuals import Residuals
 from caldist.data.rows import Rows
-from caldist.errors import InvalidInput
 from caldist.measures import _passes, _second_order
 from caldist.measures._rounding import within_cells_of
 from caldist.measures.base import NOT_A_NORM, measure
 from caldist.measures.random_interval_ce import random_interval_ce
 
-_PRECISION = 0.01
-_FINEST_PRECISION = 1e-6  # with which the bins of one shift still fit into memory
 _FINEST = 60  # 2^-60 is below the spacing of doubles near any prediction that matters
-_CONFIDENCE = 0.95  # with which the default number of shifts reaches the precision
-_CHUNK = 1 << 20  # bin edges looked up at a time
 
 
-def _rounding_bounds(joint: Joint, _value: float, **options: Any) -> tuple[float, float] | None:
+def _rounding_bounds(joint: Joint, _value: float) -> tuple[float, float]:
     """Bound SintCE by bounding the RintCE(2^-k) in its infimum.
 
     RintCE(2^-k) does not decrease with k. So a lower bound at K also holds for all finer widths,
     and SintCE is at least the least of it and of the bounds on RintCE(2^-k) + 2^-k up to K.
     """
-    if options.get("method", "exact") != "exact":
-        return None
     within = within_cells_of(joint)
     floor = lower = 0.0
     coarser = math.inf
@@ -69,19 +58,11 @@ def _random_interval(joint: Joint, width: float) -> tuple[float, float]:
     return ends
 
 
-def _encloses(joint: Joint, **options: Any) -> tuple[float, float | None, float | None]:
-    """Return the value, which is certain itself unless it was estimated."""
-    value = surrogate_interval_ce(joint, **options)
-    certain = value if options.get("method", "exact") == "exact" else None
-    return value, certain, certain
-
-
 @measure(
     symbol="SintCE",
     summary="best dyadic width plus its error over random shifts",
     position=60,
     shown_in=("evaluate",),
-    encloses=_encloses,
     above_distance=True,
     rounding=_rounding_bounds,
     interval="dyadic widths",
@@ -91,12 +72,8 @@ def surrogate_interval_ce(
     y_true: ArrayLike | Joint,
     y_prob: ArrayLike | None = None,
     *,
-    method: Literal["exact", "monte_carlo"] = "exact",
-    precision: float | None = None,
-    n_shifts: int | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    rng: validate.Rng = None,
 ) -> float:
     r"""Return the surrogate interval calibration error.
 
@@ -108,8 +85,7 @@ def surrogate_interval_ce(
     **What it estimates.** The population's value, but with an upward bias that is large for small
     samples: about 0.12 at n = 400 where the population has 0.
 
-    **Cost.** O(n log n): a sort, and a pass for each of about six k. ``"monte_carlo"`` is the
-    paper's estimator, slower and kept for comparison.
+    **Cost.** O(n log n): a sort, and a pass for each of about six k.
 
     Parameters
     ----------
@@ -117,19 +93,9 @@ def surrogate_interval_ce(
         A joint stands for labels, predictions and weights at once.
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
-    method : "exact" or "monte_carlo"
-        The infimum over all k with the exact expectation over the shift; or the minimum over
-        k ≤ k*, where precision/4 < 2^-k* ≤ precision/2, of averages over random shifts.
-    precision : float, optional
-        Only for "monte_carlo": how close to the exact value it shall come; by default 0.01.
-    n_shifts : int, optional
-        Only for "monte_carlo": random shifts per k. By default as many as make the result correct
-        to ``precision`` with probability 0.95, by Hoeffding's inequality.
     sample_weight : array-like, optional
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
-    rng : int, numpy.random.Generator or None
-        Only for "monte_carlo".
 
     Examples
     --------
@@ -139,23 +105,8 @@ def surrogate_interval_ce(
     >>> caldist.surrogate_interval_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.125
     """
-    validate.check_choice("method", method, ("exact", "monte_carlo"))
-    if precision is not None:
-        precision = validate.check_fraction("precision", precision)
-        if precision < _FINEST_PRECISION:
-            reason = f"it must be at least {_FINEST_PRECISION}"
-            raise InvalidInput(argument="precision", value=precision, reason=reason)
-        validate.check_goes_with("precision", precision, "method", method, ("monte_carlo",))
-    if n_shifts is not None:
-        n_shifts = validate.check_count("n_shifts", n_shifts)
-        validate.check_goes_with("n_shifts", n_shifts, "method", method, ("monte_carlo",))
-    generator = validate.generator(rng)
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-    if method == "exact":
-        return _exact(rows.residuals)
-    return _monte_carlo(
-        rows.residuals, _PRECISION if precision is None else precision, n_shifts, generator
-    )
+    return _exact(rows.residuals)
 
 
 def _exact(residuals: Residuals) -> float:
@@ -180,33 +131,3 @@ def _exact(residuals: Residuals) -> float:
         best = min(best, found + 2.0**-middle)
         left += [(error, first, middle - 1, 0), (found, middle + 1, last, 1)]
     return best
-
-
-def _monte_carlo(
-    residuals: Residuals, precision: float, n_shifts: int | None, rng: np.random.Generator
-) -> float:
-    finest = math.ceil(math.log2(2 / precision))
-    sums = residuals.sums()
-    if n_shifts is None:
-        # Each average lies in [0, ECE] and has to come within precision/2 of its mean.
-        spread = residuals.absolute() / (precision / 2)  # of ECE
-        tails = 2 * (finest + 1) / (1 - _CONFIDENCE)
-        n_shifts = max(1, math.ceil(math.log(tails) * spread**2 / 2))
-    return min(
-        _mean_over_shifts(residuals.prediction, sums, 2.0**-k, n_shifts, rng) + 2.0**-k
-        for k in range(finest + 1)
-    )
-
-
-def _mean_over_shifts(
-    prediction: Vector, sums: Vector, width: float, n_shifts: int, rng: np.random.Generator
-) -> float:
-    """Average the binned ECE over random shifts of bins of one width."""
-    start = np.arange(-1, math.ceil(1 / width) + 2) * width  # beyond 1 for every shift
-    rows = max(1, _CHUNK // start.size)
-    total = 0.0
-    for done in range(0, n_shifts, rows):
-        shift = rng.uniform(0, width, size=min(rows, n_shifts - done))
-        first = np.searchsorted(prediction, shift[:, None] + start)
-        total += float(np.abs(np.diff(sums[first], axis=1)).sum())
-    return total / n_shifts

@@ -1,7 +1,9 @@
 """The paper, reproduced: figures, statements, errata, table of properties.
 
-``python -m caldist.paper`` runs it. Every part computes tables without drawing anything; figures
-are drawn from the tables that are saved next to them.
+Its table of properties is :func:`properties`, its random estimators are
+:func:`estimate_kernel_ce` and :func:`estimate_surrogate_interval_ce`. ``python -m caldist.paper``
+reproduces the rest. Every part computes tables without drawing anything; figures are drawn
+from the tables that are saved next to them.
 """
 
 from __future__ import annotations
@@ -15,8 +17,33 @@ from caldist._util.optional import how_to_install
 from caldist.errors import InvalidInput
 from caldist.paper import errata, figure1, figure2, lemmas, sample_complexity
 from caldist.paper.common import Part
+from caldist.paper.estimators import (
+    KernelDraws,
+    estimate_kernel_ce,
+    estimate_surrogate_interval_ce,
+    kernel_ce_draws,
+)
+from caldist.paper.properties import (
+    Evidence,
+    Property,
+    PropertyError,
+    PropertyTable,
+    properties,
+)
 
-__all__ = ["PARTS", "run"]
+__all__ = [
+    "PARTS",
+    "Evidence",
+    "KernelDraws",
+    "Property",
+    "PropertyError",
+    "PropertyTable",
+    "estimate_kernel_ce",
+    "estimate_surrogate_interval_ce",
+    "kernel_ce_draws",
+    "properties",
+    "run",
+]
 
 PARTS: dict[str, Part] = {
     name: Part(name, title, part.compute, part.draw, part.FULL, part.QUICK)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import caldist
 from caldist.paper import style
 from caldist.paper.common import SEED, Drawing, Section, Table, bar
+from caldist.paper.estimators import estimate_kernel_ce, estimate_surrogate_interval_ce
 from caldist.paper.families import sample, temperature_family
 
 if TYPE_CHECKING:
@@ -63,10 +64,8 @@ Estimator = Callable[[Labels, Vector, np.random.Generator], float]
 PAPER: dict[str, Estimator] = {
     "binnedECE": lambda y, p, _: caldist.binned_ece(y, p, n_bins=20),
     "binnedECEw": lambda y, p, _: caldist.binned_ece(y, p, n_bins=20, add_width=True),
-    "SintCE": lambda y, p, rng: caldist.surrogate_interval_ce(
-        y, p, method="monte_carlo", precision=0.01, n_shifts=SHIFTS, rng=rng
-    ),
-    "kCE": lambda y, p, rng: caldist.kernel_ce(y, p, method="subsample", rng=rng),
+    "SintCE": lambda y, p, rng: estimate_surrogate_interval_ce(y, p, n_shifts=SHIFTS, rng=rng),
+    "kCE": lambda y, p, rng: estimate_kernel_ce(y, p, rng=rng),
     "smCE": lambda y, p, _: caldist.smooth_ce(y, p),
 }
 # The exact values on the same rows, with two that the paper does not plot.
