@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caldist._util.invalid import InvalidInput
+
 _LIBRARIES = ("pandas", "polars")
 
 
@@ -29,8 +31,8 @@ def frame(columns: Mapping[str, NDArray[Any] | Sequence[Any]], library: str = "p
     (2, 2)
     """
     if library not in _LIBRARIES:
-        message = f"library is {library!r}; it must be one of {', '.join(map(repr, _LIBRARIES))}."
-        raise ValueError(message)
+        reason = f"it must be one of {', '.join(map(repr, _LIBRARIES))}"
+        raise InvalidInput(argument="library", value=library, reason=reason)
     if find_spec(library) is None:
         message = f"a frame needs {library}, which is not installed: pip install {library}"
         raise ImportError(message)

@@ -12,6 +12,7 @@ import numpy as np
 from caldist._util.brief import Brief, LongText
 from caldist._util.escaping import for_html
 from caldist._util.frames import frame
+from caldist._util.invalid import InvalidInput
 from caldist._util.numbers import outwards_to, side
 from caldist._util.text_tables import aligned, booktabs, is_numeric
 
@@ -68,8 +69,8 @@ class Result(Brief):
         """
         whole = isinstance(digits, numbers.Integral) and not isinstance(digits, bool)
         if not whole or not 1 <= digits <= _MOST_DIGITS:
-            message = f"digits is {digits!r}; it must be an integer from 1 to {_MOST_DIGITS}."
-            raise ValueError(message)
+            reason = f"it must be an integer from 1 to {_MOST_DIGITS}"
+            raise InvalidInput(argument="digits", value=digits, reason=reason)
         head, body = self._table(digits)
         return LongText(booktabs(head, body, digits))
 
