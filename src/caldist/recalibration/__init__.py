@@ -1,4 +1,4 @@
-"""Recalibration: monotone maps that calibrate predictions, with limits for what they achieve."""
+"""Recalibration: monotone maps that calibrate predictions, with proof of what they achieve."""
 
 from caldist.recalibration._selection import CandidateLoss
 from caldist.recalibration.calibration_map import CalibrationMap
