@@ -120,7 +120,7 @@ TASKS = (
         ),
     ),
     Task(
-        "recalibrating",
+        "recalibration",
         "Recalibration",
         "A monotone map for new rows, with limits for what it achieves. "
         "[The guide](../guides/recalibration.md).",

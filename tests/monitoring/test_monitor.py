@@ -578,7 +578,7 @@ def encoded(value):
             {"batches": encoded({"kind": "string", "floor": None, "batches": [0, 1, 2]})},
             "not a string",
         ),
-        ({"start": np.array([0, 2])}, "windows are not those"),
+        ({"start": np.array([0, 2])}, "does not hold the windows"),
         ({"0.total": np.zeros(3)}, "should hold"),
         ({"0.total": np.full(718, np.nan)}, "finite"),
         ({"0.windows": np.zeros(7)}, "should hold"),

@@ -320,7 +320,7 @@ def test_the_regions_take_clusters_level_and_draws():
 
 def test_clusters_of_rows_alone_are_refused():
     y, p = rows(5)
-    with pytest.raises(ValueError, match=r"clusters only matters for the population"):
+    with pytest.raises(ValueError, match=r"clusters matters for .* the population only"):
         DistanceDisplay.from_predictions(y, p, clusters=[0, 0, 1, 1, 1])
 
 
@@ -472,7 +472,7 @@ def test_given_axes_are_used_and_nothing_else_is_touched(display):
     assert dict(mpl.rcParams) == before
     assert drawn.plot(ax=left) is drawn
     assert drawn.ax_ is left
-    with pytest.raises(TypeError, match=r"ax is of type str; it must be matplotlib axes"):
+    with pytest.raises(TypeError, match=r"ax is of type str, but it must be matplotlib axes"):
         drawn.plot(ax="left")
 
 
@@ -570,7 +570,7 @@ def test_several_hostile_names(display):
 def test_a_level_that_draws_cannot_reach():
     y, p = rows(60)
     ReliabilityDisplay.from_predictions(y, p, confidence_level=0.99)
-    with pytest.raises(ValueError, match=r"confidence_level is 0.999999; that is too close to 1"):
+    with pytest.raises(ValueError, match=r"confidence_level is 0.999999: that is too close to 1"):
         ReliabilityDisplay.from_predictions(y, p, confidence_level=0.999999)
 
 
@@ -615,16 +615,16 @@ def test_from_estimator(display):
 def test_what_is_no_fitted_classifier_of_two_classes():
     y, p = rows(30)
     X = p[:, None]
-    with pytest.raises(TypeError, match=r"estimator is of type LogisticRegression: a fitted"):
+    with pytest.raises(TypeError, match=r"estimator is of type LogisticRegression, but a fitted"):
         ReliabilityDisplay.from_estimator(LogisticRegression(), X, y)
     three = LogisticRegression().fit(X, np.arange(30) % 3)
-    with pytest.raises(ValueError, match=r"the classes \[0, 1, 2\]: only two"):
+    with pytest.raises(ValueError, match=r"the classes \[0, 1, 2\], but only two"):
         ReliabilityDisplay.from_estimator(three, X, y)
     two = LogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match=r"y\[3\] is 7; the estimator's classes are"):
+    with pytest.raises(ValueError, match=r"y\[3\] is 7: y has one of the estimator's classes"):
         ReliabilityDisplay.from_estimator(two, X, np.where(np.arange(30) == 3, 7, y))
     other = LogisticRegression().fit(X, 1 + y)
-    with pytest.raises(ValueError, match=r"y\[\d+\] is 0; the estimator's classes"):
+    with pytest.raises(ValueError, match=r"y\[\d+\] is 0: y has one of the estimator's classes"):
         ReliabilityDisplay.from_estimator({"a": two, "b": other}, X, y)
 
 
@@ -807,7 +807,7 @@ def test_a_monitor_of_sub_groups():
     chosen = MonitorDisplay.from_monitor(monitor, groups=["e"], name="everybody")
     assert [model.name for model in chosen.models] == ["everybody", "e"]
     assert np.isnan(chosen.models[1].log_threshold)
-    with pytest.raises(ValueError, match=r"groups\[0\] is 'x'; the monitor has 'a', 'b'"):
+    with pytest.raises(ValueError, match=r"groups\[0\] is 'x': the monitor has 'a', 'b'"):
         MonitorDisplay.from_monitor(monitor, groups=["x"])
 
 
@@ -1086,7 +1086,11 @@ def test_a_map_alone():
             "found has no map: .*not monotone",
             lambda: MapDisplay.from_recalibration(wrong),
         ),
-        (ValueError, "y_prob is given without y_true", lambda: MapDisplay.from_map(table, None, p)),
+        (
+            ValueError,
+            "y_prob was given without y_true",
+            lambda: MapDisplay.from_map(table, None, p),
+        ),
         (TypeError, "name is 3", lambda: MapDisplay.from_map(table, name=3)),
         (
             ValueError,

@@ -135,9 +135,9 @@ def test_in_a_pipeline_with_names():
     ("X", "y", "words"),
     [
         ([[0.1], [1.5], [2.0]], [0, 1, 1], r"X\[1, 0\] is 1.5.*sigmoid"),
-        ([[0.1], [0.2], [np.nan]], [0, 1, 1], r"X\[2, 0\] is NaN"),
+        ([[0.1], [0.2], [np.nan]], [0, 1, 1], r"X\[2, 0\] is nan: NaN"),
         ([[0.1, 0.9], [0.4, 0.6]], [0, 1], r"2 columns that sum to 1"),
-        ([[0.1], [0.2], [0.3]], [0, 1, 2], r"y\[2\] is 2, one of 3 classes"),
+        ([[0.1], [0.2], [0.3]], [0, 1, 2], r"y\[2\] is 2: this is one of 3 classes"),
     ],
 )
 def test_bad_rows_are_named(X, y, words):
@@ -221,7 +221,7 @@ def test_pipelines_searches_copies_and_pickles():
     assert found.n_features_in_ == 20
     outer = make_pipeline(StandardScaler(), RecalibratedClassifier(LogisticRegression(), cv=2))
     assert cross_val_score(outer, X, y, cv=2, scoring="neg_log_loss").mean() > -0.6
-    grid = {"method": ["identity", "sigmoid"], "estimator__C": [0.1, 1.0]}
+    grid = {"family": ["identity", "sigmoid"], "estimator__C": [0.1, 1.0]}
     search = GridSearchCV(RecalibratedClassifier(LogisticRegression(), cv=2), grid, cv=2).fit(X, y)
     assert set(search.best_params_) == set(grid)
     for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):

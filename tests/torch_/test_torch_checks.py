@@ -92,7 +92,7 @@ def test_weights(weights, message, loss, device):
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_shapes_and_types(loss):
     p, y = torch.tensor([0.5, 0.25, 0.75]), torch.tensor([0, 1, 1])
-    with pytest.raises(TypeError, match=r"y_prob is of type list; it must be a torch\.Tensor"):
+    with pytest.raises(TypeError, match=r"y_prob is of type list, but it must be a torch\.Tensor"):
         loss([0.5, 0.25, 0.75], y)
     with pytest.raises(TypeError, match="y_true is of type list"):
         loss(p, [0, 1, 1])

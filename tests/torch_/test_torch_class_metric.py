@@ -151,7 +151,7 @@ def test_calling_resetting_copying_and_merging(metric_class):
         ([[3.0, -1.0, -1.0]], [0], r"preds\[0, 0\] is 3.*softmax"),
         ([[0.5, 0.25, 0.25]], [3], r"target\[0\] is 3"),
         ([[0.5, 0.5]], [1], "preds has 2 columns, but n_classes is 3"),
-        ([0.5, 0.5], [1, 0], r"preds has shape \(2,\); a matrix is needed"),
+        ([0.5, 0.5], [1, 0], r"preds has shape \(2,\), but a matrix is needed"),
         ([[0.5, 0.25, 0.25]], [0, 1], "target has 2 values and preds has 1"),
     ],
 )
@@ -173,7 +173,7 @@ def test_swapped_arguments_say_so(metric_class):
 
 @pytest.mark.filterwarnings("ignore:The ``compute`` method")  # of torchmetrics, in its own words
 def test_without_rows(metric_class):
-    with pytest.raises(ValueError, match=r"no rows: add some with update\(preds, target\)"):
+    with pytest.raises(ValueError, match=r"no rows\. Add some with update\(preds, target\)"):
         metric_class(3, from_logits=True).compute()
 
 

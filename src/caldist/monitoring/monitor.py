@@ -28,7 +28,7 @@ from caldist.monitoring.streams import Stream
 
 
 class Monitor:
-    r"""Watch the calibration of a model batch by batch, with an alarm that is right at every look.
+    r"""Watch the calibration of a model batch by batch, with an anytime-valid alarm.
 
     It keeps sums, not rows. Under one of two hypotheses an e-value is a wealth that grows in the
     mean by nothing, at any batch, so it ever reaches 1/α with probability α at most:
@@ -62,7 +62,7 @@ class Monitor:
         The mean number of batches until a false alarm, instead of α for the alarm.
     by : sequence of str or int, optional
         The names of sub-groups. The alarm follows half the e-value of all rows and half the mean of
-        those of the sub-groups; which of them are at fault is found by e-BH.
+        those of the sub-groups; e-BH finds which of them are miscalibrated.
     dependence : "rows" or "batches"
         "batches" if the rows of a batch share a shock: then sums of whole batches are bet on, which
         is valid if these are symmetric about 0, given the past, for a calibrated model. With a
@@ -379,7 +379,7 @@ class Monitor:
 
         Two processes that load a file, update it and save it would lose the batches of one: a file
         that this monitor was loaded from, or saved to, is not overwritten if it has changed since.
-        The lock, an empty file ``.NAME.lock``, stays beside it.
+        The lock, an empty file ``.NAME.lock``, stays next to it.
 
         Raises
         ------

@@ -158,7 +158,7 @@ def _state(content: dict[str, NDArray[Any]]) -> tuple[Settings, State]:
     start = content["start"].astype(np.int64)
     expected = np.arange(len(batches))
     if not np.array_equal(start, expected[windows.mask(expected, len(batches))]):
-        _fail("the windows are not those that stay after so many batches.")
+        _fail("start", "does not hold the windows that stay after so many batches")
     streams = tuple(
         _stream(content, number, start, len(batches), settings) for number in range(count)
     )
@@ -174,12 +174,12 @@ def _state(content: dict[str, NDArray[Any]]) -> tuple[Settings, State]:
     known = {f"{number}." for number in range(count)}
     for name in content:
         if name not in _SINGLE and f"{name.partition('.')[0]}." not in known:
-            _fail(f"{name!r} belongs to no sub-group.")
+            _fail(name, "belongs to no sub-group")
     return settings, State(batches, floor, streams, tuple(peaks.tolist()), steps)
 
 
-def _fail(message: str) -> NoReturn:
-    raise ValueError(message)
+def _fail(array: str, reason: str) -> NoReturn:
+    raise InvalidInput(argument=array, reason=reason)
 
 
 def _batches(content: Mapping[str, Any]) -> tuple[list[BatchName], BatchName | None]:
@@ -196,7 +196,7 @@ def _vector(content: Mapping[str, NDArray[Any]], name: str, size: int) -> NDArra
     """Return finite numbers of which there must be so many."""
     array = content[name]
     if array.shape != (size,) or array.dtype != np.float64:
-        _fail(f"{name!r} should hold {size} numbers.")
+        _fail(name, f"should hold {size} numbers")
     if not np.isfinite(array).all():
         validate.fail(name, array, ~np.isfinite(array), "it must be a finite number")
     return array
@@ -215,7 +215,7 @@ def _stream(
     }
     joint = Joint._from_content(arrays)  # noqa: SLF001 -- the same arrays as in its own file
     if joint.grid is None or joint.grid.bits != min(settings.bits, POOLED_BITS):
-        _fail("the rows are on another grid than the monitor's.")
+        _fail(head[:-1], "has another grid than the monitor")
     recent = _vector(content, f"{number}.recent", 2 ** min(settings.bits, RECENT_BITS) + 1)
     if recent.min() < 0:
         validate.fail(f"{number}.recent", recent, recent < 0, "it must not be negative")
@@ -237,7 +237,7 @@ def _steps(
     columns = {name: content[f"{number}.step.{name}"] for name in _STEP}
     columns["kind"] = columns["kind"].reshape(-1, len(FAMILIES))
     if any(len(column) != len(batches) for column in columns.values()):
-        _fail("a column of the steps does not have one value for each batch.")
+        _fail(f"{number}.step", "does not have one value for each batch")
     result = []
     for at, batch in enumerate(batches):
         step: dict[str, Any] = {name: columns[name][at].item() for name in _STEP if name != "kind"}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from caldist._util.optional import require
 from caldist._util.types import Vector
+from caldist.errors import InvalidInput, InvalidType
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,8 +51,8 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
         from matplotlib.axes import Axes  # given axes, so it is loaded
 
         if not isinstance(ax, Axes):
-            message = f"ax is of type {type(ax).__name__}; it must be matplotlib axes or None."
-            raise TypeError(message)
+            reason = f"is of type {type(ax).__name__}, but it must be matplotlib axes or None"
+            raise InvalidType(argument="ax", reason=reason)
         return ax
     pyplot = require("matplotlib.pyplot", extra="report")
     made: Axes = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
@@ -194,14 +195,14 @@ def drawn(ax: Axes) -> list[Line2D]:
 
 
 def unmark(line: Any) -> str:
-    """Return the label of a line as it is to be read."""
+    """Return the label of a line as people read it."""
     return str(line.get_label()).removeprefix(_MARK)
 
 
 def refuse_second(ax: Axes) -> NoReturn:
     """Raise for axes that show a model already, where one fills them."""
-    message = f"ax shows {unmark(drawn(ax)[0])!r} already, which fills it: pass other axes."
-    raise ValueError(message)
+    reason = f"shows {unmark(drawn(ax)[0])!r} already, which fills it"
+    raise InvalidInput(argument="ax", reason=reason, remedy="Pass other axes.")
 
 
 def sample_of(line: Line2D, label: str, colour: str = GREY) -> Line2D:

@@ -14,7 +14,7 @@ from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.class_rows import Classes
 from caldist.data.joint import Joint
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.multiclass.classwise import ClassTable, classwise_table
 from caldist.plots import _style
 from caldist.plots.display import Columns, MatrixDisplay, one_name
@@ -183,11 +183,11 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
 
     def _one(self) -> tuple[ClassShares, ...]:
         if len(self.models) > 1:
-            message = (
-                f"models has {len(self.models)} models; the classes of one fill the axes: make a "
-                "display for each."
+            raise InvalidInput(
+                argument="models",
+                reason=f"has {len(self.models)} models, but the classes of one fill the axes",
+                remedy="Make a display for each.",
             )
-            raise ValueError(message)
         return self.models
 
     def _draw(self, ax: Axes, model: ClassShares, worst: Integers) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from caldist._util.brief import listed, shown_value
 from caldist._util.frames import frame
-from caldist._util.invalid import show
 from caldist._util.results import plain
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of
+from caldist.errors import InvalidInput, InvalidType
 from caldist.plots import _style, inputs
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ class Display(ABC, Generic[Model]):
     def __init__(self, models: Sequence[Model]) -> None:
         self.models = tuple(models)
         if not self.models:
-            message = "models is empty: at least one is needed."
-            raise ValueError(message)
+            raise InvalidInput(argument="models", reason="is empty", remedy="Pass at least one.")
 
     def __repr__(self) -> str:
         return listed(type(self).__name__, (shown_value(model.name) for model in self.models))
@@ -171,8 +170,8 @@ class PredictionDisplay(Display[Model]):
             found = {key: inputs.estimator_predictions(one, X, y) for key, one in estimator.items()}
             label = [first for first, _ in found.values()]
             if any(not np.array_equal(label[0], other) for other in label[1:]):
-                message = "the estimators do not have the same classes."
-                raise ValueError(message)
+                reason = "holds classifiers that do not have the same classes"
+                raise InvalidInput(argument="estimator", reason=reason)
             scores = {key: score for key, (_, score) in found.items()}
             return cls.from_predictions(label[0] if label else y, scores, name=name, **options)
         label0, score = inputs.estimator_predictions(estimator, X, y)
@@ -221,6 +220,5 @@ class MatrixDisplay(Display[Model]):
 def one_name(name: str | None) -> str:
     """Return the name of a single model."""
     if name is not None and not isinstance(name, str):
-        message = f"name is {show(name)}; it must be a text."
-        raise TypeError(message)
+        raise InvalidType(argument="name", value=name, reason="it must be a string")
     return "predictions" if name is None else name

@@ -13,7 +13,7 @@ from caldist._util.numbers import down, up
 from caldist.data import validate
 from caldist.data.rows import Rows
 from caldist.data.validate import Rng
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.inference.bracket import population_bracket
 from caldist.inference.limits import warn_if_few
 from caldist.inference.resampling import Resampler
@@ -119,8 +119,11 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
         if level is not None:
             level = validate.check_fraction("confidence_level", level)
         elif clusters is not None:
-            message = "clusters only matters for the population: give confidence_level too."
-            raise ValueError(message)
+            raise InvalidInput(
+                argument="clusters",
+                reason="matters for statements about the population only",
+                remedy="Pass confidence_level too.",
+            )
         resampler = Resampler.of(rng, n_resamples=n_resamples)
         found = cls._of(
             lambda key, rows: _interval(key, rows, level, resampler),

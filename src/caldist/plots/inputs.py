@@ -14,6 +14,7 @@ from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.grid import MAX_BITS
 from caldist.data.rows import Rows
+from caldist.errors import InvalidInput, InvalidType
 from caldist.inference.resampling import Resampler
 from caldist.inference.sample import LABELS, Units, units_of, whole_rows
 from caldist.measures.reflected_gaussian import Kernel
@@ -148,12 +149,12 @@ class Cells:
 def estimator_classes(estimator: Any) -> NDArray[Any]:
     """Return the classes of a fitted classifier."""
     if not hasattr(estimator, "predict_proba") or not hasattr(estimator, "classes_"):
-        message = (
-            f"estimator is of type {type(estimator).__name__}: a fitted classifier with "
-            "predict_proba and classes_ is needed. Otherwise pass probabilities to "
-            "from_predictions."
+        raise InvalidType(
+            argument="estimator",
+            reason=f"is of type {type(estimator).__name__}, but a fitted classifier with "
+            "predict_proba and classes_ is needed",
+            remedy="Otherwise pass probabilities to from_predictions.",
         )
-        raise TypeError(message)
     return np.asarray(estimator.classes_)
 
 
@@ -165,22 +166,24 @@ def estimator_predictions(
     """Return labels 0 and 1 and the probabilities of the second class of a fitted classifier."""
     classes = estimator_classes(estimator)
     if classes.shape != (2,):
-        message = (
-            f"estimator has the classes {show(classes.tolist())}: only two are "
-            "supported. Reduce explicitly with caldist.top_label or caldist.one_vs_rest, and pass "
-            "the result to from_predictions."
+        raise InvalidInput(
+            argument="estimator",
+            reason=f"has the classes {show(classes.tolist())}, but only two are supported",
+            remedy="Reduce explicitly with caldist.multiclass.top_label or "
+            "caldist.multiclass.one_vs_rest, and pass the result to from_predictions.",
         )
-        raise ValueError(message)
     label = np.asarray(y)
     second = label == classes[1]
     unknown = ~(second | (label == classes[0]))
     if unknown.ndim != 1 or unknown.any():
         at = validate.first(np.atleast_1d(unknown).ravel())
-        message = (
-            f"y[{at}] is {show(label.ravel()[at])}; the estimator's classes are "
-            f"{' and '.join(map(repr, classes.tolist()))}, and y has one of them for each row."
+        raise InvalidInput(
+            argument="y",
+            index=at,
+            value=label.ravel()[at],
+            reason="y has one of the estimator's classes for each row, "
+            f"{' or '.join(map(repr, classes.tolist()))}",
         )
-        raise ValueError(message)
     return second.astype(np.uint8), np.asarray(estimator.predict_proba(X))[:, 1]
 
 

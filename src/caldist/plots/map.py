@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,14 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caldist._util.brief import Brief
-from caldist._util.invalid import show
 from caldist._util.numbers import least, most
 from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of
 from caldist.data.validate import Rng
-from caldist.errors import answering
+from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.plots import _histograms, _style, inputs
 from caldist.plots.display import Columns, Labels, PredictionDisplay, Scores
 from caldist.plots.inputs import Cells
@@ -214,8 +214,8 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         """
         validate.check_choice("scale", scale, SCALES)
         if not isinstance(found, Recalibration):
-            message = f"found is of type {type(found).__name__}; it must be a Recalibration."
-            raise TypeError(message)
+            reason = f"is of type {type(found).__name__}, but it must be a Recalibration"
+            raise InvalidType(argument="found", reason=reason)
         key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
         return cls([recalibration_curve(key, found, rows, scale)]).plot(ax=ax)
 
@@ -243,8 +243,8 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         """
         validate.check_choice("scale", scale, SCALES)
         if not isinstance(table, CalibrationMap):
-            message = f"table is of type {type(table).__name__}; it must be a CalibrationMap."
-            raise TypeError(message)
+            reason = f"is of type {type(table).__name__}, but it must be a CalibrationMap"
+            raise InvalidType(argument="table", reason=reason)
         key, rows = _one(y_true, y_prob, sample_weight, pos_label, name)
         return cls([map_curve(key, table, rows, scale)]).plot(ax=ax)
 
@@ -318,17 +318,17 @@ def _one(
             default="map",
         )
         if len(found) > 1:
-            message = f"rows of {len(found)} models are given; a map is of one."
-            raise ValueError(message)
+            reason = f"has rows of {len(found)} models, but a map is of one"
+            argument = "y_prob" if isinstance(y_prob, Mapping) else "y_true"
+            raise InvalidInput(argument=argument, reason=reason)
         return next(iter(found.items()))
     given = {"y_prob": y_prob, "sample_weight": sample_weight, "pos_label": pos_label}
     for argument, value in given.items():
         if value is not None:
-            message = f"{argument} is given without y_true: pass both, or none."
-            raise ValueError(message)
+            remedy = "Pass both, or none."
+            raise InvalidInput(argument=argument, reason="was given without y_true", remedy=remedy)
     if name is not None and not isinstance(name, str):
-        message = f"name is {show(name)}; it must be a text."
-        raise TypeError(message)
+        raise InvalidType(argument="name", value=name, reason="it must be a string")
     return "map" if name is None else name, None
 
 
@@ -388,8 +388,7 @@ def recalibration_curve(
 ) -> MapCurve:
     """Return the map of a recalibration, with the limits stated for it."""
     if found.map is None:
-        message = f"found has no map: {found.reason}"
-        raise ValueError(message)
+        raise InvalidInput(argument="found", reason=f"has no map: {found.reason.rstrip('.')}")
     curve = map_curve(name, found.map, rows, scale)
     if not found.after:
         return curve

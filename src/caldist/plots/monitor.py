@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caldist._util.brief import Brief
-from caldist._util.invalid import show
 from caldist._util.types import Vector
-from caldist.errors import answering
+from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.monitoring import Monitor, Step
 from caldist.monitoring.steps import begun
 from caldist.plots import _style
@@ -123,11 +122,12 @@ class MonitorDisplay(Display[MonitorCurve]):
         super().__init__(models)
         for model in self.models[1:]:
             if model.batch != self.models[0].batch:
-                message = (
-                    f"models: {model.name!r} and {self.models[0].name!r} are of different batches; "
-                    "draw them on axes of their own."
+                raise InvalidInput(
+                    argument="models",
+                    reason=f"has {model.name!r} and {self.models[0].name!r}, which have different "
+                    "batches",
+                    remedy="Draw them on axes of their own.",
                 )
-                raise ValueError(message)
 
     @classmethod
     @answering
@@ -167,11 +167,11 @@ class MonitorDisplay(Display[MonitorCurve]):
         ax, _, alone = self._begin(ax, 5.6, 7.2)
         place = ax.get_subplotspec()
         if place is None:
-            message = (
-                "ax is not in a grid of subplots, so that its place cannot be divided among three: "
-                "make it with figure.add_subplot() or plt.subplots()."
+            raise InvalidInput(
+                argument="ax",
+                reason="is not in a grid of subplots, so its place cannot be divided among three",
+                remedy="Make it with figure.add_subplot() or plt.subplots().",
             )
-            raise ValueError(message)
         ax.set_axis_off()
         grid = place.subgridspec(3, 1)
         top = self.figure_.add_subplot(grid[0])
@@ -313,19 +313,19 @@ def monitor_curves(
 ) -> list[MonitorCurve]:
     """Return what is shown of all rows and of some sub-groups; of those at fault by default."""
     if not isinstance(monitor, Monitor):
-        message = f"monitor is of type {type(monitor).__name__}; it must be a caldist.Monitor."
-        raise TypeError(message)
+        reason = f"is of type {type(monitor).__name__}, but it must be a caldist.Monitor"
+        raise InvalidType(argument="monitor", reason=reason)
     if not monitor.steps:
-        message = "monitor has no batches yet: update it first."
-        raise ValueError(message)
+        remedy = "Update it first."
+        raise InvalidInput(argument="monitor", reason="has no batches yet", remedy=remedy)
     last = monitor.steps[-1]
     if groups is None:
         groups = [group for group, step in last.by.items() if step.alarm][:_OTHERS]
     for at, group in enumerate(groups):
         if group not in monitor.by:
             known = ", ".join(map(repr, monitor.by)) or "none"
-            message = f"groups[{at}] is {show(group)}; the monitor has {known}."
-            raise ValueError(message)
+            reason = f"the monitor has {known}"
+            raise InvalidInput(argument="groups", index=at, value=group, reason=reason)
     curves = [_curve(monitor, list(monitor.steps), name, None)]
     for group in groups:
         steps = [step.by[group] for step in monitor.steps]

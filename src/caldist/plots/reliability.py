@@ -14,7 +14,7 @@ from caldist.clinical.rates import rates_of
 from caldist.data import validate
 from caldist.data.rows import Rows
 from caldist.data.validate import Rng
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.inference.null_distribution import drawing_error
 from caldist.measures import reflected_gaussian
 from caldist.measures.corp import isotonic_fit
@@ -358,11 +358,8 @@ def reliability_curve(
         missed = drawing_error(joint) if given.is_summary else 0.0
         band = _band(cells, width, GRID[near], confidence_level + missed, rng)
         if band is None and missed == 0:
-            message = (
-                f"confidence_level is {confidence_level}; that is too close to 1 for a band from "
-                "draws."
-            )
-            raise ValueError(message)
+            reason = "that is too close to 1 for a band from draws"
+            raise InvalidInput(argument="confidence_level", value=confidence_level, reason=reason)
     if band is not None:
         lower, upper = np.full((2, GRID.size), np.nan)
         # Relative to the mean prediction of the rows, not of the cells.

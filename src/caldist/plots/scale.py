@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from caldist._util.types import Vector
+from caldist.errors import InvalidInput
 from caldist.plots import _style
 
 if TYPE_CHECKING:
@@ -239,8 +240,8 @@ def scale_on(ax: Axes, name: ScaleName) -> Scale:
     """Return the scale of axes that :meth:`Scale.square` or :meth:`Scale.along` prepared."""
     found = Scale(name, *map(float, ax.get_xlim()))
     if (ax.get_xscale() == "linear") != (name == "linear"):
-        message = f"ax has another scale than {name!r}: make the models that share axes with one."
-        raise ValueError(message)
+        remedy = "Make the models that share axes with the same scale."
+        raise InvalidInput(argument="ax", reason=f"has another scale than {name!r}", remedy=remedy)
     return found
 
 
@@ -248,8 +249,8 @@ def together(scales: Sequence[Scale]) -> Scale:
     """Return the axis that has room for all of them."""
     names = {scale.name for scale in scales}
     if len(names) > 1:
-        message = "models are on axes of different scales: make all of them with the same scale."
-        raise ValueError(message)
+        remedy = "Make all of them with the same scale."
+        raise InvalidInput(argument="models", reason="have different scales", remedy=remedy)
     lower, upper = min(one.lower for one in scales), max(one.upper for one in scales)
     [name] = names
     if name == "linear" and lower > 0 and len({one.lower for one in scales}) > 1:

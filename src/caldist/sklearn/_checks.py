@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from caldist._util.invalid import show
 from caldist._util.types import Vector
 from caldist._util.warning import warn
 from caldist.data import validate
 from caldist.data.class_rows import ROW_SUM_TOLERANCE
+from caldist.errors import InvalidInput
 from caldist.recalibration.calibration_map import CalibrationMap
 
 Bounds = Literal["warn", "raise", "clip"]
@@ -21,10 +23,9 @@ def in_bounds(matrix: NDArray[Any], out_of_bounds: str) -> Vector:
     """Return predictions in [0, 1] as float64, or raise for the first that is not one."""
     validate.check_choice("out_of_bounds", out_of_bounds, ("warn", "raise", "clip"))
     if not np.isfinite(matrix).all():
-        bad = ~np.isfinite(matrix)
         # NaN, not nan: scikit-learn's users, and its checks, look for this spelling.
-        name = "NaN" if np.isnan(matrix[bad][0]) else None
-        _fail(matrix, bad, "drop or fill the rows without a prediction.", name)
+        reason, remedy = "NaN and inf are no predictions", "Drop or fill the rows without one."
+        _fail(matrix, ~np.isfinite(matrix), reason, remedy)
     outside = (matrix < 0) | (matrix > 1)
     if not outside.any():
         return matrix.astype(np.float64, copy=False)
@@ -32,8 +33,9 @@ def in_bounds(matrix: NDArray[Any], out_of_bounds: str) -> Vector:
         _fail(
             matrix,
             outside,
-            "a probability lies between 0 and 1. If these are logits, apply the sigmoid "
-            'first; to move values to 0 or 1 pass out_of_bounds="clip".',
+            "a probability lies between 0 and 1",
+            "If these are logits, apply the sigmoid first; to move values to 0 or 1 pass "
+            'out_of_bounds="clip".',
         )
     if out_of_bounds == "warn":
         warn(
@@ -48,26 +50,30 @@ def in_bounds(matrix: NDArray[Any], out_of_bounds: str) -> Vector:
 def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
     """Return the two classes, and 1 for the rows of the second."""
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
-        at = int(np.argmax(y != np.floor(y)))
-        message = (
-            f"y[{at}] is {y[at]}: y must hold the labels of two classes, not numbers in between. "
-            "The order is (X, y), predictions before labels."
+        at = validate.first(y != np.floor(y))
+        raise InvalidInput(
+            argument="y",
+            index=at,
+            value=y[at],
+            reason="y must hold the labels of two classes, not numbers in between",
+            remedy="The order is (X, y), predictions before labels.",
         )
-        raise ValueError(message)
     classes, label = np.unique(y, return_inverse=True)
     if classes.size > 2:
-        at = int(np.argmax(label > 1))
-        message = (
-            f"y[{at}] is {y[at]}, one of {classes.size} classes: only two are supported. Fit one "
-            "calibrator for each class against the rest."
+        at = validate.first(label > 1)
+        raise InvalidInput(
+            argument="y",
+            index=at,
+            value=y[at],
+            reason=f"this is one of {classes.size} classes, and only two are supported",
+            remedy="Fit one calibrator for each class against the rest.",
         )
-        raise ValueError(message)
     if classes.size < 2:
-        message = (
-            f"y has one class only, y[0] is {y[0]}: two classes are needed, as it cannot be "
-            "known which of the two this is."
+        raise InvalidInput(
+            argument="y",
+            reason=f"has one class only, {show(classes[0])}, which may be either of two",
+            remedy="Pass rows of two classes.",
         )
-        raise ValueError(message)
     return classes, label.astype(np.uint8)
 
 
@@ -77,8 +83,10 @@ def weights(sample_weight: ArrayLike | None, size: int) -> Vector | None:
         return None
     weight = validate.masses(sample_weight, "sample_weight", size, "X")
     if not weight.any():
-        message = "sample_weight is zero everywhere, from sample_weight[0] on: no row would count."
-        raise ValueError(message)
+        remedy = "Leave it out, or give some row a weight."
+        raise InvalidInput(
+            argument="sample_weight", reason="is zero everywhere: no row would count", remedy=remedy
+        )
     validate.check_ratios("sample_weight", weight)
     return weight
 
@@ -100,20 +108,23 @@ def fail_if_all_classes(matrix: NDArray[Any]) -> None:
         return
     sums = matrix.sum(axis=1, dtype=np.float64)
     if (np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all():
-        message = (
-            f"X has {matrix.shape[1]} columns that sum to 1 in every row (X[0] to {sums[0]:.6g}): "
-            "these look like the probabilities of all classes. Pass that of the second class, "
-            "X[:, [1]]."
+        raise InvalidInput(
+            argument="X",
+            reason=f"has {matrix.shape[1]} columns that sum to 1 in every row (X[0] to "
+            f"{sums[0]:.6g}), as the probabilities of all classes do",
+            remedy="Pass the probability of the second class, X[:, [1]].",
         )
-        raise ValueError(message)
 
 
-def _fail(
-    matrix: NDArray[Any], bad: NDArray[np.bool_], why: str, name: str | None = None
-) -> NoReturn:
+def _fail(matrix: NDArray[Any], bad: NDArray[np.bool_], reason: str, remedy: str) -> NoReturn:
     """Raise for the first value that ``bad`` marks."""
     row, column = (int(i) for i in np.argwhere(bad)[0])
-    count = int(np.count_nonzero(bad))
-    others = "" if count == 1 else f" (the first of {count} such values)"
-    message = f"X[{row}, {column}] is {name or matrix[row, column]}{others}: {why}"
-    raise ValueError(message)
+    if (count := int(np.count_nonzero(bad))) > 1:
+        reason += f" (the first of {count} such values)"
+    raise InvalidInput(
+        argument="X",
+        index=(row, column),
+        value=matrix[row, column],
+        reason=reason,
+        remedy=remedy,
+    )

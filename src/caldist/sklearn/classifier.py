@@ -22,7 +22,7 @@ from caldist._util.invalid import show
 from caldist._util.results import plain
 from caldist._util.types import Vector
 from caldist.data import validate
-from caldist.errors import answering
+from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.multiclass.reductions import one_vs_rest, top_label
 from caldist.recalibration.calibration_map import CalibrationMap
 from caldist.recalibration.recalibration import (
@@ -215,12 +215,13 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """
         validate.check_choice("multiclass", self.multiclass, ("top_label", "one_vs_rest"))
         if y is None:
-            message = "RecalibratedClassifier requires y to be passed, but the target y is None."
-            raise ValueError(message)
+            # In the words that scikit-learn's checks look for.
+            reason = "requires y to be passed, but the target y is None"
+            raise InvalidInput(argument="y", reason=f"is missing: RecalibratedClassifier {reason}")
         label = column_or_1d(y, warn=True)
         if label.size == 0:
-            message = "y is empty, 0 samples: at least a row of each class is needed."
-            raise ValueError(message)
+            remedy = "Pass at least one row of each class."
+            raise InvalidInput(argument="y", reason="is empty, 0 samples", remedy=remedy)
         assert_all_finite(label, input_name="y")
         check_classification_targets(label)
         X, label = indexable(X, label)  # noqa: N806
@@ -269,16 +270,17 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             routed = Bunch(estimator=Bunch(fit=own), splitter=Bunch(split={}))
         sizes = np.unique(y, return_counts=True)
         if sizes[0].size < 2:
-            message = f"y has one class only, y[0] is {y[0]!r}: at least two classes are needed."
-            raise ValueError(message)
+            reason = f"has one class only, {show(y[0])}, but at least two classes are needed"
+            raise InvalidInput(argument="y", reason=reason)
         folds = self.cv if isinstance(self.cv, int) else getattr(self.cv, "n_splits", 0)
         if sizes[1].min() < folds:
             rare = sizes[0][sizes[1].argmin()]
-            message = (
-                f"cv has {folds} folds, and the class {rare!r} only {sizes[1].min()} rows: each "
-                "fold needs every class. Take fewer folds."
+            raise InvalidInput(
+                argument="cv",
+                reason=f"has {folds} folds, and the class {show(rare)} only {sizes[1].min()} rows, "
+                "but each fold needs every class",
+                remedy="Take fewer folds.",
             )
-            raise ValueError(message)
         return routed
 
     def _out_of_folds(self, X: Any, y: NDArray[Any], routed: Any) -> Vector:  # noqa: N803
@@ -363,11 +365,11 @@ def _routing_enabled() -> bool:
 
 def _check_has_probabilities(estimator: Any) -> None:
     if not hasattr(estimator, "predict_proba"):
-        message = (
-            f"estimator is of type {type(estimator).__name__}, without predict_proba: a "
-            "classifier with probabilities is needed, as it is these that are recalibrated."
+        raise InvalidType(
+            argument="estimator",
+            reason=f"is of type {type(estimator).__name__}, without predict_proba",
+            remedy="Pass a classifier with probabilities: it is these that are recalibrated.",
         )
-        raise TypeError(message)
 
 
 def _probabilities(estimator: Any, X: Any) -> Vector:  # noqa: N803 - the name scikit-learn passes
@@ -381,11 +383,8 @@ def _numbers(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     unknown = classes[at] != y
     if unknown.any():
         row = validate.first(unknown)
-        message = (
-            f"y[{row}] is {show(y[row])}, which is not one of the classifier's classes "
-            f"{show(classes.tolist())}."
-        )
-        raise ValueError(message)
+        reason = f"it is not one of the classifier's classes {show(classes.tolist())}"
+        raise InvalidInput(argument="y", index=row, value=y[row], reason=reason)
     return at
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from caldist.data import validate
 from caldist.data.class_rows import ROW_SUM_TOLERANCE, fail_if_swapped, probability_matrix
+from caldist.errors import InvalidInput, InvalidType
 
 _INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 
@@ -22,11 +23,11 @@ _INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 def real_tensor(value: object, name: str) -> Tensor:
     """Return a tensor of real numbers as it is, or raise."""
     if not isinstance(value, Tensor):
-        message = f"{name} is of type {type(value).__name__}; it must be a torch.Tensor."
-        raise TypeError(message)
+        reason = f"is of type {type(value).__name__}, but it must be a torch.Tensor"
+        raise InvalidType(argument=name, reason=reason)
     if value.is_complex():
-        message = f"{name} has dtype {value.dtype}; it must hold real numbers."
-        raise TypeError(message)
+        reason = f"has dtype {value.dtype}, but it must hold real numbers"
+        raise InvalidType(argument=name, reason=reason)
     return value
 
 
@@ -34,15 +35,18 @@ def _constant(value: object, name: str, like: Tensor, other: str) -> Tensor:
     """Return a tensor of one value per row that no gradient is wanted of."""
     tensor = real_tensor(value, name)
     if tensor.dim() != 1:
-        message = f"{name} has shape {tuple(tensor.shape)}; it must be one-dimensional."
-        raise ValueError(message)
+        reason = f"has shape {tuple(tensor.shape)}, but it must be one-dimensional"
+        raise InvalidInput(argument=name, reason=reason)
     validate.check_size(name, tensor.shape[0], other, like.shape[0])
     if tensor.device != like.device:
-        message = f"{name} is on {tensor.device} and {other} on {like.device}: move one of them."
-        raise ValueError(message)
+        reason = f"is on {tensor.device} and {other} on {like.device}"
+        raise InvalidInput(argument=name, reason=reason, remedy="Move one of them.")
     if tensor.requires_grad:
-        message = f"{name} requires a gradient, and the loss has none for it: pass {name}.detach()."
-        raise ValueError(message)
+        raise InvalidInput(
+            argument=name,
+            reason="requires a gradient, and the loss has none for it",
+            remedy=f"Pass {name}.detach().",
+        )
     return tensor
 
 
@@ -53,17 +57,18 @@ def _weights(value: object, like: Tensor, other: str) -> Tensor | None:
     return weight if weight.is_floating_point() else weight.double()
 
 
-def _predictions(value: object, name: str, dimensions: int, remedy: str) -> Tensor:
+def _predictions(
+    value: object, name: str, dimensions: int, wanted: str, remedy: str = ""
+) -> Tensor:
     tensor = real_tensor(value, name)
     if not tensor.is_floating_point():
-        message = f"{name} has dtype {tensor.dtype}; it must be a floating-point tensor."
-        raise TypeError(message)
+        reason = f"has dtype {tensor.dtype}, but it must be a floating-point tensor"
+        raise InvalidType(argument=name, reason=reason)
     if tensor.dim() != dimensions:
-        message = f"{name} has shape {tuple(tensor.shape)}; {remedy}"
-        raise ValueError(message)
+        reason = f"has shape {tuple(tensor.shape)}, but {wanted}"
+        raise InvalidInput(argument=name, reason=reason, remedy=remedy)
     if tensor.shape[0] == 0:
-        message = f"{name} is empty: at least one row is needed."
-        raise ValueError(message)
+        raise InvalidInput(argument=name, reason="is empty", remedy="Pass at least one row.")
     return tensor
 
 
@@ -76,11 +81,9 @@ def vectors(
     y_prob: object, y_true: object, sample_weight: object
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Check shapes and types; return predictions, labels and weights as they are."""
-    remedy = (
-        "it must be one-dimensional, the probability of label 1 of each row. For several classes "
-        "use the multiclass losses."
-    )
-    prob = _predictions(y_prob, "y_prob", 1, remedy)
+    wanted = "it must be one-dimensional, the probability of label 1 of each row"
+    remedy = "For several classes use the multiclass losses."
+    prob = _predictions(y_prob, "y_prob", 1, wanted, remedy)
     label = _constant(y_true, "y_true", prob, "y_prob")
     return prob, label, _weights(sample_weight, prob, "y_prob")
 
@@ -99,11 +102,11 @@ def classes(
     """Check shapes and types of a matrix of predictions, class numbers and weights."""
     if isinstance(preds, Tensor) and isinstance(target, Tensor):
         fail_if_swapped(target, preds, ("target", "preds"), "(preds, target)")
-    remedy = "a matrix is needed, with a row per example and a column per class."
-    matrix = _predictions(preds, "preds", 2, remedy)
+    wanted = "a matrix is needed, with a row per example and a column per class"
+    matrix = _predictions(preds, "preds", 2, wanted)
     if matrix.shape[1] < 2:
-        message = f"preds has {matrix.shape[1]} columns; a column per class needs at least two."
-        raise ValueError(message)
+        reason = f"has {matrix.shape[1]} columns, but a column per class needs at least two"
+        raise InvalidInput(argument="preds", reason=reason)
     chosen = _constant(target, "target", matrix, "preds")
     weight = _weights(sample_weight, matrix, "preds")
     return working_precision(matrix), chosen, weight
@@ -156,8 +159,8 @@ def fail_binary(prob: Tensor, label: Tensor, weight: Tensor | None) -> NoReturn:
     if weight is not None:
         validate.weights(_array(weight), weight.shape[0])
         validate.check_largest("sample_weight", _array(weight))
-    message = "the values are not acceptable."  # only if they changed since they were checked
-    raise ValueError(message)
+    # Only if they have changed since they were checked.
+    raise InvalidInput(argument="y_prob", reason="has changed during the call")
 
 
 def check_class_values(prob: Tensor, target: Tensor, *, from_logits: bool) -> None:
@@ -177,16 +180,16 @@ def check_class_values(prob: Tensor, target: Tensor, *, from_logits: bool) -> No
     if from_logits:
         undefined = np.isnan(matrix).any(axis=1)
         if undefined.any():
-            message = (
-                f"preds[{validate.first(undefined)}] has no softmax: logits must not be NaN, and "
-                "not +inf."
+            raise InvalidInput(
+                argument="preds",
+                index=validate.first(undefined),
+                reason="has no softmax, because logits must not be NaN, and not +inf",
             )
-            raise ValueError(message)
     divided = "divide them by their sums, preds / preds.sum(dim=1, keepdim=True)"
     probability_matrix(matrix, "preds", remedy=divided)  # for its messages
     validate.fail(
         "target",
         _array(target),
         ~_array(known),
-        f"with {columns} columns a class is an integer from 0 to {columns - 1}.",
+        f"with {columns} columns a class is an integer from 0 to {columns - 1}",
     )

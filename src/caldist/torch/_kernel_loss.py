@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from caldist.data import validate
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.torch import _checks
 from caldist.torch._operators import kernel_squared
 
@@ -112,22 +112,24 @@ def kernel_losses(
     validate.check_choice("kernel", kernel, ("laplace", "gaussian"))
     bandwidth = validate.check_positive("bandwidth", bandwidth)
     if kernel == "gaussian" and bandwidth < NARROWEST_GAUSSIAN:
-        message = (
-            f"bandwidth is {bandwidth!r}; for kernel='gaussian' it must be at least "
-            f"{NARROWEST_GAUSSIAN}, as rounding would hide the gradient below."
+        raise InvalidInput(
+            argument="bandwidth",
+            value=bandwidth,
+            reason=f"for kernel='gaussian' it must be at least {NARROWEST_GAUSSIAN}, because below "
+            "rounding hides the gradient",
         )
-        raise ValueError(message)
     unbiased = validate.check_flag("unbiased", unbiased)
     if unbiased:
         if weight is not None:
-            message = (
-                "unbiased=True is defined for rows of equal weight, but sample_weight was given: "
-                "leave one of the two out."
+            raise InvalidInput(
+                argument="unbiased",
+                value=True,
+                reason="it is defined for rows of equal weight, but sample_weight was given",
+                remedy="Leave one of the two out.",
             )
-            raise ValueError(message)
         if prob.shape[-1] < 2:
-            message = "unbiased=True needs at least two rows; there is 1."
-            raise ValueError(message)
+            reason = "it needs at least two rows, and there is one"
+            raise InvalidInput(argument="unbiased", value=True, reason=reason)
     with_gradient = torch.is_grad_enabled() and prob.requires_grad
     return kernel_squared(prob, label, weight, kernel, bandwidth, unbiased, with_gradient)
 

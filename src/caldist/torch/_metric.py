@@ -16,7 +16,7 @@ from caldist.data import grid as _grid
 from caldist.data import validate
 from caldist.data.class_rows import EXACT_SUM, ClassJoints
 from caldist.data.joint import Joint
-from caldist.errors import refuse_option
+from caldist.errors import InvalidInput, refuse_option
 from caldist.measures.base import Measure
 from caldist.measures.evaluation import evaluate
 from caldist.measures.registry import find_all, shown_in
@@ -90,12 +90,13 @@ class CalibrationDistance(Metric):
         if reduction is not None:
             validate.check_choice("reduction", reduction, ("top_label",))
         if (from_logits is None) != (reduction is None):
-            message = (
-                f"reduction is {reduction!r} and from_logits is {from_logits!r}: say both for "
-                "several classes, and neither for the probability of label 1. Binary logits get "
-                "torch.sigmoid first."
+            raise InvalidInput(
+                argument="reduction",
+                value=reduction,
+                reason=f"from_logits is {from_logits!r}",
+                remedy="Pass both for several classes, and neither for the probability of label 1. "
+                "Apply torch.sigmoid to binary logits first.",
             )
-            raise ValueError(message)
         self.reduction = reduction
         self.from_logits = from_logits
         self.add_state("cells", default=_empty(self.bits), dist_reduce_fx="sum")
@@ -229,11 +230,11 @@ class MulticlassCalibrationDistance(Metric):
         )
         matrix, chosen, _ = _checks.classes(tensor, chosen, None)
         if matrix.shape[1] != self.n_classes:
-            message = (
-                f"preds has {matrix.shape[1]} columns, but n_classes is {self.n_classes}: a column "
-                "per class is needed."
+            raise InvalidInput(
+                argument="preds",
+                reason=f"has {matrix.shape[1]} columns, but n_classes is {self.n_classes}",
+                remedy="Pass a column per class.",
             )
-            raise ValueError(message)
         matrix = matrix.to(torch.float64)
         probability = matrix.softmax(dim=1) if self.from_logits else matrix
         number = class_numbers(probability, chosen, self.from_logits)
@@ -307,8 +308,8 @@ def _joint(cells: Tensor, bits: int) -> Joint:
 
 def _not_empty(joint: Joint) -> Joint:
     if joint.n_rows == 0:
-        message = "the metric has no rows: add some with update(preds, target)."
-        raise ValueError(message)
+        remedy = "Add some with update(preds, target)."
+        raise InvalidInput(argument="the metric", reason="has no rows", remedy=remedy)
     return joint
 
 
@@ -324,19 +325,19 @@ def _binary(preds: object, target: object) -> tuple[Tensor, Tensor]:
     probability = _checks.real_tensor(preds, "preds").detach()
     label = _checks.real_tensor(target, "target").detach()
     if probability.shape != label.shape:
-        message = (
-            f"preds has shape {tuple(probability.shape)} and target {tuple(label.shape)}: they "
-            "must be the same. For a matrix with a column per class use "
-            "MulticlassCalibrationDistance, or say reduction='top_label'."
+        raise InvalidInput(
+            argument="preds",
+            reason=f"has shape {tuple(probability.shape)} and target {tuple(label.shape)}, but the "
+            "two must be the same",
+            remedy="For a matrix with a column per class use MulticlassCalibrationDistance, or "
+            "reduction='top_label'.",
         )
-        raise ValueError(message)
     if probability.device != label.device:
-        message = f"preds is on {probability.device} and target on {label.device}: move one."
-        raise ValueError(message)
+        reason = f"is on {probability.device} and target on {label.device}"
+        raise InvalidInput(argument="preds", reason=reason, remedy="Move one of them.")
     probability, label = probability.flatten(), label.flatten()
     if probability.numel() == 0:
-        message = "preds is empty: at least one row is needed."
-        raise ValueError(message)
+        raise InvalidInput(argument="preds", reason="is empty", remedy="Pass at least one row.")
     if probability.is_floating_point():
         probability = _checks.working_precision(probability)
     # One question to the device; what is wrong is found on the CPU.
