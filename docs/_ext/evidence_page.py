@@ -118,7 +118,7 @@ def oracle_rows(parsed: dict[str, ast.Module]) -> list[tuple[str, str, int, int]
     """Return name, meaning, tests and properties of each oracle that a test compares with."""
     rows = []
     for module in ("oracles", "class_oracles"):
-        for node in parsed[f"{module}.py"].body:
+        for node in parsed[f"support/{module}.py"].body:
             if not isinstance(node, ast.FunctionDef) or not ast.get_docstring(node):
                 continue
             if node.name in INSTANCES:
@@ -225,14 +225,14 @@ def facts() -> dict[str, Any]:
         "tests": len(tests),
         "examples": examples(),
         "oracles": len(oracles),
-        "families": families(parsed["strategies.py"]),
+        "families": families(parsed["support/strategies.py"]),
         "oracle_table": _table(("oracle", "what it is", "tests", "of them properties"), oracles),
         "theorems": len(theorems),
         "theorem_examples": len(theorems) * examples(),
         "theorem_list": "\n".join(f"- {first_sentence(test)} (`{test.name}`)" for test in theorems),
         "promises": len(set(re.findall(r"`[\w/]+\.py::\w+`", _text("SECURITY.md")))),
         "planted": sum(
-            test.name.endswith("_is_found") for test in functions(parsed["test_fuzz.py"])
+            test.name.endswith("_is_found") for test in functions(parsed["repository/test_fuzz.py"])
         ),
         "errors": ("no", "one", "two", "three")[ERRORS],
         "study_table": _table(("promise", "lines", "data sets", "below", "where"), study_rows()),

@@ -280,13 +280,23 @@ def test_every_link_to_a_file_leads_somewhere():
     # Written when the site is built.
     generated = [*map(DOCS.joinpath, ("measures", "gallery", "reference", "figures/ring.svg"))]
     generated += [DOCS / "properties.md", *(p.with_suffix(".md") for p in DOCS.glob("studies/*"))]
-    for page in [*PAGES, *DOCS.glob("decisions/*.md")]:
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", *DOCS.glob("decisions/*.md")]:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
         for target in [*targets, *re.findall(r'<img src="([^"]+)"', text)]:
             path = (page.parent / target).resolve()
             if not any(path.is_relative_to(place) for place in generated):
                 assert path.exists(), f"{name_of(page)} links to {target}"
+
+
+def test_the_files_that_pages_for_contributors_name_exist():
+    places = (ROOT, ROOT / "src" / "caldist", ROOT / "tests", DOCS)
+    for page in (ROOT / "CONTRIBUTING.md", DOCS / "architecture.md"):
+        named = re.findall(r"`([\w.-]+/[\w./-]*)`", page.read_text(encoding="utf-8"))
+        assert len(named) > 20
+        for name in named:
+            made_up = re.search("[A-Z]{4}", name)
+            assert made_up or any((place / name).exists() for place in places), (page.name, name)
 
 
 def test_each_decision_says_whether_it_still_holds():
