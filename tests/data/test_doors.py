@@ -23,13 +23,15 @@ STATEMENTS = {
         *data, tolerance=0.02, **options
     ),
     "miscalibrated_regions": caldist.miscalibrated_regions,
-    "bracket": caldist.distance_bracket,
+    "bracket": lambda *data, **options: caldist.distance_bracket(
+        *data, **{name: value for name, value in options.items() if name not in QUICK}
+    ),
     "recalibrate": caldist.recalibrate,
     "certify_map": lambda *data, **options: caldist.certify_map(
         *data, **options, map=([0, 0.4, 1], [0, 0.5, 1])
     ),
-    "population bracket": lambda *data, **options: caldist.distance_bracket(
-        *data, confidence_level=0.9, **options
+    "interval of the distance": lambda *data, **options: caldist.confidence_interval(
+        *data, measure="distance", **options
     ),
 }
 each = pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
@@ -67,8 +69,8 @@ def test_what_a_joint_leaves_no_room_for_is_refused_with_the_reason(statement, n
     words = {"y_prob": "stands for both", "sample_weight": "leave it out", "clusters": "belong"}
     data = (joint, np.full(400, 0.5)) if name == "y_prob" else (joint,)
     more = {} if name == "y_prob" else {name: np.ones(400)}
-    if statement is caldist.distance_bracket:
-        more["confidence_level"] = 0.9
+    if statement is STATEMENTS["bracket"] and name == "clusters":
+        return
     with pytest.raises(TypeError, match=words[name]):
         statement(*data, **more, **QUICK)
 
@@ -133,8 +135,8 @@ def test_brackets_groups_and_recalibrations_say_that_predictions_were_rounded():
     y, p = sample(1500)
     exact = Joint.from_arrays(y, p)
     for joint in (exact, exact.coarsen(6)):
-        for level in (None, 0.9):
-            bracket = caldist.distance_bracket(joint, confidence_level=level, **QUICK)
+        interval = caldist.confidence_interval(joint, measure="distance", **QUICK)
+        for bracket in (caldist.distance_bracket(joint), interval):
             assert bracket.rounding == joint.radius
             assert ("rounding" in str(bracket)) == (joint.radius > 0)
         groups = caldist.evaluate_groups({"a": joint}, **QUICK)
@@ -396,18 +398,6 @@ def test_results_read_as_sentences_dicts_and_tables():
         "random_interval_ce",
         "spiegelhalter",
     ]
-
-
-# -- options are checked always --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [({"n_resamples": -5}, "n_resamples is -5"), ({"rng": "nonsense"}, "rng is 'nonsense'")],
-)
-def test_options_of_replicates_are_checked_without_a_level_too(options, match):
-    with pytest.raises((TypeError, ValueError), match=match):
-        caldist.distance_bracket(*sample(50), **options)
 
 
 def test_rows_of_weight_0_beyond_the_support_do_not_count():

@@ -52,7 +52,7 @@ NOT_A_NORM = (
 SMEARED = (
     "a population whose every prediction is split into many close ones, with their labels frozen, "
     "gives the same samples but another value, so no interval from a sample is valid. Use "
-    "caldist.distance_bracket(..., confidence_level=...) or measure='smooth_ce'."
+    "measure='distance' or 'smooth_ce'."
 )
 NO_POPULATION = (
     "has no valid interval for the population, because samples cannot tell its values apart. Use "

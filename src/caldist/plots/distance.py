@@ -14,7 +14,7 @@ from caldist.data import validate
 from caldist.data.rows import Rows
 from caldist.data.validate import Rng
 from caldist.errors import answering
-from caldist.inference.bracket import population_bracket
+from caldist.inference.intervals import interval_of_distance
 from caldist.inference.limits import warn_if_few
 from caldist.inference.resampling import Resampler
 from caldist.measures.certification import sample_bracket
@@ -196,7 +196,7 @@ def _interval(name: str, rows: Rows, level: float | None, resampler: Resampler) 
     if level is None:
         return DistanceInterval(name, sample.lower, sample.upper)
     warn_if_few(rows.units)
-    population = population_bracket(rows, level, resampler)
+    population = interval_of_distance(rows, level, resampler)
     ends = (population.lower, population.upper)
     return DistanceInterval(name, sample.lower, sample.upper, *ends, level)
 

@@ -24,10 +24,9 @@ from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of
 from caldist.errors import answering
-from caldist.inference.bracket import population_bracket
 from caldist.inference.comparison import is_split, paired_comparisons
 from caldist.inference.differences import PARTS
-from caldist.inference.intervals import interval_of
+from caldist.inference.intervals import interval_of, interval_of_distance
 from caldist.inference.limits import few_in_words
 from caldist.inference.regions import miscalibrated_regions
 from caldist.inference.resampling import Resampler
@@ -273,7 +272,7 @@ def _model(
     begin("recalibration")
     recalibrations[name] = recalibration_of(rows, level, resampler, options["rng"])
     begin("intervals")
-    population = population_bracket(rows, level, replace(resampler, progress=False))
+    population = interval_of_distance(rows, level, replace(resampler, progress=False))
     measures = tuple(_measure(one, rows, level, resampler, above) for one in shown_in("report"))
     _let_go(rows)
     begin("test")
