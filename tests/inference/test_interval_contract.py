@@ -187,7 +187,7 @@ def test_measures_without_an_interval_say_why_and_what_to_use(measure, reason):
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"measure": "nonsense"}, ValueError, "measure is 'nonsense'.*one of the names distance, smo"),
+        ({"measure": "nonsense"}, ValueError, "measure is 'nonsense'.*one of the names distance"),
         ({"measure": "true_distance"}, ValueError, "measure is 'true_distance'.*brier_score"),
         ({"measure": 3}, ValueError, "measure is 3"),
         ({"confidence_level": 1.0}, ValueError, "confidence_level is 1.0"),

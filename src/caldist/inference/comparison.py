@@ -153,7 +153,7 @@ def compare(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     method: Method = "auto",
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> Comparison:
     r"""Compare the calibration of two models on the same rows, or of two independent samples.
@@ -212,8 +212,8 @@ def compare(
     method : "auto", "resampling" or "cross_fit"
         "auto" is resampling below 100,000 rows and "cross_fit", as above, from there on.
     rng : int, numpy.random.Generator or None
-        The same seed gives the same result on any number of cores; exchanging
-        two models on the same rows mirrors it.
+        The same rows give the same answer, on any number of cores; None draws a fresh seed.
+        Exchanging two models on the same rows mirrors it.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -231,7 +231,7 @@ def compare(
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
     >>> logistic, forest = demo.y_prob["logistic_regression"], demo.y_prob["random_forest"]
-    >>> result = caldist.compare(demo.y_true, logistic, forest, rng=0)
+    >>> result = caldist.compare(demo.y_true, logistic, forest)
     >>> result.upper < 0, result.pvalue <= 0.05
     (True, True)
     """
@@ -263,7 +263,7 @@ def compare_all(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     method: Method = "auto",
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> Comparisons:
     r"""Compare the calibration of several models on the same rows, all pairs at once.
@@ -300,6 +300,7 @@ def compare_all(
     method
         As in :func:`caldist.compare`.
     rng : int, numpy.random.Generator or None
+        The same rows give the same answer, on any number of cores; None draws a fresh seed.
     progress : bool
         Show a progress bar after two seconds.
 

@@ -105,7 +105,7 @@ def confidence_interval(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> Interval:
     r"""Return a confidence interval for the population's value of a measure.
@@ -183,7 +183,8 @@ def confidence_interval(
         two standard errors more, because what comes rarely and at once may not have come. With
         clusters worth fewer than ten in all they depend as much as they can.
     rng : int, numpy.random.Generator or None
-        The same seed gives the same interval, whatever the number of cores and the order of rows.
+        The same rows give the same answer, in any order and on any number of cores; None draws a
+        fresh seed.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -203,16 +204,16 @@ def confidence_interval(
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
     >>> y_true, y_prob = demo.y_true, demo.y_prob["logistic_regression"]
-    >>> interval = caldist.confidence_interval(y_true, y_prob, rng=0)
+    >>> interval = caldist.confidence_interval(y_true, y_prob)
     >>> interval.lower <= 0 < interval.upper < 0.02
     True
-    >>> forest = caldist.confidence_interval(y_true, demo.y_prob["random_forest"], rng=0)
+    >>> forest = caldist.confidence_interval(y_true, demo.y_prob["random_forest"])
     >>> forest.lower > 0.03, forest.value == caldist.smooth_ce(y_true, demo.y_prob["random_forest"])
     (True, True)
     >>> joint = caldist.Joint.from_arrays(y_true, y_prob)
-    >>> caldist.confidence_interval(joint, rng=0) == interval
+    >>> caldist.confidence_interval(joint) == interval
     True
-    >>> print(caldist.confidence_interval(y_true, y_prob, measure="distance", rng=0))
+    >>> print(caldist.confidence_interval(y_true, y_prob, measure="distance"))
     With 95% confidence, the distance ... is at least 0 and at most 0.0..., whatever is behind ...
     """
     chosen = measure_asked_for(measure)

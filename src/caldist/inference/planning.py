@@ -171,7 +171,7 @@ def sample_size(
     y_prob : array-like in [0, 1], optional
         Predictions of the model for rows like those to come. Samples are drawn from them.
     rng : int, numpy.random.Generator or None
-        For the simulation. The default gives the same number each time.
+        For the simulation. The same number each time; None draws a fresh seed.
 
     Returns
     -------

@@ -172,7 +172,7 @@ def kernel_ce(
     n_features: int | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
 ) -> float:
     r"""Return the kernel calibration error.
 
@@ -230,7 +230,7 @@ def kernel_ce(
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     rng : int, numpy.random.Generator or None
-        For the estimators.
+        For the estimators. The same rows give the same answer; None draws a fresh seed.
 
     References
     ----------

@@ -130,7 +130,7 @@ def surrogate_interval_ce(
     n_shifts: int | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
 ) -> float:
     r"""Return the surrogate interval calibration error.
 
@@ -163,7 +163,7 @@ def surrogate_interval_ce(
     pos_label : optional
         The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
     rng : int, numpy.random.Generator or None
-        Only for "monte_carlo".
+        Only for "monte_carlo". The same rows give the same answer; None draws a fresh seed.
 
     Examples
     --------

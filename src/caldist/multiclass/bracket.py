@@ -71,7 +71,8 @@ def distance_bracket(
         Divide each row by its sum, where rounding keeps rows from summing to 1.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
-        Where the search for a coupling begins.
+        Where the search for a coupling begins. The same rows give the same answer; None draws a
+        fresh seed.
 
     Returns
     -------
@@ -150,7 +151,8 @@ def certify(
         Divide each row by its sum, where rounding keeps rows from summing to 1.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
-        Where the search for a coupling begins; the bound is certain for any.
+        Where the search for a coupling begins; the bound is certain for any. The same rows give the
+        same answer; None draws a fresh seed.
 
     Returns
     -------

@@ -43,7 +43,7 @@ def compare(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> Comparison:
     r"""Compare the calibration of two models of several classes on the same rows.
@@ -77,7 +77,7 @@ def compare(
         Divide each row by its sum, where rounding keeps rows from summing to 1.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
-        The same seed gives the same result on any number of cores.
+        The same rows give the same answer, on any number of cores; None draws a fresh seed.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -93,7 +93,7 @@ def compare(
     ...     np.column_stack([1 - p, p])  # a column for each class
     ...     for p in (demo.y_prob["logistic_regression"], demo.y_prob["random_forest"])
     ... )
-    >>> result = caldist.multiclass.compare(demo.y_true, logistic, forest, rng=0)
+    >>> result = caldist.multiclass.compare(demo.y_true, logistic, forest)
     >>> result.upper < 0, result.pvalue <= 0.05
     (True, True)
     """

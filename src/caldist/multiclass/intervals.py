@@ -105,7 +105,8 @@ def confidence_interval(
     sample_weight : array-like, optional
         Weights are taken as given, not as random.
     rng : int, numpy.random.Generator or None
-        How rows are dealt into fifths; their order does not matter.
+        How rows are dealt into fifths. The same rows give the same answer, in any order; None draws
+        a fresh seed.
 
     Returns
     -------

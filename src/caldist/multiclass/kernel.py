@@ -37,7 +37,7 @@ def kernel_ce(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
 ) -> float:
     r"""Return the kernel calibration error of several classes.
 
@@ -92,7 +92,7 @@ def kernel_ce(
     sample_weight : array-like, optional
         Not with ``unbiased=True``.
     rng : int, numpy.random.Generator or None
-        For binning.
+        For binning. The same rows give the same answer; None draws a fresh seed.
 
     Returns
     -------

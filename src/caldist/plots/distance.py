@@ -111,7 +111,8 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
         n_resamples : int
             The replicates behind the bounds for the population.
         rng : int, Generator or None
-            For the bounds for the population. The default gives the same figure each time.
+            For the bounds for the population. The same rows give the same answer; None draws a
+            fresh seed.
         ax : matplotlib axes, optional
         """
         level = confidence_level

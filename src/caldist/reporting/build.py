@@ -133,7 +133,7 @@ def report(
     confidence_level : float
     n_resamples : int
     rng : int, Generator or None
-        Same seed, same report.
+        The same rows give the same answer; None draws a fresh seed.
     monitor : Monitor, optional
         Adds a section on what it says of the model over time.
     source : dict, optional
@@ -153,13 +153,13 @@ def report(
     --------
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
-    >>> found = caldist.report(demo.y_true, demo.y_prob, n_resamples=99, rng=0)
+    >>> found = caldist.report(demo.y_true, demo.y_prob, n_resamples=99)
     >>> [model.name for model in found.models if model.pvalue > 0.05]
     ['logistic_regression', 'nearest_neighbours']
     >>> import numpy as np
     >>> forest = demo.y_prob["random_forest"]
     >>> matrix = np.column_stack([1 - forest, forest])  # a column for each class
-    >>> found = caldist.report(demo.y_true, matrix, n_resamples=99, rng=0)
+    >>> found = caldist.report(demo.y_true, matrix, n_resamples=99)
     >>> found.class_models[0].population_lower > 0.04
     True
     """
