@@ -79,7 +79,9 @@ def test_a_joint_in_the_place_of_predictions_is_refused():
     joint = Joint.from_arrays(*sample())
     with pytest.raises(TypeError, match=r"y_prob is a Joint.*pass it alone"):
         caldist.smooth_ce([0, 1], joint)
-    with pytest.raises(TypeError, match=r"y_prob_a is of type list, beside a Joint.*independent"):
+    with pytest.raises(
+        TypeError, match=r"y_prob_a is of type list, but the other sample is a Joint.*independent"
+    ):
         caldist.compare(joint, [0.2] * 400)
     with pytest.raises(TypeError, match="y_prob_b was given beside a Joint"):
         caldist.compare(joint, joint, [0.2] * 400)

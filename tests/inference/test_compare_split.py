@@ -231,7 +231,7 @@ def test_coverage(kind):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"method": "bootstrap"}, "method is 'bootstrap'; it must be one of 'auto', 'resampling'"),
+        ({"method": "bootstrap"}, "method is 'bootstrap': it must be one of 'auto', 'resampling'"),
         ({"method": None}, "method is None"),
     ],
 )

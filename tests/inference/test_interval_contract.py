@@ -177,7 +177,7 @@ def test_rounding_without_a_bound_is_refused(measure):
     ],
 )
 def test_measures_without_an_interval_say_why_and_what_to_use(measure, reason):
-    with pytest.raises(ValueError, match=f"measure is '{measure}', which has no valid .*{reason}"):
+    with pytest.raises(ValueError, match=f"measure is '{measure}': it has no valid .*{reason}"):
         confidence_interval(*rows(), measure=measure)
     joint = caldist.Joint.from_arrays(*rows())
     with pytest.raises(ValueError, match="no valid confidence interval"):
@@ -195,8 +195,8 @@ def test_measures_without_an_interval_say_why_and_what_to_use(measure, reason):
         ({"method": "bootstrap"}, ValueError, "method is 'bootstrap'.*'finite_sample'"),
         ({"n_resamples": 0}, ValueError, "n_resamples is 0"),
         ({"n_resamples": 38}, ValueError, "n_resamples is 38.*at least 39"),
-        ({"n_resamples": 10**12}, ValueError, "n_resamples is 10{12}; it must be at most"),
-        ({"confidence_level": 1 - 2**-53}, ValueError, "n_resamples is 999.*lower confidence_"),
+        ({"n_resamples": 10**12}, ValueError, "n_resamples is 10{12}: it must be at most"),
+        ({"confidence_level": 1 - 2**-53}, ValueError, "n_resamples is 999.*Lower confidence_"),
         ({"rng": "seed"}, TypeError, "rng is 'seed'"),
         ({"progress": 1}, TypeError, "progress is 1"),
         ({"clusters": [1, 2]}, ValueError, "clusters has 2 values"),

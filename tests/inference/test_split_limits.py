@@ -677,7 +677,7 @@ def test_a_gate_of_cells_moves_outwards():
 
 def test_what_a_gate_refuses():
     y, v = sample(50)
-    with pytest.raises(ValueError, match=r"'ece', which has no valid confidence interval"):
+    with pytest.raises(ValueError, match="'ece': it has no valid confidence interval"):
         gate(y, v, tolerance=0.1, measure="ece")
     with pytest.raises(ValueError, match=r"confidence_level is 0\.5: it must be above 0\.5"):
         gate(y, v, tolerance=0.1, confidence_level=0.5)

@@ -161,7 +161,13 @@ BAD = {
         ValueError,
         ["y_prob[1]", "0.99", "rounded", "normalize=True"],
     ),
-    "rounded": ([0, 1], [[0.5, 0.5], [1.0000001, 0]], {}, ValueError, ["[1, 0]", "rounding: clip"]),
+    "rounded": (
+        [0, 1],
+        [[0.5, 0.5], [1.0000001, 0]],
+        {},
+        ValueError,
+        ["[1, 0]", "rounding error: clip"],
+    ),
     "nothing to divide by": (
         [0, 1],
         [[0.5, 0.5], [0, 0]],
@@ -171,7 +177,7 @@ BAD = {
     ),
     "no flag": (*GOOD, {"normalize": 1}, TypeError, ["normalize", "1"]),
     "logits": ([0, 1], [[0.5, 0.5], [-1, 2]], {}, ValueError, ["y_prob[1, 0]", "-1", "softmax"]),
-    "nan": ([0, 1], [[0.5, 0.5], [np.nan, 1]], {}, ValueError, ["y_prob[1, 0]", "nan", "drop"]),
+    "nan": ([0, 1], [[0.5, 0.5], [np.nan, 1]], {}, ValueError, ["y_prob[1, 0]", "nan", "Drop"]),
     "joint": (caldist.Joint.from_arrays([0], [0.5]), GOOD[1], {}, TypeError, ["y_true", "Joint"]),
     "weights": (*GOOD, {"sample_weight": [1, 2, 3]}, ValueError, ["sample_weight", "3", "4"]),
     "negative": (*GOOD, {"sample_weight": [1, 2, -3, 0]}, ValueError, ["sample_weight[2]", "-3"]),

@@ -286,7 +286,7 @@ def test_too_few_resamples_for_several_models_are_refused_before_they_are_made(m
     y, V = oracles.softmax(40, 3, 1.5, 1.0, 0)
     models = {name: ClassRows.of(y, np.roll(V, at, axis=1)) for at, name in enumerate("abc")}
     monkeypatch.setattr(Resampler, "run", None)  # three pairs, and three parts of each
-    with pytest.raises(ValueError, match=r"n_resamples is 178; .* at least 179"):
+    with pytest.raises(ValueError, match=r"n_resamples is 178: .* at least 179"):
         comparison.paired_models(models, 0.95, Resampler.of(0, n_resamples=178))
     with pytest.raises(TypeError, match="not callable"):
         comparison.paired_models(models, 0.95, Resampler.of(0, n_resamples=179))

@@ -207,7 +207,7 @@ def test_more_confidence_needs_a_larger_bound():
         for level in (0.5, 0.8, 0.95)
     ]
     assert uppers == sorted(uppers)
-    with pytest.raises(ValueError, match="n_resamples is 9; at this confidence level"):
+    with pytest.raises(ValueError, match="n_resamples is 9: at this confidence level"):
         recalibrate(y, p, n_resamples=9)
 
 

@@ -25,7 +25,13 @@ from caldist._util.text_tables import aligned
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of, paired_rows, refuse_beside_joint
-from caldist.errors import answering, refuse_one_of_a_pair, refuse_unnamed
+from caldist.errors import (
+    InvalidInput,
+    InvalidType,
+    answering,
+    refuse_one_of_a_pair,
+    refuse_unnamed,
+)
 from caldist.inference._cross_fit_differences import IndependentSplits, PairedSplits
 from caldist.inference.differences import (
     PARTS,
@@ -328,16 +334,16 @@ def compare_all(
     boosting  - tree                      -0.0685   -0.0855   -0.0514  7.7e-19
     All intervals hold together with 95% confidence.
     """
-    inside = [
-        item for part in (y_true, y_prob) if isinstance(part, Mapping) for item in part.values()
-    ]
-    if any(isinstance(item, Joint) for item in (y_true, *inside)):
-        message = (
-            "a Joint was given, but models are compared on the same rows, which summaries do not "
-            "have: pass labels and {name: predictions}, or compare two independent samples with "
-            "caldist.compare(joint_a, joint_b)."
-        )
-        raise TypeError(message)
+    for argument, part in (("y_true", y_true), ("y_prob", y_prob)):
+        items = part.values() if isinstance(part, Mapping) else [part]
+        if any(isinstance(item, Joint) for item in items):
+            raise InvalidType(
+                argument=argument,
+                reason="has a Joint, but models are compared on the same rows, which summaries do "
+                "not have",
+                remedy="Pass labels and {name: predictions}, or compare two independent samples "
+                "with caldist.compare(joint_a, joint_b).",
+            )
     if not isinstance(y_prob, Mapping):
         refuse_unnamed(y_prob)
     chosen = comparable(measure)
@@ -348,8 +354,8 @@ def compare_all(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
     if len(models) < 2:
-        message = "y_prob has only one model; at least two are needed to compare."
-        raise ValueError(message)
+        reason = "has only one model, but at least two are needed to compare"
+        raise InvalidInput(argument="y_prob", reason=reason)
     first, *others = models
     pairs = paired_comparisons(models, chosen, confidence_level, resampler, method)
     one = pairs[first, others[0]]
@@ -480,12 +486,12 @@ def _independent(
     )
     for name, joint in (("y_true", y_true), ("y_prob_a", y_prob_a)):
         if not isinstance(joint, Joint | Rows):
-            message = (
-                f"{name} is of type {type(joint).__name__}, beside a Joint: two joints are "
-                "compared as independent samples, compare(joint_a, joint_b). Two models on the "
-                "same rows need these rows: compare(y_true, y_prob_a, y_prob_b)."
+            raise InvalidType(
+                argument=name,
+                reason=f"is of type {type(joint).__name__}, but the other sample is a Joint",
+                remedy="Compare two joints as independent samples, compare(joint_a, joint_b). Two "
+                "models on the same rows need these rows: compare(y_true, y_prob_a, y_prob_b).",
             )
-            raise TypeError(message)
     return Rows.of(y_true), Rows.of(y_prob_a)
 
 
@@ -493,6 +499,11 @@ def comparable(measure: object) -> Measure[Any]:
     """Return the measure that is meant, if two models can be compared by it."""
     chosen = find(measure, among=[m.name for m in all_measures().values() if m.is_comparable])
     if not chosen.is_comparable:
-        message = f"measure is {chosen.name!r}, which {chosen.facts.no_comparison}"
-        raise ValueError(message)
+        why = chosen.facts.no_comparison
+        raise InvalidInput(
+            argument="measure",
+            value=chosen.name,
+            reason=f"it {why.reason}",
+            remedy=why.remedy,
+        )
     return chosen

@@ -303,8 +303,10 @@ def chosen_method(rows: Rows, method: Method) -> str:
 def refuse_without_interval(measure: Measure[Any]) -> None:
     """Raise unless the measure has an interval, and say why it has none."""
     if not measure.has_interval:
-        message = (
-            f"measure is {measure.name!r}, which has no valid confidence interval: "
-            f"{measure.facts.no_interval}"
+        why = measure.facts.no_interval
+        raise InvalidInput(
+            argument="measure",
+            value=measure.name,
+            reason=f"it has no valid confidence interval, since {why.reason}",
+            remedy=why.remedy,
         )
-        raise ValueError(message)

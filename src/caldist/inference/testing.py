@@ -17,7 +17,7 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.data.units import FEW, Draw, Units
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.inference import _grid
 from caldist.inference._grid import cells_of_equal_mass
 from caldist.inference.classical import CLASSICAL
@@ -375,9 +375,8 @@ def _names(measure: object) -> list[Measure[Any] | str]:
         return [measure]
     able = [name for name, one in all_measures().items() if not one.facts.no_test]
     found = find(measure, among=["auto", *able, *CLASSICAL])
-    if found.facts.no_test:
-        message = f"measure is {found.name!r}, which {found.facts.no_test}"
-        raise ValueError(message)
+    if why := found.facts.no_test:
+        raise InvalidInput(argument="measure", value=found.name, **why._asdict())
     return [found]
 
 
@@ -388,18 +387,20 @@ def _check(names: list[Measure[Any] | str], *, tolerance: object, clustered: boo
     known = all_measures().values()
     if tolerance is not None and not (isinstance(name, Measure) and name.takes_tolerance):
         able = ", ".join(m.name for m in known if m.takes_tolerance)
-        message = (
-            f"measure is {str(name)!r}, which has no tolerance to be tested against: use {able}, "
-            "or leave tolerance out."
+        raise InvalidInput(
+            argument="measure",
+            value=str(name),
+            reason="it cannot be tested against a tolerance",
+            remedy=f"Use {able}, or leave tolerance out.",
         )
-        raise ValueError(message)
     if tolerance is None and clustered and isinstance(name, Measure) and not name.takes_clusters:
         able = ", ".join([*(m.name for m in known if m.takes_clusters), *CLASSICAL])
-        message = (
-            f"measure is {str(name)!r}, which needs labels, but with clusters the residuals change "
-            f"sign: use auto, {able}, or leave clusters out."
+        raise InvalidInput(
+            argument="measure",
+            value=str(name),
+            reason="it needs labels, but with clusters the residuals change sign",
+            remedy=f"Use auto, {able}, or leave clusters out.",
         )
-        raise ValueError(message)
 
 
 def _tolerance_test(
@@ -412,11 +413,11 @@ def _tolerance_test(
     value = measure.of(rows.joint)
     ends = measure.rounding(rows.joint, value)
     if ends is None:
-        message = (
-            f"the predictions of joint are rounded, and what that does to {measure} is not bounded:"
-            " use measure='lower_distance', or a joint of exact predictions."
+        raise InvalidInput(
+            argument="joint",
+            reason=f"has rounded predictions, and what that does to {measure} is not bounded",
+            remedy="Use measure='lower_distance', or a joint of exact predictions.",
         )
-        raise ValueError(message)
     floor = ends[0] - tolerance
     units = ordered_units(rows)
     noise = measure.noise(units, floor)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.measures.base import Entries, measure
+from caldist.measures.base import Entries, Lacking, measure
 from caldist.measures.log_loss import log_loss, log_loss_properties
 
 
@@ -33,7 +33,9 @@ def _unexplained(joint: Joint) -> float:
     position=230,
     properties=_properties,
     floor=-math.inf,
-    no_test="is large where predictions are good: use log_loss, or leave measure out.",
+    no_test=Lacking(
+        "it is large where predictions are good", "Use log_loss, or leave measure out."
+    ),
 )
 def normalized_cross_entropy(
     y_true: ArrayLike | Joint,
