@@ -310,7 +310,7 @@ def test_bad_comparisons():
     y, V = oracles.softmax(40, 3, 1.5, 1.0, 0)
     with pytest.raises(ValueError, match=r"y_prob_b\[0, 0\] is 2"):
         multiclass.compare(y, V, np.full(V.shape, 2.0))
-    with pytest.raises(ValueError, match="y_prob_a has 3 columns and y_prob_b has 4"):
+    with pytest.raises(ValueError, match="y_prob_b has 4 columns, but y_prob_a has 3"):
         multiclass.compare(y, V, np.full((40, 4), 0.25))
 
 
