@@ -65,7 +65,9 @@ def digits_table(*, quick: bool) -> Table:
             continue
         y_true, y_prob = predictions(model, _QUICK_ROWS if quick else None)
         rows = multiclass.distance_bracket(y_true, y_prob)
-        population = multiclass.distance_bracket(y_true, y_prob, confidence_level=_LEVEL)
+        population = multiclass.confidence_interval(
+            y_true, y_prob, measure="distance", confidence_level=_LEVEL
+        )
         ratio, width = TARGETS[name]
         kept = rows.upper <= ratio * rows.lower
         narrow = population.upper - population.lower <= width

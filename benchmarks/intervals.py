@@ -104,7 +104,7 @@ def limits_table(n: int, effort: Effort) -> Table:
                 partial(caldist.confidence_interval, *given, method="cross_fit", rng=0), effort
             )
             bracket = _processor(
-                partial(caldist.distance_bracket, *given, confidence_level=0.95, rng=0), effort
+                partial(caldist.confidence_interval, *given, measure="distance", rng=0), effort
             )
         kept = n < LARGE or (split <= _SPLIT * value and bracket <= _BRACKET)
         cells = [number(1e3 * value), number(1e3 * split), number(split / value), number(bracket)]

@@ -14,7 +14,6 @@ from unittest import mock
 import numpy as np
 
 from caldist.inference import limits
-from caldist.inference.bracket import distance_bracket
 from caldist.inference.comparison import compare
 from caldist.inference.intervals import confidence_interval
 from caldist.inference.resampling import Resampler
@@ -267,8 +266,8 @@ def _difference(
 
 
 def _bracket(n_resamples: int, sample: Sample, level: float, rng: np.random.Generator) -> Ends:
-    found = distance_bracket(
-        sample.y_true, sample.y_prob, confidence_level=level, n_resamples=n_resamples,
-        clusters=sample.clusters, rng=rng,
+    found = confidence_interval(
+        sample.y_true, sample.y_prob, measure=BRACKET, confidence_level=level,
+        n_resamples=n_resamples, clusters=sample.clusters, rng=rng,
     )  # fmt: skip
     return Ends(found.lower, found.upper)

@@ -9,7 +9,7 @@ from caldist.measures.registry import all_measures
 
 __all__ = ["BRACKET", "COMPARED", "CROSS_FIT", "DIFFERENCES", "STUDIED", "TOGETHER"]
 
-BRACKET = "distance_bracket"  # not a measure: bounds on the lower and the upper distance together
+BRACKET = "distance"  # not a function: limits of the lower and the upper distance together
 
 STUDIED: dict[str, Measure[Any]] = {
     name: measure.shown for name, measure in all_measures().items() if measure.has_interval

@@ -53,7 +53,7 @@ its resamples are higher still.
   {plan.bootstrap_resamples} resamples.
 - The population's value is that of a discretisation with {atoms:,} atoms. Doubling them changes no
   value by more than {error:.0e}.
-- `distance_bracket` must hold the lower distance and an upper bound on the upper distance at once.
+- `distance` must hold the lower distance and an upper bound on the upper distance at once.
   Only the laws narrow, few atoms and unequal clusters were run with the present upper end, which is
   1 to 15% longer than the one behind the other widths.
 - Run again: `{command}`. The same seed gives the same numbers, whatever the number of processes.

@@ -75,7 +75,7 @@ TASKS = (
         "The distance to calibration, with proof",
         "What the rows at hand say for certain, and arrays that prove it.",
         (
-            "distance_bracket DistanceBracket PopulationBracket",
+            "distance_bracket DistanceBracket",
             "certify Certificate JointCertificate certificates.SmoothCertificate "
             "certificates.LowerCertificate certificates.UpperCertificate "
             "certificates.GapCertificate certificates.Coupling CertificateError",
@@ -147,7 +147,7 @@ TASKS = (
             "multiclass.smooth_ce",
             "multiclass.kernel_ce",
             "multiclass.worst_subset multiclass.Subset",
-            "multiclass.distance_bracket multiclass.DistanceBracket",
+            "multiclass.distance_bracket",
             "multiclass.certify certificates.ClassCertificate",
             "multiclass.confidence_interval",
             "multiclass.calibration_test",

@@ -38,7 +38,6 @@ from .inference import Comparison as Comparison
 from .inference import Comparisons as Comparisons
 from .inference import Gate as Gate
 from .inference import Interval as Interval
-from .inference import PopulationBracket as PopulationBracket
 from .inference import Region as Region
 from .inference import Regions as Regions
 from .inference import SampleSize as SampleSize
@@ -47,7 +46,6 @@ from .inference import calibration_test as calibration_test
 from .inference import compare as compare
 from .inference import compare_all as compare_all
 from .inference import confidence_interval as confidence_interval
-from .inference import distance_bracket as distance_bracket
 from .inference import gate as gate
 from .inference import guaranteed_width as guaranteed_width
 from .inference import miscalibrated_regions as miscalibrated_regions
@@ -58,6 +56,7 @@ from .measures.binned_ece import binned_ece as binned_ece
 from .measures.brier_score import brier_score as brier_score
 from .measures.certification import DistanceBracket as DistanceBracket
 from .measures.certification import certify as certify
+from .measures.certification import distance_bracket as distance_bracket
 from .measures.corp import Corp as Corp
 from .measures.corp import corp as corp
 from .measures.debiased_ece import debiased_ece as debiased_ece

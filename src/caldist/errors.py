@@ -167,6 +167,8 @@ def _answer(name: str, value: object, known: list[str], options: list[str]) -> s
     if meant == ["confidence_level"] and "false_alarm_rate" in _MEANT[name.lower()]:
         risk = float(value) if isinstance(value, numbers.Real) else 0.0
         return f"pass confidence_level={f'{1 - risk:g}' if 0 < risk < 1 else f'1 - {name}'}."
+    if name == "confidence_level" and not meant:
+        return "limits for the population are those of caldist.confidence_interval."
     meant = meant[:1] or get_close_matches(name, known, n=1)
     if meant:
         return f"it is called {meant[0]}."

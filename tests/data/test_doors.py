@@ -24,13 +24,15 @@ STATEMENTS = {
         *data, tolerance=0.02, **options
     ),
     "miscalibrated_regions": caldist.miscalibrated_regions,
-    "bracket": caldist.distance_bracket,
+    "bracket": lambda *data, **options: caldist.distance_bracket(
+        *data, **{name: value for name, value in options.items() if name not in QUICK}
+    ),
     "recalibrate": caldist.recalibrate,
     "evaluate_map": lambda *data, **options: caldist.recalibration.evaluate_map(
         *data, **options, map=([0, 0.4, 1], [0, 0.5, 1])
     ),
-    "population bracket": lambda *data, **options: caldist.distance_bracket(
-        *data, confidence_level=0.9, **options
+    "interval of the distance": lambda *data, **options: caldist.confidence_interval(
+        *data, measure="distance", **options
     ),
 }
 each = pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
@@ -72,8 +74,8 @@ def test_what_a_joint_leaves_no_room_for_is_refused_with_the_reason(statement, n
     }
     data = (joint, np.full(400, 0.5)) if name == "y_prob" else (joint,)
     more = {} if name == "y_prob" else {name: np.ones(400)}
-    if statement is caldist.distance_bracket:
-        more["confidence_level"] = 0.9
+    if statement is STATEMENTS["bracket"] and name == "clusters":
+        return
     with pytest.raises(TypeError, match=words[name]):
         statement(*data, **more, **QUICK)
 
@@ -82,7 +84,9 @@ def test_a_joint_in_the_place_of_predictions_is_refused():
     joint = Joint.from_arrays(*sample())
     with pytest.raises(TypeError, match=r"y_prob is a Joint.*Pass the Joint alone"):
         caldist.smooth_ce([0, 1], joint)
-    with pytest.raises(TypeError, match=r"y_prob_a is of type list, beside a Joint.*independent"):
+    with pytest.raises(
+        TypeError, match=r"y_prob_a is of type list, but the other sample is a Joint.*independent"
+    ):
         caldist.compare(joint, [0.2] * 400)
     with pytest.raises(TypeError, match="y_prob_b was given with a Joint"):
         caldist.compare(joint, joint, [0.2] * 400)
@@ -138,8 +142,8 @@ def test_brackets_groups_and_recalibrations_say_that_predictions_were_rounded():
     y, p = sample(1500)
     exact = Joint.from_arrays(y, p)
     for joint in (exact, exact.coarsen(6)):
-        for level in (None, 0.9):
-            bracket = caldist.distance_bracket(joint, confidence_level=level, **QUICK)
+        interval = caldist.confidence_interval(joint, measure="distance", **QUICK)
+        for bracket in (caldist.distance_bracket(joint), interval):
             assert bracket.rounding == joint.radius
             assert ("rounding" in str(bracket)) == (joint.radius > 0)
         groups = caldist.evaluate_groups({"a": joint}, **QUICK)
@@ -401,18 +405,6 @@ def test_results_read_as_sentences_dicts_and_tables():
         "random_interval_ce",
         "spiegelhalter",
     ]
-
-
-# -- options are checked always --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [({"n_resamples": -5}, "n_resamples is -5"), ({"rng": "nonsense"}, "rng is 'nonsense'")],
-)
-def test_options_of_replicates_are_checked_without_a_level_too(options, match):
-    with pytest.raises((TypeError, ValueError), match=match):
-        caldist.distance_bracket(*sample(50), **options)
 
 
 def test_rows_of_weight_0_beyond_the_support_do_not_count():

@@ -412,7 +412,7 @@ Y, A, B = [0, 1] * 10, [0.25, 0.75] * 10, [0.5, 0.25] * 10
 
 @pytest.mark.parametrize("measure", sorted(set(all_measures()) - set(COMPARED)))
 def test_measures_without_a_valid_comparison_are_refused(measure):
-    with pytest.raises(ValueError, match=f"measure is '{measure}', which .*Use 'smooth_ce'"):
+    with pytest.raises(ValueError, match=f"measure is '{measure}': it .*Use 'smooth_ce'"):
         compare(Y, A, B, measure=measure)
 
 
@@ -421,7 +421,7 @@ def test_measures_without_a_valid_comparison_are_refused(measure):
     [
         ({"measure": "nothing"}, ValueError, "measure is 'nothing': it must be a measure"),
         ({"confidence_level": 95}, ValueError, "confidence_level is 95"),
-        ({"n_resamples": 20}, ValueError, "n_resamples is 20; .* at least 59"),
+        ({"n_resamples": 20}, ValueError, "n_resamples is 20: .* at least 59"),
         ({"rng": "seed"}, TypeError, "rng is 'seed'"),
         ({"progress": 1}, TypeError, "progress is 1"),
         ({"y_prob_b": [*B[:-1], 1.5]}, ValueError, r"y_prob_b\[19\] is 1.5"),
@@ -441,11 +441,11 @@ def test_bad_models():
         compare_all(Y, [A, B])
     with pytest.raises(TypeError, match="y_prob has the key 1, but the name of a model"):
         compare_all(Y, {1: A, "1": B})
-    with pytest.raises(ValueError, match="y_prob has only one model; at least two"):
+    with pytest.raises(ValueError, match="y_prob has only one model, but at least two"):
         compare_all(Y, {"a": A})
     with pytest.raises(ValueError, match=r"y_prob\['b'\]\[0\] is nan"):
         compare_all(Y, {"a": A, "b": [float("nan"), *B[1:]]})
-    with pytest.raises(ValueError, match=r"n_resamples is 99; .* at least 179"):
+    with pytest.raises(ValueError, match=r"n_resamples is 99: .* at least 179"):
         compare_all(Y, {"a": A, "b": B, "c": A}, n_resamples=99)
 
 

@@ -9,9 +9,8 @@ import pytest
 
 import caldist
 from caldist._util.numbers import least, most
-from caldist.inference import PopulationBracket, confidence_interval, distance_bracket, resampling
+from caldist.inference import confidence_interval, resampling
 from caldist.kernels import loader
-from caldist.measures.certification import sample_bracket
 from caldist.measures.lower_distance import TOLERANCE
 from interval_cases import FUNCTIONS, MEASURES, few_rows, interval, rows
 from strategies import family
@@ -168,8 +167,8 @@ def test_rounding_without_a_bound_is_refused(measure):
 @pytest.mark.parametrize(
     ("measure", "reason"),
     [
-        ("ece", "same samples but another value.*distance_bracket"),
-        ("upper_distance", "same samples but another value.*distance_bracket"),
+        ("ece", "same samples but another value.*measure='distance'"),
+        ("upper_distance", "same samples but another value.*measure='distance'"),
         ("binned_ece", "jumps.*random_interval_ce"),
         ("debiased_ece", "no recipe.*smooth_ce"),
         ("ecce_mad", "no recipe.*calibration_test"),
@@ -178,7 +177,7 @@ def test_rounding_without_a_bound_is_refused(measure):
     ],
 )
 def test_measures_without_an_interval_say_why_and_what_to_use(measure, reason):
-    with pytest.raises(ValueError, match=f"measure is '{measure}', which has no valid .*{reason}"):
+    with pytest.raises(ValueError, match=f"measure is '{measure}': it has no valid .*{reason}"):
         confidence_interval(*rows(), measure=measure)
     joint = caldist.Joint.from_arrays(*rows())
     with pytest.raises(ValueError, match="no valid confidence interval"):
@@ -188,7 +187,7 @@ def test_measures_without_an_interval_say_why_and_what_to_use(measure, reason):
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"measure": "nonsense"}, ValueError, "measure is 'nonsense'.*one of the names smooth_ce"),
+        ({"measure": "nonsense"}, ValueError, "measure is 'nonsense'.*one of the names distance"),
         ({"measure": "true_distance"}, ValueError, "measure is 'true_distance'.*brier_score"),
         ({"measure": 3}, ValueError, "measure is 3"),
         ({"confidence_level": 1.0}, ValueError, "confidence_level is 1.0"),
@@ -197,7 +196,7 @@ def test_measures_without_an_interval_say_why_and_what_to_use(measure, reason):
         ({"n_resamples": 0}, ValueError, "n_resamples is 0"),
         ({"n_resamples": 38}, ValueError, "n_resamples is 38.*at least 39"),
         ({"n_resamples": 10**12}, ValueError, "n_resamples is 10{12}: it must be at most"),
-        ({"confidence_level": 1 - 2**-53}, ValueError, "n_resamples is 999.*lower confidence_"),
+        ({"confidence_level": 1 - 2**-53}, ValueError, "n_resamples is 999.*Lower confidence_"),
         ({"rng": "seed"}, TypeError, "rng is 'seed'"),
         ({"progress": 1}, TypeError, "progress is 1"),
         ({"clusters": [1, 2]}, ValueError, "clusters has 2 values"),
@@ -229,7 +228,7 @@ def test_few_rows_of_a_label_or_few_clusters_warn():
         interval(y, p, clusters=np.arange(200) // 10)
     y[3:] = 0
     with pytest.warns(UserWarning, match="only 3 of 200 rows have label 1"):
-        distance_bracket(y, p, confidence_level=0.9, n_resamples=99)
+        confidence_interval(y, p, measure="distance", n_resamples=99)
     with pytest.warns(UserWarning, match="only 9 of 100 rows"):
         interval(*np.array([[1] * 9 + [0] * 91, [0.1] * 100]))
     # rows without weight are not there
@@ -261,17 +260,15 @@ def test_levels_next_to_0_and_1(level):
         assert 0 == found.lower < found.upper <= 1
 
 
-# -- the bracket -----------------------------------------------------------------------------------
+# -- the distance itself ---------------------------------------------------------------------------
 
 
-def test_the_bracket_without_a_level_speaks_of_the_rows():
+def test_the_distance_has_limits_where_measures_have_them():
     y, p = rows(40)
-    found = distance_bracket(y, p)
-    assert found == sample_bracket(caldist.Joint.from_arrays(y, p), tol=TOLERANCE)
-    assert not isinstance(found, PopulationBracket)
-    assert caldist.distance_bracket is distance_bracket
-    with pytest.raises(ValueError, match="clusters only matters"):
-        distance_bracket(y, p, clusters=np.arange(40))
+    assert interval(y, p, "distance").value is None
+    with pytest.raises(caldist.InvalidInput, match="Use measure='lower_distance'") as caught:
+        confidence_interval(y, p, measure="distance", method="finite_sample")
+    assert (caught.value.argument, caught.value.value) == ("method", "finite_sample")
 
 
 def _coarse_upper(y, p):
@@ -281,43 +278,39 @@ def _coarse_upper(y, p):
     return best + NormalDist().inv_cdf(1 - 0.1 / 12) * sigma
 
 
-def test_the_bracket_with_a_level_speaks_of_the_population():
+def test_the_distance_of_the_population():
     y, p = rows(300, power=2.0)
-    found = distance_bracket(y, p, confidence_level=0.9, n_resamples=199, rng=0)
-    assert isinstance(found, caldist.DistanceBracket)
-    assert (found.lower_measure, found.upper_measure) == ("lower_distance", "upper_distance")
-    assert found.confidence_level == 0.9
+    options = {"measure": "distance", "confidence_level": 0.9, "n_resamples": 199, "rng": 0}
+    found = confidence_interval(y, p, **options)
+    assert (found.measure, found.value, found.confidence_level) == ("distance", None, 0.9)
+    assert (found.method, found.n_resamples) == ("resampling", 199)
     lower = interval(y, p, "lower_distance", confidence_level=0.9, n_resamples=199)
     assert found.lower == lower.lower
     assert caldist.upper_distance(y, p) < found.upper < 0.9 * _coarse_upper(y, p)
     words = str(found)
     assert "With 90% confidence" in words
     assert f"at least {least(found.lower)} and at most {most(found.upper)}" in words
-    assert found == distance_bracket(y, p, confidence_level=0.9, n_resamples=199, rng=0)
-    wider = distance_bracket(
-        y, p, confidence_level=0.9, n_resamples=199, rng=0, clusters=np.arange(300) // 4
-    )
+    assert found == confidence_interval(y, p, **options)
+    wider = confidence_interval(y, p, **options, clusters=np.arange(300) // 4)
     assert wider.upper > found.upper
-    with pytest.raises(ValueError, match="confidence_level is 2"):
-        distance_bracket(y, p, confidence_level=2)
 
 
 @few_rows
-def test_the_bracket_of_degenerate_samples():
+def test_the_distance_of_degenerate_samples():
     for y, p in (([1], [0.3]), ([0] * 5, [0.0] * 5), ([0, 1], [1.0, 0.0])):
-        found = distance_bracket(y, p, confidence_level=0.9, n_resamples=99, rng=0)
+        found = interval(y, p, "distance", confidence_level=0.9)
         assert 0 <= found.lower <= found.upper <= 1
 
 
-def test_the_bracket_holds_a_known_distance():
+def test_the_interval_holds_a_known_distance():
     """Predictions 0.1 too high everywhere: the distance is 0.1 whatever the domain."""
     rng = np.random.default_rng(1)
     missed = 0
     for trial in range(30 if loader.COMPILED else 5):
         f = rng.uniform(0.2, 0.8, 80)
         y = (rng.random(80) < f).astype(int)
-        found = distance_bracket(
-            y, f + 0.1, confidence_level=0.9, n_resamples=59, rng=trial, tol=1e-3
+        found = confidence_interval(
+            y, f + 0.1, measure="distance", confidence_level=0.9, n_resamples=59, rng=trial
         )
         missed += not found.lower <= 0.1 <= found.upper
     assert missed <= 6

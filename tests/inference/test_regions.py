@@ -144,7 +144,7 @@ def test_the_same_seed_gives_the_same_regions():
 
 
 def test_too_few_resamples_for_the_level_is_an_error_that_says_how_many():
-    with pytest.raises(ValueError, match=r"n_resamples is 9; .* at least 19"):
+    with pytest.raises(ValueError, match=r"n_resamples is 9: .* at least 19"):
         miscalibrated_regions([0, 1], [0.2, 0.8], n_resamples=9)
 
 

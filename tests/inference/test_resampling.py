@@ -394,7 +394,7 @@ def test_order_statistics():
     assert order_statistic(values[::-1], 0.9) == 900
     with pytest.raises(ValueError, match=r"n_resamples is 999.*at least 1999"):
         order_statistic(values, 0.9995)
-    with pytest.raises(ValueError, match=r"n_resamples is 999.*no number is enough: lower"):
+    with pytest.raises(ValueError, match=r"n_resamples is 999.*Lower confidence_level"):
         order_statistic(values, 1.0)
     assert order_statistic(np.arange(1.0, 2000.0), 0.9995) == 1999
 

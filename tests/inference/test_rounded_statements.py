@@ -147,4 +147,4 @@ def test_the_share_of_a_class_in_rows_behind_a_summary():
 def test_nothing_is_farther_from_calibration_than_1():
     joint = caldist.Joint.from_arrays([1, 0], [0.1, 0.9]).coarsen(2)
     assert joint.radius > 0
-    assert caldist.distance_bracket(joint, confidence_level=0.9).upper == 1
+    assert caldist.confidence_interval(joint, measure="distance").upper == 1

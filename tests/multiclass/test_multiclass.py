@@ -262,7 +262,12 @@ def test_bad_rows(name, case):
         ("calibration_test", {"measure": "ece"}, ValueError, "measure is 'ece'"),
         ("calibration_test", {"n_resamples": 0}, ValueError, "n_resamples is 0"),
         ("certify", {"tol": "small"}, TypeError, "tol is 'small'"),
-        ("distance_bracket", {"confidence_level": 2}, ValueError, "confidence_level is 2"),
+        (
+            "distance_bracket",
+            {"confidence_level": 0.9},
+            TypeError,
+            "caldist.confidence_interval",
+        ),
         ("distance_bracket", {"rng": -1}, TypeError, "rng is -1"),
     ],
 )

@@ -31,6 +31,7 @@ def test_two_classes_have_the_binary_interval():
     for measure, twin in (
         ("classwise_distance", caldist.lower_distance),
         ("smooth_ce", caldist.smooth_ce),
+        ("distance", "distance"),
     ):
         found = multiclass.confidence_interval(y, V, measure=measure, rng=5)
         expected = caldist.confidence_interval(y, V[:, 1], measure=twin, method="cross_fit", rng=5)
@@ -86,8 +87,9 @@ def test_few_rows_are_warned_of():
 @pytest.mark.parametrize("beta", [1.0, 2.0])
 def test_the_bracket_of_the_population(beta):
     y, V = oracles.softmax(600, 3, 1.5, beta, 0)
-    bracket = multiclass.distance_bracket(y, V, confidence_level=0.95)
-    assert isinstance(bracket, caldist.PopulationBracket)
+    bracket = multiclass.confidence_interval(y, V, measure="distance")
+    assert (bracket.value, bracket.measure) == (None, "distance")
+    assert bracket.lower == multiclass.confidence_interval(y, V).lower
     y, V = oracles.softmax(3000, 3, 1.5, beta, 1)
     large = multiclass.distance_bracket(y, V, tol=1e-4)
     assert bracket.lower <= large.upper
@@ -133,7 +135,7 @@ def test_equal_rows_are_one_cell():
     assert len(set(cell[:100])) == len(set(cell[100:])) == 1
     assert cell[0] != cell[100]
     V = np.full((100, 3), 1 / 3)
-    bracket = multiclass.distance_bracket(np.arange(100) % 3, V, confidence_level=0.95)
+    bracket = multiclass.confidence_interval(np.arange(100) % 3, V, measure="distance")
     assert bracket.upper < 0.25
 
 
@@ -284,7 +286,7 @@ def test_too_few_resamples_for_several_models_are_refused_before_they_are_made(m
     y, V = oracles.softmax(40, 3, 1.5, 1.0, 0)
     models = {name: ClassRows.of(y, np.roll(V, at, axis=1)) for at, name in enumerate("abc")}
     monkeypatch.setattr(Resampler, "run", None)  # three pairs, and three parts of each
-    with pytest.raises(ValueError, match=r"n_resamples is 178; .* at least 179"):
+    with pytest.raises(ValueError, match=r"n_resamples is 178: .* at least 179"):
         comparison.paired_models(models, 0.95, Resampler.of(0, n_resamples=178))
     with pytest.raises(TypeError, match="not callable"):
         comparison.paired_models(models, 0.95, Resampler.of(0, n_resamples=179))
@@ -308,7 +310,7 @@ def test_bad_comparisons():
     y, V = oracles.softmax(40, 3, 1.5, 1.0, 0)
     with pytest.raises(ValueError, match=r"y_prob_b\[0, 0\] is 2"):
         multiclass.compare(y, V, np.full(V.shape, 2.0))
-    with pytest.raises(ValueError, match="y_prob_a has 3 columns and y_prob_b has 4"):
+    with pytest.raises(ValueError, match="y_prob_b has 4 columns, but y_prob_a has 3"):
         multiclass.compare(y, V, np.full((40, 4), 0.25))
 
 
@@ -317,7 +319,8 @@ def test_the_upper_limit_of_peaked_predictions(weighted):
     """Cells tell predictions that are nearly sure of a class from the others."""
     y, V = oracles.softmax(600, 10, 8.0, 1.0, 0)
     weight = np.repeat([1.0, 2.0], 300) if weighted else None
-    bracket = multiclass.distance_bracket(y, V, confidence_level=0.9, sample_weight=weight)
+    options = {"measure": "distance", "confidence_level": 0.9, "sample_weight": weight}
+    bracket = multiclass.confidence_interval(y, V, **options)
     assert bracket.upper < 0.2
     assert bracket.upper > multiclass.distance_bracket(y, V).lower
 

@@ -92,14 +92,8 @@ TWINS = {
         None,
     ),
     "distance_bracket": (
-        lambda w: (
-            *ends(multiclass.distance_bracket(Y, V, tol=TOL, **w)),
-            *ends(multiclass.distance_bracket(Y, V, tol=TOL, confidence_level=0.9, rng=1, **w)),
-        ),
-        lambda w: (
-            *ends(caldist.certify(Y, P, tol=TOL, **w)),
-            *ends(caldist.distance_bracket(Y, P, tol=TOL, confidence_level=0.9, rng=1, **w)),
-        ),
+        lambda w: ends(multiclass.distance_bracket(Y, V, tol=TOL, **w)),
+        lambda w: ends(caldist.certify(Y, P, tol=TOL, **w)),
         None,
     ),
     "certify": (

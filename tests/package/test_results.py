@@ -84,7 +84,7 @@ def samples():
         caldist.gate(y, p, tolerance=0.1),
         caldist.miscalibrated_regions(y, np.sqrt(p), **QUICK),
         caldist.distance_bracket(y, p),
-        caldist.distance_bracket(y, p, confidence_level=0.9, **QUICK),
+        caldist.confidence_interval(y, p, measure="distance", **QUICK),
         caldist.calibration_summary(y, p, **QUICK),
         caldist.calibration_curve(y, p),
         caldist.net_benefit(y, p, thresholds=[0.1, 0.3]),
@@ -179,7 +179,7 @@ def test_limits_are_rounded_outwards_in_every_format(samples):
                 assert not 0.99 * UPPER < number < UPPER, (type(one), text)
         near = [abs(float(number) / LOWER - 1) < 0.01 for number in NUMBER.findall(str(changed))]
         seen += [type(one).__name__] if any(near) else []
-    assert {"Interval", "PopulationBracket", "DistanceBracket", "Comparison", "Gate"} <= set(seen)
+    assert {"Interval", "DistanceBracket", "Comparison", "Gate"} <= set(seen)
     assert {"Evaluation", "LossChange", "Step", "MeasureReport"} <= set(seen)
 
 

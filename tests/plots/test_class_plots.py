@@ -165,7 +165,7 @@ def test_predictions_that_are_all_alike_make_one_cell():
     assert leaves(np.full((150, 3), 1 / 3), 12).max() == 0
     mixed = np.repeat([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], (30, 70), axis=0)
     assert np.unique(leaves(mixed, 12)).size == 2
-    bracket = multiclass.distance_bracket(
-        np.arange(150) % 3, np.full((150, 3), 1 / 3), confidence_level=0.95
+    bracket = multiclass.confidence_interval(
+        np.arange(150) % 3, np.full((150, 3), 1 / 3), measure="distance"
     )
     assert bracket.lower == 0

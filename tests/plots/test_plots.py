@@ -267,9 +267,10 @@ def test_the_distance_is_the_bracket():
     first, second = display.models
     sample = caldist.distance_bracket(y, p)
     assert (first.lower, first.upper) == (sample.lower, sample.upper)
-    population = inference.distance_bracket(
-        y, p, confidence_level=0.9, clusters=group, rng=np.random.default_rng(7)
-    )
+    population = inference.confidence_interval(
+        y, p, measure="distance", confidence_level=0.9, clusters=group,
+        rng=np.random.default_rng(7),
+    )  # fmt: skip
     assert (first.population_lower, first.population_upper) == (population.lower, population.upper)
     assert first.confidence_level == 0.9
     assert second.lower > first.lower

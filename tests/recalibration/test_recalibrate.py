@@ -149,7 +149,7 @@ def test_limits_before_are_those_of_the_library():
     interval = caldist.confidence_interval(y, p, **QUICK)
     before = found.before["smooth_ce"]
     assert (before.value, before.lower) == (interval.value, interval.lower)
-    bracket = caldist.distance_bracket(y, p, confidence_level=0.95, **QUICK)
+    bracket = caldist.confidence_interval(y, p, measure="distance", **QUICK)
     assert found.before["distance"].lower == pytest.approx(bracket.lower)
     assert found.before["distance"].upper == pytest.approx(bracket.upper)
 
@@ -208,7 +208,7 @@ def test_more_confidence_needs_a_larger_bound():
         for level in (0.5, 0.8, 0.95)
     ]
     assert uppers == sorted(uppers)
-    with pytest.raises(ValueError, match="n_resamples is 9; at this confidence level"):
+    with pytest.raises(ValueError, match="n_resamples is 9: at this confidence level"):
         recalibrate(y, p, n_resamples=9)
 
 

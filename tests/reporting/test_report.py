@@ -49,7 +49,7 @@ def test_numbers_are_those_of_the_functions(report, rows):
     for model in report.models:
         y_prob = rows["y_prob"][model.name]
         options = {"n_resamples": 99, "rng": 0}
-        bracket = caldist.distance_bracket(y_true, y_prob, confidence_level=0.95, **options)
+        bracket = caldist.confidence_interval(y_true, y_prob, measure="distance", **options)
         assert (model.population_lower, model.population_upper) == (bracket.lower, bracket.upper)
         assert model.pvalue == caldist.calibration_test(y_true, y_prob, **options).pvalue
         measures = {measure.name: measure for measure in model.measures}

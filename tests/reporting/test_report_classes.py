@@ -70,7 +70,7 @@ def test_numbers_are_those_of_the_functions(report, rows):
         assert model.value == pytest.approx(value, abs=1e-12)
         sample = multiclass.distance_bracket(*data, **options)
         assert (model.lower, model.upper) == (sample.lower, sample.upper)
-        population = multiclass.distance_bracket(*data, **options, confidence_level=0.95)
+        population = multiclass.confidence_interval(*data, **options, measure="distance")
         found = (model.population_lower, model.population_upper)
         assert found == (population.lower, population.upper)
         interval = multiclass.confidence_interval(*data, **options)

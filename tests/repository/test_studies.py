@@ -107,7 +107,7 @@ def test_replicates_made_once_change_nothing(studies):
     coverage, laws = studies("coverage"), studies("laws")
     law = laws.LAWS["mild"]
     sample = law.draw(80, np.random.default_rng(3))
-    for measure in ("smooth_ce", "surrogate_interval_ce", "lower_distance", "distance_bracket"):
+    for measure in ("smooth_ce", "surrogate_interval_ce", "lower_distance", "distance"):
         interval, _ = coverage._method(law, measure, 59)
         plain = [interval(sample, level, np.random.default_rng(4)) for level in (0.9, 0.95)]
         with coverage.drawn_once():
@@ -224,7 +224,7 @@ def _cell(studies, *cell, sets=SETS):
 @pytest.mark.parametrize(
     "measure",
     ["smooth_ce", "kernel_ce", "random_interval_ce"]
-    + ["lower_distance", "distance_bracket"] * loader.COMPILED,  # plain ones take minutes
+    + ["lower_distance", "distance"] * loader.COMPILED,  # plain ones take minutes
 )
 def test_intervals_cover(studies, law, measure):
     for row in _cell(studies, law, 100, measure):
@@ -239,7 +239,7 @@ def test_intervals_cover(studies, law, measure):
     ("law", "n"), [("narrow", 400), ("few atoms", 400), ("unequal clusters", 100)]
 )
 def test_brackets_cover_where_all_rows_are_in_few_cells_or_clusters(studies, law, n):
-    for row in _cell(studies, law, n, "distance_bracket", sets=2 * SETS):
+    for row in _cell(studies, law, n, "distance", sets=2 * SETS):
         assert float(row["coverage"]) >= _least(float(row["level"]), 2 * SETS)
 
 
@@ -262,7 +262,7 @@ def test_an_oracle_knows_how_values_err(studies):
     assert float(row["oracle"]) == pytest.approx(high - low, abs=1e-5)
     assert row["oracle"] == split["oracle"]
     rows = _cell(studies, law, 100, "lower_distance", sets=2)
-    bracket = next(row for row in rows if row["measure"] == "distance_bracket")
+    bracket = next(row for row in rows if row["measure"] == "distance")
     low, high = map(float, bracket["truth"].split(" to "))
     assert float(bracket["oracle"]) == pytest.approx(high - low, abs=2e-5)
 

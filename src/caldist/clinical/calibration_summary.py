@@ -162,7 +162,7 @@ def calibration_summary(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
 ) -> CalibrationSummary:
     r"""Return what a validation study of a risk model reports on calibration.
 
@@ -234,7 +234,7 @@ def calibration_summary(
     clusters : array-like, optional
         The cluster of each row, where rows are not independent, such as a hospital or a patient.
     rng : int, numpy.random.Generator or None
-        The same seed gives the same intervals, whatever the order of rows.
+        The same rows give the same answer, in any order; None draws a fresh seed.
 
     Returns
     -------
@@ -257,7 +257,7 @@ def calibration_summary(
     --------
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
-    >>> summary = caldist.calibration_summary(demo.y_true, demo.y_prob["random_forest"], rng=0)
+    >>> summary = caldist.calibration_summary(demo.y_true, demo.y_prob["random_forest"])
     >>> summary.intercept.lower < 0 < summary.intercept.upper, summary.slope.lower > 3
     (True, True)
     >>> summary.test.pvalue < 0.001, summary.ici.lower > 0.05

@@ -148,7 +148,7 @@ def evaluate_groups(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> GroupEvaluation:
     r"""Evaluate sub-groups, and test them all for perfect calibration at one error rate.
@@ -211,8 +211,9 @@ def evaluate_groups(
         The cluster of each row, where rows are not independent. Clusters may reach across
         sub-groups.
     rng : int, numpy.random.Generator or None
-        With an integer, the intervals of a group are those that
-        :func:`caldist.confidence_interval` gives for its rows, the same integer and their method.
+        The same rows give the same answer; None draws a fresh seed. With an integer, the intervals
+        of a group are those that :func:`caldist.confidence_interval` gives for its rows, the same
+        integer and their method.
     progress : bool
         Show progress bars after two seconds.
 
@@ -235,7 +236,7 @@ def evaluate_groups(
     >>> y_true = np.arange(100) * 7 % 50 < 50 * y_prob
     >>> y_true[:50] = False
     >>> by = ["north"] * 50 + ["south"] * 50
-    >>> result = caldist.evaluate_groups(y_true, y_prob, by=by, rng=0)
+    >>> result = caldist.evaluate_groups(y_true, y_prob, by=by)
     >>> [(group.name, group.pvalue < 0.05, group.note) for group in result.groups]
     [('north', True, 'only 0 positives'), ('south', False, '')]
     """

@@ -1,6 +1,5 @@
 """Intervals, tests, gates and comparisons: statements about the population."""
 
-from caldist.inference.bracket import PopulationBracket, distance_bracket
 from caldist.inference.comparison import Comparison, Comparisons, compare, compare_all
 from caldist.inference.gates import Gate, gate
 from caldist.inference.intervals import Interval, confidence_interval
@@ -13,7 +12,6 @@ __all__ = [
     "Comparisons",
     "Gate",
     "Interval",
-    "PopulationBracket",
     "Region",
     "Regions",
     "SampleSize",
@@ -22,7 +20,6 @@ __all__ = [
     "compare",
     "compare_all",
     "confidence_interval",
-    "distance_bracket",
     "gate",
     "guaranteed_width",
     "miscalibrated_regions",

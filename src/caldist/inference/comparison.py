@@ -25,7 +25,13 @@ from caldist._util.text_tables import aligned
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of, paired_rows, refuse_beside_joint
-from caldist.errors import answering, refuse_one_of_a_pair, refuse_unnamed
+from caldist.errors import (
+    InvalidInput,
+    InvalidType,
+    answering,
+    refuse_one_of_a_pair,
+    refuse_unnamed,
+)
 from caldist.inference._cross_fit_differences import IndependentSplits, PairedSplits
 from caldist.inference.differences import (
     PARTS,
@@ -155,7 +161,7 @@ def compare(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     method: Method = "auto",
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> Comparison:
     r"""Compare the calibration of two models on the same rows, or of two independent samples.
@@ -214,8 +220,8 @@ def compare(
     method : "auto", "resampling" or "cross_fit"
         "auto" is resampling below 100,000 rows and "cross_fit", as above, from there on.
     rng : int, numpy.random.Generator or None
-        The same seed gives the same result on any number of cores; exchanging
-        two models on the same rows mirrors it.
+        The same rows give the same answer, on any number of cores; None draws a fresh seed.
+        Exchanging two models on the same rows mirrors it.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -233,7 +239,7 @@ def compare(
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
     >>> logistic, forest = demo.y_prob["logistic_regression"], demo.y_prob["random_forest"]
-    >>> result = caldist.compare(demo.y_true, logistic, forest, rng=0)
+    >>> result = caldist.compare(demo.y_true, logistic, forest)
     >>> result.upper < 0, result.pvalue <= 0.05
     (True, True)
     """
@@ -265,7 +271,7 @@ def compare_all(
     pos_label: object = None,
     clusters: ArrayLike | None = None,
     method: Method = "auto",
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> Comparisons:
     r"""Compare the calibration of several models on the same rows, all pairs at once.
@@ -302,6 +308,7 @@ def compare_all(
     method
         As in :func:`caldist.compare`.
     rng : int, numpy.random.Generator or None
+        The same rows give the same answer, on any number of cores; None draws a fresh seed.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -329,16 +336,16 @@ def compare_all(
     boosting  - tree                      -0.0685   -0.0855   -0.0514  7.7e-19
     All intervals hold together with 95% confidence.
     """
-    inside = [
-        item for part in (y_true, y_prob) if isinstance(part, Mapping) for item in part.values()
-    ]
-    if any(isinstance(item, Joint) for item in (y_true, *inside)):
-        message = (
-            "a Joint was given, but models are compared on the same rows, which summaries do not "
-            "have: pass labels and {name: predictions}, or compare two independent samples with "
-            "caldist.compare(joint_a, joint_b)."
-        )
-        raise TypeError(message)
+    for argument, part in (("y_true", y_true), ("y_prob", y_prob)):
+        items = part.values() if isinstance(part, Mapping) else [part]
+        if any(isinstance(item, Joint) for item in items):
+            raise InvalidType(
+                argument=argument,
+                reason="has a Joint, but models are compared on the same rows, which summaries do "
+                "not have",
+                remedy="Pass labels and {name: predictions}, or compare two independent samples "
+                "with caldist.compare(joint_a, joint_b).",
+            )
     if not isinstance(y_prob, Mapping):
         refuse_unnamed(y_prob)
     chosen = comparable(measure)
@@ -349,8 +356,8 @@ def compare_all(
         y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, clusters=clusters
     )
     if len(models) < 2:
-        message = "y_prob has only one model; at least two are needed to compare."
-        raise ValueError(message)
+        reason = "has only one model, but at least two are needed to compare"
+        raise InvalidInput(argument="y_prob", reason=reason)
     first, *others = models
     pairs = paired_comparisons(models, chosen, confidence_level, resampler, method)
     one = pairs[first, others[0]]
@@ -481,12 +488,12 @@ def _independent(
     )
     for name, joint in (("y_true", y_true), ("y_prob_a", y_prob_a)):
         if not isinstance(joint, Joint | Rows):
-            message = (
-                f"{name} is of type {type(joint).__name__}, beside a Joint: two joints are "
-                "compared as independent samples, compare(joint_a, joint_b). Two models on the "
-                "same rows need these rows: compare(y_true, y_prob_a, y_prob_b)."
+            raise InvalidType(
+                argument=name,
+                reason=f"is of type {type(joint).__name__}, but the other sample is a Joint",
+                remedy="Compare two joints as independent samples, compare(joint_a, joint_b). Two "
+                "models on the same rows need these rows: compare(y_true, y_prob_a, y_prob_b).",
             )
-            raise TypeError(message)
     return Rows.of(y_true), Rows.of(y_prob_a)
 
 
@@ -494,6 +501,11 @@ def comparable(measure: object) -> Measure[Any]:
     """Return the measure that is meant, if two models can be compared by it."""
     chosen = find(measure, among=[m.name for m in all_measures().values() if m.is_comparable])
     if not chosen.is_comparable:
-        message = f"measure is {chosen.name!r}, which {chosen.facts.no_comparison}"
-        raise ValueError(message)
+        why = chosen.facts.no_comparison
+        raise InvalidInput(
+            argument="measure",
+            value=chosen.name,
+            reason=f"it {why.reason}",
+            remedy=why.remedy,
+        )
     return chosen

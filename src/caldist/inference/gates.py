@@ -14,7 +14,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.errors import InvalidInput, answering
 from caldist.inference.folds import ordered_units
-from caldist.inference.intervals import refuse_without_interval
+from caldist.inference.intervals import measure_asked_for
 from caldist.inference.limits import Limits, warn_if_few
 from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
@@ -22,7 +22,6 @@ from caldist.inference.sample import units_of
 from caldist.measures.base import Measure
 from caldist.measures.certification import DISTANCE
 from caldist.measures.lower_distance import lower_distance
-from caldist.measures.registry import all_measures, find
 
 Outcome = Literal["pass", "fail", "undecided"]
 
@@ -99,10 +98,9 @@ def gate(
 
     **How it is made.** From one-sided limits. The lower one evaluates witnesses from one fifth of
     the rows on the other four; the upper one is the cost of the map to the mean labels of cells,
-    for the distance itself, or the measure's value and the error of one mean. See
-    :func:`caldist.distance_bracket` and ``method="cross_fit"`` of
-    :func:`caldist.confidence_interval`. Rows are dealt into folds by a fixed stream, whatever their
-    order: the same rows always give the same result.
+    for the distance itself, or the measure's value and the error of one mean. They are those of
+    ``method="cross_fit"`` of :func:`caldist.confidence_interval`. Rows are dealt into folds by a
+    fixed stream, whatever their order: the same rows always give the same result.
 
     **What it estimates.** The population. The default speaks of the distance to calibration itself,
     whatever is behind the predictions.
@@ -163,11 +161,7 @@ def gate(
             value=confidence_level,
             reason="it must be above 0.5, or one-sided limits would lie on the wrong sides",
         )
-    chosen = None
-    if not isinstance(measure, str) or measure != DISTANCE:
-        known = [name for name, one in all_measures().items() if one.has_interval]
-        chosen = find(measure, among=[DISTANCE, *known])
-        refuse_without_interval(chosen)
+    chosen = measure_asked_for(measure)
     ceiling = 1.0 if chosen is None else chosen.facts.ceiling
     tolerance = validate.check_limit("tolerance", tolerance, ceiling=ceiling, allow_zero=True)
     rows = Rows.of(

@@ -8,17 +8,19 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from caldist._util.numbers import ends, most
+from caldist._util.numbers import ends, least, most
 from caldist._util.results import Result
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.inference.limits import Limits, warn_if_few
 from caldist.inference.recipes import limits_of
 from caldist.inference.resampling import Resampler
 from caldist.inference.sample import units_of
 from caldist.measures.base import Measure
+from caldist.measures.certification import DISTANCE, rounding_in_words
+from caldist.measures.lower_distance import lower_distance
 from caldist.measures.registry import all_measures, find
 
 Method = Literal["auto", "resampling", "cross_fit", "finite_sample"]
@@ -34,9 +36,10 @@ class Interval(Result):
     Attributes
     ----------
     value
-        What the measure's own function returns; None where ``note`` says why there is none. An
-        error of calibration is biased upwards, so near perfect calibration the interval lies mostly
-        below it; ``surrogate_interval_ce`` and ``interval_ce`` may lie outside of the interval.
+        What the measure's own function returns; None for the distance to calibration, which rows do
+        not tell exactly, and where ``note`` says why there is none. An error of calibration is
+        biased upwards, so near perfect calibration the interval lies mostly below it;
+        ``surrogate_interval_ce`` and ``interval_ce`` may lie outside of the interval.
     lower, upper
         The ends of the interval. They are infinite where ``note`` says why nothing is known; then
         ``to_dict`` and ``to_frame`` have None.
@@ -74,14 +77,18 @@ class Interval(Result):
         return content
 
     def __str__(self) -> str:
-        if self.value is None:
+        level = f"{100 * self.confidence_level:g}%"
+        if self.value is None and self.note:
             return f"no value: {self.note}"
+        if self.value is None:
+            return (
+                f"With {level} confidence, the distance to calibration of the population is at "
+                f"least {least(self.lower)} and at most {most(self.upper)}, whatever is behind the "
+                f"predictions.{rounding_in_words(self.rounding)}"
+            )
         if self.note:
             return f"{self.value:.4g} (no interval: {self.note})"
-        text = (
-            f"{self.value:.4g}, {100 * self.confidence_level:g}% confidence interval "
-            f"{ends(self.lower, self.upper)}"
-        )
+        text = f"{self.value:.4g}, {level} confidence interval {ends(self.lower, self.upper)}"
         if self.rounding == 0:
             return text
         by = "" if self.rounding is None else f", by at most {most(self.rounding, 2)}"
@@ -100,7 +107,7 @@ def confidence_interval(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> Interval:
     r"""Return a confidence interval for the population's value of a measure.
@@ -126,6 +133,15 @@ def confidence_interval(
     are several times as wide. For ``weighted_ce`` they suppose that no function is larger anywhere
     than it is at these predictions.
 
+    **The distance itself.** ``measure="distance"`` is the distance to calibration, whatever is
+    behind the predictions, and has no ``value``: :func:`caldist.distance_bracket` says what is
+    certain of these rows. Its lower end is that of the lower distance. Its upper end is the cost of
+    a map that is exactly calibrated: that of predictions to the mean label of their cell,
+    :math:`\sum_c E[|v - \mu_c|; c]`, and the error of this one mean. Cells are about three
+    standard errors of their mean label wide, made from the predictions alone; or neighbouring ones
+    are merged as is best on two fifths of the rows and paid for on the others, if that is less. A
+    row has no part in the mean label that it is compared with.
+
     **What it estimates.** The population's value. ``value`` itself is the sample's.
 
     **From a joint.** A replicate costs one pass over the distinct predictions, however many rows
@@ -145,9 +161,9 @@ def confidence_interval(
     y_prob : array-like in [0, 1]
         The predicted probability of label 1.
     measure : measure or its name
-        ``caldist.smooth_ce``, ``kernel_ce`` (Laplace or Gaussian kernel), ``random_interval_ce``,
-        ``weighted_ce.using(functions=…)``, ``surrogate_interval_ce``, ``lower_distance``,
-        ``interval_ce`` or ``brier_score``. Options are bound to it:
+        "distance", or ``caldist.smooth_ce``, ``kernel_ce`` (Laplace or Gaussian kernel),
+        ``random_interval_ce``, ``weighted_ce.using(functions=…)``, ``surrogate_interval_ce``,
+        ``lower_distance``, ``interval_ce`` or ``brier_score``. Options are bound to it:
         ``measure=caldist.kernel_ce.using(bandwidth=0.1)``. The ECE, binned ECE and upper distance
         have no valid interval.
     confidence_level : float
@@ -169,7 +185,8 @@ def confidence_interval(
         two standard errors more, because what comes rarely and at once may not have come. With
         clusters worth fewer than ten in all they depend as much as they can.
     rng : int, numpy.random.Generator or None
-        The same seed gives the same interval, whatever the number of cores and the order of rows.
+        The same rows give the same answer, in any order and on any number of cores; None draws a
+        fresh seed.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -189,18 +206,19 @@ def confidence_interval(
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
     >>> y_true, y_prob = demo.y_true, demo.y_prob["logistic_regression"]
-    >>> interval = caldist.confidence_interval(y_true, y_prob, rng=0)
+    >>> interval = caldist.confidence_interval(y_true, y_prob)
     >>> interval.lower <= 0 < interval.upper < 0.02
     True
-    >>> forest = caldist.confidence_interval(y_true, demo.y_prob["random_forest"], rng=0)
+    >>> forest = caldist.confidence_interval(y_true, demo.y_prob["random_forest"])
     >>> forest.lower > 0.03, forest.value == caldist.smooth_ce(y_true, demo.y_prob["random_forest"])
     (True, True)
     >>> joint = caldist.Joint.from_arrays(y_true, y_prob)
-    >>> caldist.confidence_interval(joint, rng=0) == interval
+    >>> caldist.confidence_interval(joint) == interval
     True
+    >>> print(caldist.confidence_interval(y_true, y_prob, measure="distance"))
+    With 95% confidence, the distance ... is at least 0 and at most 0.0..., whatever is behind ...
     """
-    chosen = find(measure, among=[m.name for m in all_measures().values() if m.has_interval])
-    refuse_without_interval(chosen)
+    chosen = measure_asked_for(measure)
     confidence_level = validate.check_fraction("confidence_level", confidence_level)
     validate.check_choice("method", method, ("auto", "resampling", "cross_fit", "finite_sample"))
     resampler = Resampler.of(rng, n_resamples=n_resamples, progress=progress)
@@ -209,6 +227,8 @@ def confidence_interval(
     )
     if method != "finite_sample":
         warn_if_few(units_of(rows))
+    if chosen is None:
+        return interval_of_distance(rows, confidence_level, resampler, method)
     return interval_of(rows, chosen, confidence_level, resampler, method)
 
 
@@ -239,6 +259,42 @@ def interval_of(
     )
 
 
+def interval_of_distance(
+    rows: Rows, confidence_level: float, resampler: Resampler, method: Method = "auto"
+) -> Interval:
+    """Return the interval of the distance to calibration, of rows that were checked."""
+    if method == "finite_sample":
+        raise InvalidInput(
+            argument="method",
+            value=method,
+            reason="no limits of the distance itself are proved for every number of rows",
+            remedy="Use measure='lower_distance', or another method.",
+        )
+    limits = Limits.of(rows, 1 - confidence_level, resampler, chosen_method(rows, method))
+    _, lower, _ = limits_of(lower_distance, limits, rows.joint)
+    lower = min(1.0, max(0.0, lower))
+    return Interval(
+        value=None,
+        lower=lower,
+        upper=min(1.0, max(lower, limits.distance(rows.joint))),
+        confidence_level=confidence_level,
+        method=limits.method,
+        n_resamples=resampler.n_resamples if limits.method == "resampling" else 0,
+        measure=DISTANCE,
+        rounding=rows.joint.radius,
+    )
+
+
+def measure_asked_for(measure: object) -> Measure[Any] | None:
+    """Return the measure whose limits are asked for; None for the distance to calibration."""
+    if isinstance(measure, str) and measure == DISTANCE:
+        return None
+    known = [name for name, one in all_measures().items() if one.has_interval]
+    found = find(measure, among=[DISTANCE, *known])
+    refuse_without_interval(found)
+    return found
+
+
 def chosen_method(rows: Rows, method: Method) -> str:
     """Return the method, "auto" being without replicates where rows are many."""
     if method != "auto":
@@ -249,8 +305,10 @@ def chosen_method(rows: Rows, method: Method) -> str:
 def refuse_without_interval(measure: Measure[Any]) -> None:
     """Raise unless the measure has an interval, and say why it has none."""
     if not measure.has_interval:
-        message = (
-            f"measure is {measure.name!r}, which has no valid confidence interval: "
-            f"{measure.facts.no_interval}"
+        why = measure.facts.no_interval
+        raise InvalidInput(
+            argument="measure",
+            value=measure.name,
+            reason=f"it has no valid confidence interval, since {why.reason}",
+            remedy=why.remedy,
         )
-        raise ValueError(message)

@@ -13,7 +13,7 @@ from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.data import validate
 from caldist.data.rows import Rows
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.inference.intervals import interval_of
 from caldist.inference.resampling import Resampler
 from caldist.kernels.loader import COMPILED
@@ -171,7 +171,7 @@ def sample_size(
     y_prob : array-like in [0, 1], optional
         Predictions of the model for rows like those to come. Samples are drawn from them.
     rng : int, numpy.random.Generator or None
-        For the simulation. The default gives the same number each time.
+        For the simulation. The same number each time; None draws a fresh seed.
 
     Returns
     -------
@@ -209,11 +209,12 @@ def _proved(worst: Worst, width: float, confidence_level: float) -> int:
     """Return the least number of rows whose proved width is at most the one that is wanted."""
     root = _constant(worst, confidence_level) / width
     if root > math.sqrt(_MOST_ROWS):
-        message = (
-            f"width is {width!r}; that needs more rows than can be counted exactly, 2^53: ask for "
-            "a larger width."
+        raise InvalidInput(
+            argument="width",
+            value=width,
+            reason="that needs more rows than can be counted exactly, 2^53",
+            remedy="Ask for a larger width.",
         )
-        raise ValueError(message)
     n = max(1, math.ceil(root**2))
     # The formula may be off by one row, because the root is rounded.
     while n > 1 and _width(worst, n - 1, confidence_level) <= width:
@@ -266,11 +267,12 @@ def _worst(measure: object) -> Worst:
     known = [m.name for m in all_measures().values() if m.facts.worst is not None]
     chosen = find(measure, among=known)
     if chosen.facts.worst is None:
-        message = (
-            f"measure is {chosen.name!r}; bounds that hold for every distribution are proved for "
-            f"{', '.join(known)}: choose one of these."
+        raise InvalidInput(
+            argument="measure",
+            value=chosen.name,
+            reason="no bounds of it are proved that hold for every distribution",
+            remedy=f"Choose one of {', '.join(known)}.",
         )
-        raise ValueError(message)
     if not chosen.is_norm:
         return chosen.facts.worst
     norm = chosen.norm(np.empty(0))

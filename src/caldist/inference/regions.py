@@ -105,7 +105,7 @@ def miscalibrated_regions(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
 ) -> Regions:
     r"""Find where predictions are too high or too low, with one error rate for all of it.
 
@@ -141,6 +141,7 @@ def miscalibrated_regions(
     clusters : array-like, optional
         Rows that belong together: their labels may depend on each other in any way.
     rng : int, numpy.random.Generator or None
+        The same rows give the same answer; None draws a fresh seed.
 
     Returns
     -------
@@ -151,7 +152,7 @@ def miscalibrated_regions(
     --------
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
-    >>> found = caldist.miscalibrated_regions(demo.y_true, demo.y_prob["random_forest"], rng=0)
+    >>> found = caldist.miscalibrated_regions(demo.y_true, demo.y_prob["random_forest"])
     >>> [(region.too_high, round(region.lower, 1), round(region.upper, 1)) for region in found]
     [(True, 0.0, 0.5), (False, 0.5, 1.0)]
     >>> print(found)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from caldist._util.threads import thread_count
 from caldist._util.types import Vector
 from caldist.data import validate
+from caldist.errors import InvalidInput
 
 # To a number, or to an array of one shape. Text, as numpy.random loads slowly.
 Replicate: TypeAlias = "Callable[[np.random.Generator], Any]"
@@ -144,13 +145,9 @@ def order_rank(count: int, level: float) -> int:
     """Return ⌈(B + 1) level⌉, or raise if that is more than B."""
     rank = math.ceil((count + 1) * level - 1e-9)  # 1000 * 0.975 is 975, and an ulp is not one more
     if rank > count:
+        remedy = "Lower confidence_level."
         if level < 1:
-            remedy = f"it must be at least {math.ceil(1 / (1 - level) - 1e-9) - 1}"
-        else:
-            remedy = "no number is enough: lower confidence_level"
-        message = (
-            f"n_resamples is {count}; at this confidence level {remedy}, or no replicate is large "
-            "enough to be the limit."
-        )
-        raise ValueError(message)
+            remedy = f"Pass at least {math.ceil(1 / (1 - level) - 1e-9) - 1}."
+        reason = "at this confidence level no replicate is large enough to be the limit"
+        raise InvalidInput(argument="n_resamples", value=count, reason=reason, remedy=remedy)
     return rank

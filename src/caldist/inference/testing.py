@@ -16,7 +16,7 @@ from caldist._util.warning import warn
 from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.inference import _grid
 from caldist.inference._grid import cells_of_equal_mass
 from caldist.inference.classical import CLASSICAL
@@ -98,7 +98,7 @@ def calibration_test(
     sample_weight: ArrayLike | None = None,
     pos_label: object = None,
     clusters: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> TestResult:
     r"""Test whether predictions are perfectly calibrated, or within a tolerance of it.
@@ -179,7 +179,7 @@ def calibration_test(
     clusters : array-like, optional
         The cluster of each row.
     rng : int, numpy.random.Generator or None
-        The same seed gives the same result, whatever the number of cores.
+        The same rows give the same answer, on any number of cores; None draws a fresh seed.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -212,12 +212,12 @@ def calibration_test(
     --------
     >>> import caldist
     >>> y_true, y_prob = [0, 0, 1, 0, 1] * 10, [0.9, 0.7, 0.8, 0.9, 0.6] * 10
-    >>> result = caldist.calibration_test(y_true, y_prob, rng=0)
+    >>> result = caldist.calibration_test(y_true, y_prob)
     >>> result.pvalue < 0.01
     True
     >>> [part.measure for part in result.components]
     ['smooth_ce', 'random_interval_ce', 'spiegelhalter']
-    >>> caldist.calibration_test(y_true, y_prob, tolerance=0.5, rng=0).pvalue
+    >>> caldist.calibration_test(y_true, y_prob, tolerance=0.5).pvalue
     1.0
     """
     names = _names(measure)
@@ -376,9 +376,8 @@ def _names(measure: object) -> list[Measure[Any] | str]:
         return [measure]
     able = [name for name, one in all_measures().items() if not one.facts.no_test]
     found = find(measure, among=["auto", *able, *CLASSICAL])
-    if found.facts.no_test:
-        message = f"measure is {found.name!r}, which {found.facts.no_test}"
-        raise ValueError(message)
+    if why := found.facts.no_test:
+        raise InvalidInput(argument="measure", value=found.name, **why._asdict())
     return [found]
 
 
@@ -389,18 +388,20 @@ def _check(names: list[Measure[Any] | str], *, tolerance: object, clustered: boo
     known = all_measures().values()
     if tolerance is not None and not (isinstance(name, Measure) and name.takes_tolerance):
         able = ", ".join(m.name for m in known if m.takes_tolerance)
-        message = (
-            f"measure is {str(name)!r}, which has no tolerance to be tested against: use {able}, "
-            "or leave tolerance out."
+        raise InvalidInput(
+            argument="measure",
+            value=str(name),
+            reason="it cannot be tested against a tolerance",
+            remedy=f"Use {able}, or leave tolerance out.",
         )
-        raise ValueError(message)
     if tolerance is None and clustered and isinstance(name, Measure) and not name.takes_clusters:
         able = ", ".join([*(m.name for m in known if m.takes_clusters), *CLASSICAL])
-        message = (
-            f"measure is {str(name)!r}, which needs labels, but with clusters the residuals change "
-            f"sign: use auto, {able}, or leave clusters out."
+        raise InvalidInput(
+            argument="measure",
+            value=str(name),
+            reason="it needs labels, but with clusters the residuals change sign",
+            remedy=f"Use auto, {able}, or leave clusters out.",
         )
-        raise ValueError(message)
 
 
 def _tolerance_test(
@@ -413,11 +414,11 @@ def _tolerance_test(
     value = measure.of(rows.joint)
     ends = measure.rounding(rows.joint, value)
     if ends is None:
-        message = (
-            f"the predictions of joint are rounded, and what that does to {measure} is not bounded:"
-            " use measure='lower_distance', or a joint of exact predictions."
+        raise InvalidInput(
+            argument="joint",
+            reason=f"has rounded predictions, and what that does to {measure} is not bounded",
+            remedy="Use measure='lower_distance', or a joint of exact predictions.",
         )
-        raise ValueError(message)
     floor = ends[0] - tolerance
     units = ordered_units(rows)
     noise = noise_of(measure, units, floor)

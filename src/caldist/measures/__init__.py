@@ -4,7 +4,7 @@ from caldist.measures.averaged_two_bin_ce import averaged_two_bin_ce
 from caldist.measures.base import Measure
 from caldist.measures.binned_ece import binned_ece
 from caldist.measures.brier_score import brier_score
-from caldist.measures.certification import DistanceBracket
+from caldist.measures.certification import DistanceBracket, distance_bracket
 from caldist.measures.corp import Corp, corp
 from caldist.measures.debiased_ece import debiased_ece
 from caldist.measures.ecce_mad import ecce_mad
@@ -43,6 +43,7 @@ __all__ = [
     "brier_score",
     "corp",
     "debiased_ece",
+    "distance_bracket",
     "ecce_mad",
     "ecce_range",
     "ece",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import update_wrapper
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, ParamSpec, cast
 
 import numpy as np
 
@@ -32,26 +32,38 @@ P = ParamSpec("P")
 Ends = tuple[float, float]
 Recipe = Literal["distance", "partitions", "dyadic widths"]  # of an interval
 
-NO_RECIPE = (
-    "no recipe with proved or measured coverage at perfect calibration is known for it. Use "
-    "measure='smooth_ce', or caldist.calibration_test for a test."
+
+class Lacking(NamedTuple):
+    """Why a measure lacks an interval, a comparison or a test, and what has one."""
+
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.remedy}"
+
+
+NO_RECIPE = Lacking(
+    "no recipe with proved or measured coverage at perfect calibration is known for it",
+    "Use measure='smooth_ce', or caldist.calibration_test for a test.",
 )
-NO_LAW = (
-    "has no interval that is known to hold near calibration. Use 'smooth_ce', 'kernel_ce' or "
-    "'random_interval_ce'."
+NO_LAW = Lacking(
+    "has no interval that is known to hold near calibration",
+    "Use 'smooth_ce', 'kernel_ce' or 'random_interval_ce'.",
 )
-NOT_A_NORM = (
-    "is not a norm of the residuals, so the errors of two models do not cancel in a known way. Use "
-    "'smooth_ce', which lies between half and twice the lower distance, or 'random_interval_ce'."
+NOT_A_NORM = Lacking(
+    "is not a norm of the residuals, so the errors of two models do not cancel in a known way",
+    "Use 'smooth_ce', which lies between half and twice the lower distance, or "
+    "'random_interval_ce'.",
 )
-SMEARED = (
+SMEARED = Lacking(
     "a population whose every prediction is split into many close ones, with their labels frozen, "
-    "gives the same samples but another value, so no interval from a sample is valid. Use "
-    "caldist.distance_bracket(..., confidence_level=...) or measure='smooth_ce'."
+    "gives the same samples but another value, so no interval from a sample is valid",
+    "Use measure='distance' or 'smooth_ce'.",
 )
-NO_POPULATION = (
-    "has no valid interval for the population, because samples cannot tell its values apart. Use "
-    "'smooth_ce', or 'random_interval_ce' for the error of bins."
+NO_POPULATION = Lacking(
+    "has no valid interval for the population, because samples cannot tell its values apart",
+    "Use 'smooth_ce', or 'random_interval_ce' for the error of bins.",
 )
 _DATA = ("y_true", "y_prob", "sample_weight", "pos_label")
 
@@ -119,7 +131,7 @@ class Facts:
         What its confidence interval follows from, where it is neither a norm nor a mean.
     no_interval, no_comparison, no_test
         Why an interval, a comparison of two models, or a test of calibration is refused; the last
-        is empty where it is not.
+        is None where it is not.
     worst
         What is proved for every population, with default options.
     certify
@@ -146,9 +158,9 @@ class Facts:
     dual: Callable[..., tuple[Vector, Vector]] | None = None
     noise: Callable[[Vector, Vector], float] | None = None
     interval: Recipe | None = None
-    no_interval: str = NO_RECIPE
-    no_comparison: str = NO_LAW
-    no_test: str = ""
+    no_interval: Lacking = NO_RECIPE
+    no_comparison: Lacking = NO_LAW
+    no_test: Lacking | None = None
     worst: Worst | None = None
     certify: Callable[..., JointCertificate] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)

@@ -13,13 +13,13 @@ from caldist.data import validate
 from caldist.data.joint import Joint
 from caldist.data.rows import BLOCK, Rows
 from caldist.errors import InvalidInput
-from caldist.measures.base import NO_POPULATION, measure
+from caldist.measures.base import NO_POPULATION, Lacking, measure
 from caldist.measures.bins import Strategy, equal_mass_starts
 
-_OF_BINS = (
+_OF_BINS = Lacking(
     "it jumps when predictions cross an edge and keeps an upward bias that depends on the bins, so "
-    "its interval would speak of the bins and not of the predictions. Use "
-    "measure='random_interval_ce', which averages over all places of the bins."
+    "its interval would describe the bins and not the predictions",
+    "Use measure='random_interval_ce', which averages over all positions of the bins.",
 )
 _BINS = 20  # the default
 MOST_BINS = 10_000_000  # whose edges are held in memory

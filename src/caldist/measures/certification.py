@@ -84,28 +84,96 @@ def certify(
 
 @dataclass(frozen=True)
 class DistanceBracket(Result):
-    """Certain bounds on the distance to calibration, and the measure that proves each.
+    """Certain bounds on the distance to calibration of the rows, and what proves each.
 
-    ``rounding`` is how far predictions were rounded, on average at most; the bounds allow for it.
+    Attributes
+    ----------
+    lower, upper
+        The bounds.
+    lower_measure, upper_measure
+        The measure, or the coupling, that proves each.
+    measure
+        "distance" where both hold whatever is behind the predictions; "lower_distance" where they
+        are bounds on the least distance that the rows allow, as those of several classes.
+    rounding
+        How far predictions were rounded, on average at most; the bounds allow for it.
     """
 
     lower: float
     upper: float
     lower_measure: str
     upper_measure: str
+    measure: str = field(default=DISTANCE, kw_only=True)
     rounding: float = field(default=0.0, kw_only=True)
 
     def __str__(self) -> str:
+        ends = f"is at least {least(self.lower)} and at most {most(self.upper)}"
+        if self.measure != DISTANCE:
+            return (
+                f"The least distance to calibration that these rows allow {ends}, in total "
+                "variation."
+            )
         return (
-            f"The distance to calibration of these rows is at least {least(self.lower)} and at "
-            f"most {most(self.upper)}, whatever is behind the predictions.{self._rounded}"
+            f"The distance to calibration of these rows {ends}, whatever is behind the "
+            f"predictions.{rounding_in_words(self.rounding)}"
         )
 
-    @property
-    def _rounded(self) -> str:
-        if self.rounding == 0:
-            return ""
-        return f" This allows for their rounding, by {most(self.rounding, 2)} on average at most."
+
+def rounding_in_words(rounding: float | None) -> str:
+    """Say that bounds of the distance allow for rounded predictions; nothing of exact ones."""
+    if not rounding:
+        return ""
+    return f" This allows for their rounding, by {most(rounding, 2)} on average at most."
+
+
+@answering
+def distance_bracket(
+    y_true: ArrayLike | Joint,
+    y_prob: ArrayLike | None = None,
+    *,
+    tol: float = TOLERANCE,
+    sample_weight: ArrayLike | None = None,
+    pos_label: object = None,
+) -> DistanceBracket:
+    """Return bounds on the distance to calibration, knowing predictions and labels only.
+
+    **What it means.** Every domain and predictor with these predictions and labels has a true
+    distance to calibration between ``lower`` and ``upper``, and without knowing the domain no
+    smaller interval is certain, up to the tolerance of the lower end and the optimality of the
+    upper one.
+
+    **What it estimates.** Nothing: both ends describe the rows that are given. Limits for the
+    population that the rows come from are those of
+    ``caldist.confidence_interval(…, measure="distance")``.
+
+    **Cost.** That of :func:`caldist.lower_distance` and :func:`caldist.upper_distance`.
+
+    Parameters
+    ----------
+    y_true : array-like of 0 and 1, or Joint
+        A joint stands for labels, predictions and weights at once.
+    y_prob : array-like in [0, 1]
+        The predicted probability of label 1.
+    tol : float
+        How precise the lower end shall be.
+    sample_weight : array-like, optional
+    pos_label : optional
+        The value of ``y_true`` that counts as label 1, where labels are not 0 and 1.
+
+    Returns
+    -------
+    DistanceBracket
+
+    Examples
+    --------
+    >>> import caldist
+    >>> bracket = caldist.distance_bracket([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    >>> round(bracket.lower, 5), bracket.upper, bracket.upper_measure
+    (0.04167, 0.125, 'upper_distance')
+    """
+    tol = validate.check_positive("tol", tol)
+    rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+    return sample_bracket(rows.joint, tol=tol)
 
 
 def sample_bracket(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.errors import InvalidInput
-from caldist.measures.base import measure
+from caldist.measures.base import Lacking, measure
 from caldist.measures.log_loss import log_loss
 
 
@@ -18,7 +18,9 @@ from caldist.measures.log_loss import log_loss
     summary="share of the labels' entropy that the predictions explain",
     position=230,
     floor=-math.inf,
-    no_test="is large where predictions are good: use log_loss, or leave measure out.",
+    no_test=Lacking(
+        "it is large where predictions are good", "Use log_loss, or leave measure out."
+    ),
 )
 def normalized_cross_entropy(
     y_true: ArrayLike | Joint,

@@ -16,14 +16,14 @@ from caldist.data.rows import Rows
 from caldist.errors import InvalidInput
 from caldist.kernels.loader import chain
 from caldist.measures._rounding import around, residual_moves
-from caldist.measures.base import NOT_A_NORM, measure
+from caldist.measures.base import NOT_A_NORM, Lacking, measure
 
 MAX_SLOPE = 2.0
 _LEAST = 1e-290  # a share that is less is taken for it, so that no weight is 0
 
-_BETWEEN = (
-    "no recipe with proved or measured coverage is known for it. It lies between smCE² and 2 smCE: "
-    "use measure='smooth_ce'."
+_BETWEEN = Lacking(
+    "no recipe with proved or measured coverage is known for it",
+    "It lies between smCE² and 2 smCE: use measure='smooth_ce'.",
 )
 
 

@@ -51,7 +51,7 @@ def t_cal(
     *,
     n_bins: int | None = None,
     n_resamples: int = 999,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     sample_weight: None = None,
     pos_label: object = None,
 ) -> TCal:
@@ -86,6 +86,7 @@ def t_cal(
     n_resamples : int
         B above.
     rng : int, numpy.random.Generator or None
+        The same rows give the same answer; None draws a fresh seed.
     sample_weight : None
         Not defined: the estimate counts rows and the test draws a label for each.
     pos_label : optional
@@ -104,9 +105,9 @@ def t_cal(
     Examples
     --------
     >>> import caldist
-    >>> caldist.t_cal([1, 1, 1, 1], [0.5, 0.5, 0.5, 0.5], n_bins=1, n_resamples=99, rng=0).statistic
+    >>> caldist.t_cal([1, 1, 1, 1], [0.5, 0.5, 0.5, 0.5], n_bins=1, n_resamples=99).statistic
     0.1875
-    >>> caldist.t_cal([0, 1], [0.0, 1.0], rng=0)
+    >>> caldist.t_cal([0, 1], [0.0, 1.0])
     TCal(statistic=0.0, pvalue=1.0, n_bins=1)
     """
     if n_bins is not None:

@@ -5,7 +5,7 @@ class, and labels 0, 1, … or those listed in ``classes``. Distances are in tot
 share of probability mass that has to move. With two classes they are the binary ones.
 """
 
-from caldist.multiclass.bracket import DistanceBracket, certify, distance_bracket
+from caldist.multiclass.bracket import certify, distance_bracket
 from caldist.multiclass.classwise import (
     ClassLine,
     ClassTable,
@@ -23,7 +23,6 @@ from caldist.multiclass.testing import calibration_test
 __all__ = [
     "ClassLine",
     "ClassTable",
-    "DistanceBracket",
     "Subset",
     "calibration_test",
     "certify",

@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from caldist._util.numbers import least, most
 from caldist.certificates import ClassCertificate
 from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows
 from caldist.errors import answering
-from caldist.inference.bracket import PopulationBracket, population_bracket
 from caldist.inference.resampling import Resampler
-from caldist.measures import certification
-from caldist.measures.lower_distance import certify_lower
-from caldist.multiclass import cells
+from caldist.measures.certification import DistanceBracket
+from caldist.measures.lower_distance import certify_lower, lower_distance
 from caldist.multiclass.classwise import certificates, default_tolerance, distance_ends
 from caldist.multiclass.coupling import Shares, couple, recalibrated
-from caldist.multiclass.intervals import distance_limits
 from caldist.multiclass.smooth import smooth_bounds
-
-
-@dataclass(frozen=True)
-class DistanceBracket(certification.DistanceBracket):
-    """Certain bounds on the lower distance of several classes, and what proves each."""
-
-    def __str__(self) -> str:
-        return (
-            "The least distance to calibration that these rows allow is at least "
-            f"{least(self.lower)} and at most {most(self.upper)}, in total variation."
-        )
 
 
 @answering
@@ -44,17 +28,16 @@ def distance_bracket(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    confidence_level: float | None = None,
     rng: validate.Rng = 0,
-) -> DistanceBracket | PopulationBracket:
+) -> DistanceBracket:
     r"""Return bounds on the distance to calibration of several classes.
 
     .. math:: \mathrm{ldCE}_k = \min E\,TV(v, u)
 
     over all couplings of the data's (v, y) with a u such that (u, y) is perfectly calibrated.
 
-    **What it means.** Without a confidence level, certain bounds on ldCE_k of these rows. Below,
-    the larger one of the classwise distance and of
+    **What it means.** Certain bounds on ldCE_k of these rows, in total variation. Below, the larger
+    one of the classwise distance and of
 
     .. math:: \max\bigl(\tfrac12 \textstyle\sum_j |T_j|,\;
         \tfrac16 \sum_j |T_j| + \tfrac13 \sum_j P_j\bigr),
@@ -63,15 +46,12 @@ def distance_bracket(
     :func:`caldist.multiclass.smooth_ce`. Above, the smaller one of the cost of an explicit coupling
     and of 2·smCE_k. Near calibration look at the width of the bracket, not at its ratio. With two
     classes it is the lower distance and its certified upper end. The bracket of
-    :func:`caldist.distance_bracket` speaks of every domain behind the predictions and is wider
+    :func:`caldist.distance_bracket` describes every domain behind the predictions and is wider
     above.
 
-    **What it estimates.** Without a confidence level nothing: the upper end speaks of these rows
-    only, and with ten classes or more never of the population. With one, both ends speak of the
-    population, and hold together with that probability whatever is behind the predictions: below
-    the cross-fitted limit of the classwise distance, above the cost of the map to the mean labels
-    of cells that are made from the predictions alone. With many classes the latter is honest and
-    weak; no method escapes that.
+    **What it estimates.** Nothing: both ends describe these rows, and with ten classes or more the
+    upper one never describes the population. Limits for the population are those of
+    ``multiclass.confidence_interval(…, measure="distance")``.
 
     **Cost.** Some seconds at 10,000 rows and ten classes; memory of about a hundred numbers a row.
 
@@ -90,15 +70,13 @@ def distance_bracket(
     normalize : bool
         Divide each row by its sum, where rounding keeps rows from summing to 1.
     sample_weight : array-like, optional
-    confidence_level : float, optional
-        Speak of the population, with this confidence.
     rng : int, numpy.random.Generator or None
-        Where the search for a coupling begins, or how rows are dealt into fifths.
+        Where the search for a coupling begins. The same rows give the same answer; None draws a
+        fresh seed.
 
     Returns
     -------
-    DistanceBracket
-        With a confidence level a ``PopulationBracket``, which adds ``confidence_level``.
+    caldist.measures.DistanceBracket
 
     Examples
     --------
@@ -107,27 +85,21 @@ def distance_bracket(
     >>> bracket = multiclass.distance_bracket([0, 2, 2, 1], y_prob)
     >>> round(bracket.lower, 3), bracket.lower_measure, bracket.upper_measure
     (0.188, 'classwise_distance', 'coupling')
-    >>> print(multiclass.distance_bracket([0, 2, 2, 1] * 50, y_prob * 50, confidence_level=0.95))
-    With 95% confidence, the distance to calibration of the population is at least ...
     """
     if tol is not None:
         tol = validate.check_positive("tol", tol)
-    if confidence_level is not None:
-        confidence_level = validate.check_fraction("confidence_level", confidence_level)
     resampler = Resampler.of(rng, n_resamples=999)
     rows = ClassRows.of(
         y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
     )
-    if confidence_level is not None:
-        return _of_population(rows, confidence_level, resampler, tol)
-    return _of_sample(rows, resampler.stream(0), tol)
+    return _bracket(rows, resampler.stream(0), tol)
 
 
-def _of_sample(rows: ClassRows, rng: np.random.Generator, tol: float | None) -> DistanceBracket:
+def _bracket(rows: ClassRows, rng: np.random.Generator, tol: float | None) -> DistanceBracket:
     if rows.n_classes == 2:
         proof = certify_lower(rows.binary.joint, tol=default_tolerance(rows, tol))
-        name = "classwise_distance"
-        return DistanceBracket(proof.lower, proof.upper, name, "coupling")
+        ends = (proof.lower, proof.upper, "classwise_distance", "coupling")
+        return DistanceBracket(*ends, measure=lower_distance.name)
     smooth = smooth_bounds(rows, rng=rng)
     shift = float(np.abs(smooth.total).sum())
     carried = float(smooth.lower.sum()) - shift
@@ -138,26 +110,7 @@ def _of_sample(rows: ClassRows, rng: np.random.Generator, tol: float | None) -> 
     above = {"coupling": couple(rows, rng).cost, "smooth_ce": float(smooth.upper.sum())}
     best, least = max(below, key=below.__getitem__), min(above, key=above.__getitem__)
     upper = above[least]
-    return DistanceBracket(min(below[best], upper), upper, best, least)
-
-
-def _of_population(
-    rows: ClassRows, confidence_level: float, resampler: Resampler, tol: float | None
-) -> PopulationBracket:
-    if rows.n_classes == 2:
-        return population_bracket(
-            rows.binary, confidence_level, resampler, tol=default_tolerance(rows, tol)
-        )
-    risk = 1 - confidence_level
-    lower = max(0.0, distance_limits(rows, risk, resampler, tol)[1])
-    upper = min(1.0, max(lower, cells.upper_limit(rows, risk / 2)))
-    return PopulationBracket(
-        lower=lower,
-        upper=upper,
-        lower_measure="classwise_distance",
-        upper_measure="cells",
-        confidence_level=confidence_level,
-    )
+    return DistanceBracket(min(below[best], upper), upper, best, least, measure=lower_distance.name)
 
 
 @answering
@@ -198,7 +151,8 @@ def certify(
         Divide each row by its sum, where rounding keeps rows from summing to 1.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
-        Where the search for a coupling begins; the bound is certain for any.
+        Where the search for a coupling begins; the bound is certain for any. The same rows give the
+        same answer; None draws a fresh seed.
 
     Returns
     -------

@@ -343,7 +343,8 @@ def classwise_table(
     confidence_level : float or None
         That of the lower limits; None leaves them out.
     rng : int, numpy.random.Generator or None
-        How the rows are dealt into fifths.
+        How the rows are dealt into fifths. The same rows give the same answer; None draws a fresh
+        seed.
 
     Returns
     -------

@@ -20,7 +20,7 @@ from caldist._util.numbers import least_of
 from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows, fail_if_swapped, sums_by
-from caldist.errors import answering, refuse_one_of_a_pair
+from caldist.errors import InvalidInput, InvalidType, answering, refuse_one_of_a_pair
 from caldist.inference.comparison import Comparison, paired_comparisons
 from caldist.inference.differences import PARTS, Mean
 from caldist.inference.resampling import Resampler, order_rank, order_statistic
@@ -43,7 +43,7 @@ def compare(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> Comparison:
     r"""Compare the calibration of two models of several classes on the same rows.
@@ -77,7 +77,7 @@ def compare(
         Divide each row by its sum, where rounding keeps rows from summing to 1.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
-        The same seed gives the same result on any number of cores.
+        The same rows give the same answer, on any number of cores; None draws a fresh seed.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -93,7 +93,7 @@ def compare(
     ...     np.column_stack([1 - p, p])  # a column for each class
     ...     for p in (demo.y_prob["logistic_regression"], demo.y_prob["random_forest"])
     ... )
-    >>> result = caldist.multiclass.compare(demo.y_true, logistic, forest, rng=0)
+    >>> result = caldist.multiclass.compare(demo.y_true, logistic, forest)
     >>> result.upper < 0, result.pvalue <= 0.05
     (True, True)
     """
@@ -115,21 +115,23 @@ def compare(
                     sample_weight=sample_weight,
                 )
             )
-        except (TypeError, ValueError) as error:
-            raise type(error)(str(error).replace("y_prob", name)) from None
+        except (InvalidInput, InvalidType) as error:
+            if error.argument != "y_prob":
+                raise
+            raise error.but(argument=name) from None
     first, second = models
     if first.n_classes != second.n_classes:
-        message = (
-            f"y_prob_a has {first.n_classes} columns and y_prob_b has {second.n_classes}: both "
-            "must have the same classes."
+        raise InvalidInput(
+            argument="y_prob_b",
+            reason=f"has {second.n_classes} columns, but y_prob_a has {first.n_classes}",
+            remedy="Both must have the same classes.",
         )
-        raise ValueError(message)
     if first.names != second.names:
-        message = (
-            f"y_prob_a has the classes {show(first.names)} and y_prob_b has "
-            f"{show(second.names)}: bring the columns of both to the same order."
+        raise InvalidInput(
+            argument="y_prob_b",
+            reason=f"has the classes {show(second.names)}, but y_prob_a has {show(first.names)}",
+            remedy="Bring the columns of both to the same order.",
         )
-        raise ValueError(message)
     order_rank(
         resampler.n_resamples, 1 - (1 - confidence_level) / PARTS
     )  # refused before a warning

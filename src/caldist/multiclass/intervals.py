@@ -28,18 +28,20 @@ from caldist.data.class_rows import Classes, ClassRows
 from caldist.errors import answering
 from caldist.inference.cells import cells_of
 from caldist.inference.folds import FOLDS
-from caldist.inference.intervals import Interval, interval_of
+from caldist.inference.intervals import Interval, interval_of, interval_of_distance
 from caldist.inference.limits import normal_quantile
 from caldist.inference.resampling import Resampler
 from caldist.inference.sample import FEW, units_of
+from caldist.measures.certification import DISTANCE
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.smooth_ce import smooth_ce as binary_smooth_ce
+from caldist.multiclass.cells import upper_limit
 from caldist.multiclass.classwise import NULL, certificates
 from caldist.multiclass.smooth import smooth_bounds
 
-Measured = Literal["classwise_distance", "smooth_ce"]
+Measured = Literal["classwise_distance", "smooth_ce", "distance"]
 
-MEASURES = ("classwise_distance", "smooth_ce")
+MEASURES = ("classwise_distance", "smooth_ce", DISTANCE)
 _STREAM = 7  # the random stream of dealing
 _LANDMARKS = 3  # the random stream of landmarks
 _DEALINGS = 2
@@ -70,6 +72,12 @@ def confidence_interval(
     ``upper``. The value on the sample is biased upwards, so it may lie above the interval's
     middle, or above all of it near calibration.
 
+    **The distance itself.** ``measure="distance"`` is the distance to calibration, whatever is
+    behind the predictions, and has no ``value``: :func:`caldist.multiclass.distance_bracket` says
+    what is certain of these rows. Its lower end is that of the classwise distance, its upper end
+    the cost of the map to the mean labels of cells that are made from the predictions alone. With
+    many classes the latter is honest and weak; no method escapes that.
+
     **What it estimates.** The population's value. The lower end is found by duals from one fifth of
     the rows, evaluated on the other four, over five folds and two dealings: no replicates, and no
     part of it pays for the number of classes. The upper end is the sample's value plus the error
@@ -83,8 +91,8 @@ def confidence_interval(
         Numbers 0, 1, …, or names listed in ``classes``.
     y_prob : matrix
         A row per example and a column per class, rows summing to 1.
-    measure : "classwise_distance" or "smooth_ce"
-        The latter sees miscalibration that cancels in every class, and more noise.
+    measure : "classwise_distance", "smooth_ce" or "distance"
+        "smooth_ce" sees miscalibration that cancels in every class, and more noise.
     method : "cross_fit"
         The only one. With two classes it is ``method="cross_fit"`` of
         :func:`caldist.confidence_interval`.
@@ -97,7 +105,8 @@ def confidence_interval(
     sample_weight : array-like, optional
         Weights are taken as given, not as random.
     rng : int, numpy.random.Generator or None
-        How rows are dealt into fifths; their order does not matter.
+        How rows are dealt into fifths. The same rows give the same answer, in any order; None draws
+        a fresh seed.
 
     Returns
     -------
@@ -121,6 +130,8 @@ def confidence_interval(
     (0.0, 'classwise_distance', 'cross_fit')
     >>> caldist.multiclass.confidence_interval(demo.y_true, forest).lower > 0.04
     True
+    >>> print(caldist.multiclass.confidence_interval(demo.y_true, forest, measure="distance"))
+    With 95% confidence, the distance to calibration of the population is at least 0.04...
     """
     validate.check_choice("measure", measure, MEASURES)
     validate.check_choice("method", method, ("cross_fit",))
@@ -131,10 +142,16 @@ def confidence_interval(
     )
     warn_if_few(rows)
     risk = 1 - confidence_level
+    value: float | None
+    if rows.n_classes == 2 and measure == DISTANCE:
+        return interval_of_distance(rows.binary, confidence_level, resampler, "cross_fit")
     if rows.n_classes == 2:
         twin = lower_distance if measure == "classwise_distance" else binary_smooth_ce
         found = interval_of(rows.binary, twin, confidence_level, resampler, "cross_fit")
         value, lower, upper = found.value, found.lower, found.upper
+    elif measure == DISTANCE:
+        value, (_, lower, _) = None, distance_limits(rows, risk, resampler)
+        upper = max(0.0, lower, upper_limit(rows, risk / 2))
     elif measure == "classwise_distance":
         value, lower, upper = distance_limits(rows, risk, resampler)
     else:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from caldist._util.types import Integers, Vector
 from caldist.data import validate
 from caldist.data.class_rows import Classes, ClassRows
-from caldist.errors import answering
+from caldist.errors import InvalidInput, answering
 from caldist.measures.kernel_ce import kernel_ce as binary_kernel_ce
 
 Kernel = Literal["laplace", "gaussian"]
@@ -37,7 +37,7 @@ def kernel_ce(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
 ) -> float:
     r"""Return the kernel calibration error of several classes.
 
@@ -92,7 +92,7 @@ def kernel_ce(
     sample_weight : array-like, optional
         Not with ``unbiased=True``.
     rng : int, numpy.random.Generator or None
-        For binning.
+        For binning. The same rows give the same answer; None draws a fresh seed.
 
     Returns
     -------
@@ -125,11 +125,15 @@ def kernel_ce(
         y_true, y_prob, classes=classes, normalize=normalize, sample_weight=sample_weight
     )
     if unbiased and rows.weight is not None:
-        message = "unbiased=True is for rows without weights: leave sample_weight out."
-        raise ValueError(message)
+        raise InvalidInput(
+            argument="unbiased",
+            value=True,
+            reason="it is for rows without weights",
+            remedy="Leave sample_weight out.",
+        )
     if unbiased and rows.n_rows < 2:
-        message = "unbiased=True needs at least two rows; y_prob has 1."
-        raise ValueError(message)
+        reason = "has 1 row, but unbiased=True needs at least two"
+        raise InvalidInput(argument="y_prob", reason=reason)
     if method == "exact" and (structure == "classwise" or rows.n_classes == 2):
         problems = [rows.binary] * 2 if rows.n_classes == 2 else rows.problems()
         value = 0.5 * math.fsum(

@@ -130,7 +130,8 @@ def smooth_ce(
         Divide each row by its sum, where rounding keeps rows from summing to 1.
     sample_weight : array-like, optional
     rng : int, numpy.random.Generator or None
-        Which rows become landmarks; the bounds are certain for any.
+        Which rows become landmarks; the bounds are certain for any. The same rows give the same
+        answer; None draws a fresh seed.
 
     Returns
     -------

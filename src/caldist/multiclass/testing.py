@@ -44,7 +44,7 @@ def calibration_test(
     classes: Classes | None = None,
     normalize: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> TestResult:
     r"""Test whether predictions of several classes are perfectly calibrated.
@@ -94,7 +94,7 @@ def calibration_test(
     sample_weight : array-like, optional
         Weights must not depend on the labels.
     rng : int, numpy.random.Generator or None
-        The same seed gives the same result, whatever the number of cores.
+        The same rows give the same answer, on any number of cores; None draws a fresh seed.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -111,9 +111,9 @@ def calibration_test(
     ...     for p in (demo.y_prob["nearest_neighbours"], demo.y_prob["random_forest"])
     ... )
     >>> test = caldist.multiclass.calibration_test
-    >>> test(demo.y_true, neighbours, n_resamples=199, rng=0).pvalue > 0.1
+    >>> test(demo.y_true, neighbours, n_resamples=199).pvalue > 0.1
     True
-    >>> result = test(demo.y_true, forest, n_resamples=199, rng=0)
+    >>> result = test(demo.y_true, forest, n_resamples=199)
     >>> result.pvalue < 0.01, [part.measure for part in result.components]
     (True, ['classwise_smooth_ce', 'kernel_ce', 'brier_score', 'top_label'])
     """

@@ -87,7 +87,7 @@ class TopLabelDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve]):
         confidence_level : float or None
             That of the band; None for no band.
         rng : int, Generator or None
-            For the band. The default gives the same figure each time.
+            For the band. The same rows give the same answer; None draws a fresh seed.
         ax : matplotlib axes, optional
             Where another model is drawn already, beside it.
         """
@@ -164,7 +164,7 @@ class ClassReliabilityDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve
         confidence_level : float or None
             That of each band, and of the lower limits that order the classes; None for no band.
         rng : int, Generator or None
-            For bands and limits. The default gives the same figure each time.
+            For bands and limits. The same rows give the same answer; None draws a fresh seed.
         ax : matplotlib axes, optional
         most : int
             How many classes are shown.

@@ -123,7 +123,7 @@ class ClasswiseDisplay(MatrixDisplay[ClassShares]):
         confidence_level : float or None
             That of each lower limit by itself; None leaves them out.
         rng : int, Generator or None
-            For the lower limits. The default gives the same figure each time.
+            For the lower limits. The same rows give the same answer; None draws a fresh seed.
         ax, most
             As for :meth:`plot`.
         """

@@ -14,7 +14,7 @@ from caldist.data import validate
 from caldist.data.rows import Rows
 from caldist.data.validate import Rng
 from caldist.errors import InvalidInput, answering
-from caldist.inference.bracket import population_bracket
+from caldist.inference.intervals import interval_of_distance
 from caldist.inference.limits import warn_if_few
 from caldist.inference.resampling import Resampler
 from caldist.inference.sample import units_of
@@ -112,7 +112,8 @@ class DistanceDisplay(PredictionDisplay[DistanceInterval]):
         n_resamples : int
             The replicates behind the bounds for the population.
         rng : int, Generator or None
-            For the bounds for the population. The default gives the same figure each time.
+            For the bounds for the population. The same rows give the same answer; None draws a
+            fresh seed.
         ax : matplotlib axes, optional
         """
         level = confidence_level
@@ -200,7 +201,7 @@ def _interval(name: str, rows: Rows, level: float | None, resampler: Resampler) 
     if level is None:
         return DistanceInterval(name, sample.lower, sample.upper)
     warn_if_few(units_of(rows))
-    population = population_bracket(rows, level, resampler)
+    population = interval_of_distance(rows, level, resampler)
     ends = (population.lower, population.upper)
     return DistanceInterval(name, sample.lower, sample.upper, *ends, level)
 

@@ -106,7 +106,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
     >>> from caldist.plots import MapDisplay
     >>> demo = caldist.datasets.load_demo()
     >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
-    >>> found = caldist.recalibrate(y_true, y_prob, n_resamples=99, rng=0)
+    >>> found = caldist.recalibrate(y_true, y_prob, n_resamples=99)
     >>> display = MapDisplay.from_recalibration(found, y_true, y_prob)
     >>> display.ax_.get_ylabel()
     'mapped prediction, frequency of label 1'
@@ -153,7 +153,7 @@ class MapDisplay(PredictionDisplay[MapCurve]):
         n_resamples : int
             The number of replicates of a statement.
         rng : int, Generator or None
-            For folds and replicates. The default gives the same figure each time.
+            For folds and replicates. The same rows give the same answer; None draws a fresh seed.
         scale : "linear" or "logit"
             The axis of predictions before and after; "logit" for rare events.
         ax : matplotlib axes, optional

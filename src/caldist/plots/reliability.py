@@ -294,7 +294,7 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
         confidence_level : float or None
             That of the band; None for no band.
         rng : int, Generator or None
-            For the band. The default gives the same figure each time.
+            For the band. The same rows give the same answer; None draws a fresh seed.
         scale : "linear" or "logit"
             The axis of predictions and frequencies; "logit" for rare events.
         ax, curve, density

@@ -147,7 +147,7 @@ class WitnessDisplay(PredictionDisplay[WitnessCurve]):
         n_resamples : int
             Draws for the regions: at least 1/(1 - confidence_level) - 1.
         rng : int, Generator or None
-            For the regions. The default gives the same figure each time.
+            For the regions. The same rows give the same answer; None draws a fresh seed.
         scale : "linear" or "logit"
             The axis of predictions, on which residuals are smoothed; "logit" for rare events.
         ax : matplotlib axes, optional

@@ -164,7 +164,7 @@ def recalibrate(
     confidence_level: float | None = 0.95,
     method: Method = "resampling",
     n_resamples: int = 999,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> Recalibration:
     r"""Fit a monotone map that calibrates predictions, and state how well it does.
@@ -227,7 +227,8 @@ def recalibrate(
     n_resamples : int
         The number of replicates: at least 2/(1 - confidence_level) - 1.
     rng : int, numpy.random.Generator or None
-        The same seed gives the same result, whatever the order of rows and the number of cores.
+        The same rows give the same answer, in any order and on any number of cores; None draws a
+        fresh seed.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -248,8 +249,7 @@ def recalibrate(
     --------
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
-    >>> found = caldist.recalibrate(demo.y_true, demo.y_prob["random_forest"], n_resamples=99,
-    ...                             rng=0)
+    >>> found = caldist.recalibrate(demo.y_true, demo.y_prob["random_forest"], n_resamples=99)
     >>> found.family, found.before["smooth_ce"].lower > found.after["smooth_ce"].upper
     ('temperature', True)
     >>> found.map([0.2, 0.5, 0.8]).round(2)  # the forest was too modest
@@ -299,7 +299,7 @@ def evaluate_map(
     confidence_level: float | None = 0.95,
     method: Method = "resampling",
     n_resamples: int = 999,
-    rng: validate.Rng = None,
+    rng: validate.Rng = 0,
     progress: bool = False,
 ) -> Recalibration:
     r"""State how well a monotone map calibrates that was made elsewhere.
@@ -340,7 +340,8 @@ def evaluate_map(
     n_resamples : int
         The number of replicates: at least 2/(1 - confidence_level) - 1.
     rng : int, numpy.random.Generator or None
-        The same seed gives the same result, whatever the order of rows and the number of cores.
+        The same rows give the same answer, in any order and on any number of cores; None draws a
+        fresh seed.
     progress : bool
         Show a progress bar after two seconds.
 
@@ -356,10 +357,10 @@ def evaluate_map(
     >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
     >>> def sharper(v):
     ...     return v**2 / (v**2 + (1 - v) ** 2)
-    >>> found = evaluate_map(y_true, y_prob, map=sharper, n_resamples=99, rng=0)
+    >>> found = evaluate_map(y_true, y_prob, map=sharper, n_resamples=99)
     >>> found.before["smooth_ce"].lower > 0.03, found.after["smooth_ce"].upper < 0.03
     (True, True)
-    >>> wrong = evaluate_map(y_true, y_prob, map=lambda v: (v - 0.5) ** 2, rng=0)
+    >>> wrong = evaluate_map(y_true, y_prob, map=lambda v: (v - 0.5) ** 2)
     >>> wrong.map is None, wrong.reason
     (True, 'the map is not monotone: it falls from ... at ... to ... at ....')
     """

@@ -24,10 +24,9 @@ from caldist.data.doubts import doubts_of
 from caldist.data.joint import Joint
 from caldist.data.rows import Rows, models_of
 from caldist.errors import InvalidType, answering
-from caldist.inference.bracket import population_bracket
 from caldist.inference.comparison import is_split, paired_comparisons
 from caldist.inference.differences import PARTS
-from caldist.inference.intervals import interval_of
+from caldist.inference.intervals import interval_of, interval_of_distance
 from caldist.inference.limits import few_in_words
 from caldist.inference.recipes import moved_outwards
 from caldist.inference.regions import miscalibrated_regions
@@ -143,7 +142,7 @@ def report(
     confidence_level : float
     n_resamples : int
     rng : int, Generator or None
-        Same seed, same report.
+        The same rows give the same answer; None draws a fresh seed.
     monitor : Monitor, optional
         Adds a section on what it says of the model over time.
     source : dict, optional
@@ -163,13 +162,13 @@ def report(
     --------
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
-    >>> found = caldist.report(demo.y_true, demo.y_prob, n_resamples=99, rng=0)
+    >>> found = caldist.report(demo.y_true, demo.y_prob, n_resamples=99)
     >>> [model.name for model in found.models if model.pvalue > 0.05]
     ['logistic_regression', 'nearest_neighbours']
     >>> import numpy as np
     >>> forest = demo.y_prob["random_forest"]
     >>> matrix = np.column_stack([1 - forest, forest])  # a column for each class
-    >>> found = caldist.report(demo.y_true, matrix, n_resamples=99, rng=0)
+    >>> found = caldist.report(demo.y_true, matrix, n_resamples=99)
     >>> found.class_models[0].population_lower > 0.04
     True
     """
@@ -292,7 +291,7 @@ def _model(
     begin("recalibration")
     recalibrations[name] = recalibration_of(rows, level, resampler, options["rng"])
     begin("intervals")
-    population = population_bracket(rows, level, replace(resampler, progress=False))
+    population = interval_of_distance(rows, level, replace(resampler, progress=False))
     measures = tuple(_measure(one, rows, level, resampler, above) for one in chosen)
     _let_go(rows)
     begin("test")

@@ -17,9 +17,8 @@ from caldist._util.numbers import least_of, most
 from caldist.data.class_rows import Classes, ClassJoints, ClassRows, class_source
 from caldist.data.joint import Joint
 from caldist.errors import InvalidInput, InvalidType
-from caldist.inference.bracket import population_bracket
 from caldist.inference.differences import PARTS
-from caldist.inference.intervals import interval_of
+from caldist.inference.intervals import interval_of, interval_of_distance
 from caldist.inference.resampling import Resampler
 from caldist.measures.lower_distance import lower_distance
 from caldist.measures.smooth_ce import smooth_ce
@@ -357,7 +356,7 @@ def _of_rows(
             "caldist.multiclass.distance_bracket finds one."
         )
     if two:
-        population = population_bracket(rows.binary, level, replace(resampler, progress=False))
+        population = interval_of_distance(rows.binary, level, replace(resampler, progress=False))
         ends = (population.lower, population.upper)
     else:
         ends = (interval.lower, _upper_end(rows, interval.lower, level))
@@ -401,7 +400,7 @@ def _of_rows(
 
 
 def _upper_end(rows: ClassRows, lower: float, level: float) -> float:
-    """Return the upper end that ``distance_bracket`` has at this level; its lower end is known."""
+    """Return the upper end of the distance's interval at this level; its lower end is known."""
     return min(1.0, max(lower, upper_limit(rows, (1 - level) / 2)))
 
 
