@@ -400,7 +400,7 @@ HALVES = [0.5, 0.5]
         ([0, 0.5], MATRIX, bad(InvalidInput, "y_true", 1, 0.5)),
         ([0, NAN], MATRIX, bad(InvalidInput, "y_true", 1, NAN)),
         ([0], MATRIX, bad(InvalidInput, "y_true", None, None, "has 1 values", "has 2")),
-        (["a", "b"], MATRIX, bad(InvalidType, "y_true", 0, "a")),
+        (["a", "b"], MATRIX, bad(InvalidType, "y_true", 0, "a", "number of its column")),
         ([0, 1], HALVES, bad(InvalidInput, "y_prob", None, None, "(2,)")),
         ([0, 1], [[1.0], [1.0]], bad(InvalidInput, "y_prob", None, None, "1 column")),
         ([0, 1], [HALVES, [0.9, 0.9]], bad(InvalidInput, "y_prob", 1, None, "1.8", "normalize")),

@@ -69,7 +69,7 @@ def test_what_a_joint_leaves_no_room_for_is_refused_with_the_reason(statement, n
     joint = Joint.from_arrays(*sample())
     words = {
         "y_prob": "stands for labels and predictions",
-        "sample_weight": "leave it out",
+        "sample_weight": "Leave it out",
         "clusters": "belong",
     }
     data = (joint, np.full(400, 0.5)) if name == "y_prob" else (joint,)

@@ -142,7 +142,7 @@ def test_whole_weights_may_add_up_to_more_than_a_cell_has_rows():
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        ({"weight_square0": [9]}, "weight_square0 and weight_square1 go together"),
+        ({"weight_square0": [9]}, "weight_square1 is None: it goes with weight_square0"),
         ({"weight_square0": [101], "weight_square1": [0]}, "weight_square0[0] is 101"),
         ({"weight_square0": [100], "weight_square1": [1]}, "weight_square1[0] is 1"),
         ({"weight_square0": [49], "weight_square1": [0], "n_rows": 2}, "weight_square0[0] is 49"),
@@ -150,7 +150,7 @@ def test_whole_weights_may_add_up_to_more_than_a_cell_has_rows():
         ({"weight_square0": [-1], "weight_square1": [0]}, "weight_square0[0] is -1"),
         ({"weight_square0": [np.inf], "weight_square1": [0]}, "weight_square0[0] is inf"),
         ({"weight_square0": [50, 1], "weight_square1": [0]}, "weight_square0"),
-        ({"n_rows": 9}, "n_rows is 9, but count0 and count1 add up to 10 rows"),
+        ({"n_rows": 9}, "n_rows is 9: count0 and count1 add up to 10 rows"),
         ({"n_rows": 0}, "n_rows is 0"),
     ],
 )

@@ -203,7 +203,7 @@ def test_measures_without_an_interval_say_why_and_what_to_use(measure, reason):
         ({"measure": caldist.lower_distance.using(tol=-1)}, ValueError, "tol is -1"),
         ({"measure": caldist.kernel_ce.using(squared=True)}, ValueError, "squared is True"),
         ({"measure": caldist.random_interval_ce.using(add_width=True)}, ValueError, "add_width"),
-        ({"measure": "weighted_ce"}, TypeError, r"needs functions: pass .*using\(functions=…\)"),
+        ({"measure": "weighted_ce"}, TypeError, r"needs functions. Pass .*using\(functions=…\)"),
     ],
 )
 def test_bad_options(options, error, match):

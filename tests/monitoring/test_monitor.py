@@ -585,7 +585,7 @@ def encoded(value):
         ({"0.recent": np.full(1025, -1.0)}, "negative"),
         ({"0.step.alarm": np.zeros(1, bool)}, "one value for each batch"),
         ({"1.total": np.zeros(718)}, "no sub-group"),
-        ({"other": np.zeros(3)}, "no array 'other'"),
+        ({"other": np.zeros(3)}, "other is no array"),
         ({"peaks": np.zeros(2)}, "should hold 1"),
         ({"0.joint.bits": np.int64(5)}, "cell|grid"),
     ],

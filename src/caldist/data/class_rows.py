@@ -373,8 +373,9 @@ def class_numbers(y_true: object, size: int, count: int, hint: str = "") -> Inte
     try:
         array = validate.real_array(y_true, "y_true")
     except InvalidType as error:
-        if hint and isinstance(error.value, str | bytes):
-            raise error.but(remedy=hint) from None
+        if isinstance(error.value, str | bytes):
+            remedy = hint or "Pass for each row the number of its column."
+            raise error.but(remedy=remedy) from None
         raise
     if array.ndim == 2 and 1 not in array.shape:
         raise InvalidInput(
