@@ -267,9 +267,9 @@ def test_gates_look_at_the_first_measure(file):
     [
         ({"first": 1.5}, "bad.csv, line 9: column 'first' is '1.5': a probability"),
         ({"first": -0.25}, "bad.csv, line 9: column 'first' is '-0.25': a probability"),
-        ({"first": ""}, "bad.csv, line 9: column 'first' is empty: fill it"),
+        ({"first": ""}, "bad.csv, line 9: column 'first' is empty: a value is missing. Fill it"),
         ({"won": 2}, "bad.csv, line 9: column 'won' is '2': a label is 0 or 1."),
-        ({"won": ""}, "bad.csv, line 9: column 'won' is empty: fill it"),
+        ({"won": ""}, "bad.csv, line 9: column 'won' is empty: a value is missing. Fill it"),
         ({"weight": -1}, "bad.csv, line 9: column 'weight' is '-1': it must not be negative"),
     ],
 )

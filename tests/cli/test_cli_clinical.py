@@ -94,7 +94,7 @@ def test_a_wrong_or_lonely_positive_label(tmp_path, rows):
     result = run("measure", file, "--label", "won", "--score", "first", "--positive", "yes")
     assert result.exit_code == 2
     assert "words.csv, line 2: column 'won' is 'w1'" in result.stderr
-    assert "--positive is 'yes', which is none of the labels" in result.stderr
+    assert "no label is --positive, 'yes'" in result.stderr
     result = run("measure", file, "--score", "first", "--positive", "w1")
     assert result.exit_code == 2
     assert "--positive was given without --label" in result.stderr

@@ -92,7 +92,7 @@ def test_a_monitor_names_standard_input_that_has_no_rows(tmp_path, monkeypatch):
     state = ("--date", "day", "--state", "state.npz")
     result = run("monitor", "-", *COLUMNS, *state, stdin="day,y,p\n")
     assert result.exit_code == 2
-    assert "standard input: there are no rows" in result.stderr
+    assert "standard input has no rows" in result.stderr
 
 
 def test_fail_above_names_what_exceeds_it(file):
@@ -234,7 +234,7 @@ def test_a_measurement_makes_no_sub_groups(reader, tmp_path):
     options = (path, "--label", "won", "--score", "p", "--by", "age")
     result = run("measure", *options)
     assert result.exit_code == 2
-    assert "column 'age'[2] is 30.125, one of 40 different measurements" in result.stderr
+    assert "column 'age' is '30.125': one of 40 different measurements" in result.stderr
     assert result.stdout == ""
     out = tmp_path / "report.json"  # which puts measurements into bins, as the library does
     assert run("report", *options, "-o", out).exit_code == 0
@@ -250,7 +250,7 @@ def test_a_row_without_its_group_is_an_error(reader, tmp_path, rows, option):
     command = "measure" if option == "--by" else "test"
     result = run(command, path, "--label", "won", "--score", "first", option, "site")
     assert result.exit_code == 2
-    assert "sites.csv, line 9: column 'site' is empty: fill it" in result.stderr
+    assert "sites.csv, line 9: column 'site' is empty: a value is missing. Fill it" in result.stderr
 
 
 def test_a_sub_group_without_weight_is_an_error(reader, tmp_path):
@@ -316,7 +316,7 @@ def test_a_file_without_a_header_is_not_guessed(reader, tmp_path):
     path.write_text("0,0.4\n1,0.6\n" * 20, encoding="utf-8")
     result = run("measure", path)
     assert result.exit_code == 2
-    assert "The first line is taken for the header, and holds numbers: add one." in result.stderr
+    assert "the first line is taken for the header, and holds numbers" in result.stderr
 
 
 def test_percentages_are_suspected_where_no_score_is_found(reader, tmp_path):
@@ -324,7 +324,10 @@ def test_percentages_are_suspected_where_no_score_is_found(reader, tmp_path):
     path.write_text("y,p,age\n" + "0,40.5,31\n1,6.25,52\n" * 20, encoding="utf-8")
     result = run("measure", path)
     assert result.exit_code == 2
-    assert "none does. If 'p' holds percentages, divide them by 100. Columns: y" in result.stderr
+    assert (
+        "none does. Name the column. If 'p' holds percentages, divide them by 100. Columns: y"
+        in result.stderr
+    )
     path.write_text("y,p\n" + "0,-2.5\n1,0.5\n" * 20, encoding="utf-8")
     assert "percent" not in run("measure", path).stderr
 

@@ -284,7 +284,10 @@ def test_bad_rows_of_files_too_large_to_read_again_are_counted(file, rows, monke
     monkeypatch.setattr(_source, "_READ_AGAIN", 10)
     done = run("measure", file, *COLUMNS[:4])
     assert done.exit_code == 2
-    assert "rows.parquet: there are 1 with a bad prediction (not between 0 and 1)" in done.stderr
+    assert (
+        "rows.parquet has rows that are not valid: 1 with a bad prediction (not between 0 and 1)"
+        in done.stderr
+    )
 
 
 # -- sub-groups of a joint, in Python ------------------------------------------------------------
@@ -330,7 +333,7 @@ def test_numbers_are_put_into_bins_of_equally_many_rows(rows):
         (
             {"site": {"a": caldist.Joint.empty(16)}},
             ValueError,
-            r"by\['site'\]\['a'\] has no rows: leave it out",
+            r"by\['site'\]\['a'\] has no rows. Leave it out",
         ),
         (
             {"site": {"a": caldist.Joint.from_arrays([0, 1], [0.2, 0.6], sample_weight=[1, 2])}},
@@ -340,7 +343,7 @@ def test_numbers_are_put_into_bins_of_equally_many_rows(rows):
         (
             {"site": {"a": caldist.Joint.from_arrays([0, 1], [0.2, 0.6])}},
             ValueError,
-            r"by\['site'\] has joints of 2 rows, and the joint of all has 600: pass those of all",
+            r"by\['site'\] has joints of 2 rows, and the joint of all has 600. Pass those of all",
         ),
     ],
 )

@@ -369,7 +369,8 @@ def test_weights_and_rows_without_a_label(place):
     refused = run(*command)
     assert refused.exit_code == 2
     assert (
-        "rows.csv, line 7: column 'y' is empty: fill it, or leave such rows out" in refused.stderr
+        "rows.csv, line 7: column 'y' is empty: a value is missing. Fill it, or leave such rows out"
+        in refused.stderr
     )
     assert "1 with a missing label" in refused.stderr
     assert "--invalid count" in refused.stderr
@@ -417,7 +418,7 @@ def test_files_too_large_to_be_read_again_are_refused_by_counts(place, monkeypat
     monkeypatch.setattr(_source, "_READ_AGAIN", 100)
     refused = run("monitor", "rows.csv", *COLUMNS, "--state", "s.npz")
     assert refused.exit_code == 2
-    assert refused.stderr.startswith("Error: Rows that are not valid: 1 with a bad prediction")
+    assert "Error: rows.csv has rows that are not valid: 1 with a bad prediction" in refused.stderr
 
 
 ROWS = {"y": [0, 1, 0, 1], "p": [0.1, 0.5, 0.3, 0.7]}
@@ -467,11 +468,11 @@ KINDS = ("csv", "jsonl", "parquet", "folders", "summaries")
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("%d/%m/%Y", "which is not an ISO date such as 2026-11-15; it may be %d/%m/%Y or %m/%d/%Y"),
-        ("%d-%m-%Y", "it may be %d-%m-%Y or %m-%d-%Y: say which with --date-format."),
-        ("%d-%m-%y", "it may be %d-%m-%y or"),
-        ("%Y%m%d", "it looks like %Y%m%d: pass --date-format '%Y%m%d'."),
-        ("%d %b %Y", "it looks like %d %b %Y"),
+        ("%d/%m/%Y", "it is not an ISO date such as 2026-11-15. It may be %d/%m/%Y or %m/%d/%Y"),
+        ("%d-%m-%Y", "It may be %d-%m-%Y or %m-%d-%Y: say which with --date-format."),
+        ("%d-%m-%y", "It may be %d-%m-%y or"),
+        ("%Y%m%d", "It looks like %Y%m%d: pass --date-format '%Y%m%d'."),
+        ("%d %b %Y", "It looks like %d %b %Y"),
         ("day %j of %Y", "pass the format of the dates, such as --date-format %d/%m/%Y."),
     ],
 )
@@ -480,7 +481,7 @@ def test_dates_that_are_not_iso_are_refused_until_their_format_is_named(
 ):
     """As text 01/02/2026 is before 02/01/2026, and a reader that guesses takes it for January."""
     if kind == "summaries" and "/" in written:
-        written, message = "%d.%m.%Y", "it looks like %d.%m.%Y"
+        written, message = "%d.%m.%Y", "It looks like %d.%m.%Y"
     texts = [day.strftime(written) for day in WRITTEN]
     files = write_dates(place, kind, texts)
     refused = monitored(files)
@@ -518,10 +519,10 @@ def test_the_first_date_of_another_format_is_named(place):
     files = write_dates(place, "csv", ["2026-01-02", "05/01/2026", "31/01/2026", "01/02/2026"])
     refused = monitored(files)
     assert "rows.csv, line 3: column 'day' is '05/01/2026'" in refused.stderr
-    assert "it looks like %d/%m/%Y: pass --date-format '%d/%m/%Y'." in refused.stderr
+    assert "It looks like %d/%m/%Y: pass --date-format '%d/%m/%Y'." in refused.stderr
     other = monitored(files, "--date-format", "%d/%m/%Y")
     assert other.exit_code == 2
-    assert "line 2: column 'day' is '2026-01-02', which does not follow --date-f" in other.stderr
+    assert "line 2: column 'day' is '2026-01-02': it does not follow --date-f" in other.stderr
 
 
 @pytest.mark.parametrize("pack", [gzip, bz2, lzma], ids=lambda pack: pack.__name__)
@@ -553,8 +554,8 @@ def test_dates_of_files_that_are_read_in_memory(place):
     ("values", "options", "message"),
     [
         ([1, 1, 2, 10], (), "is '1', which is not an ISO date"),
-        ([1767312000] * 4, (), "it looks like seconds since 1970: make dates of them first."),
-        ([1767312000123] * 4, (), "it looks like milliseconds since 1970"),
+        ([1767312000] * 4, (), "It looks like seconds since 1970: make dates of them first."),
+        ([1767312000123] * 4, (), "It looks like milliseconds since 1970"),
         (["2026-W01"] * 4, (), "is '2026-W01', which is not an ISO date"),
         (["epoch", "infinity", "a", "b"], (), "is 'epoch', which is not an ISO date"),
         (["2026-02-30"] * 4, (), "is '2026-02-30', which is not an ISO date"),
@@ -665,7 +666,7 @@ def test_a_state_whose_last_batch_is_no_date_is_refused(place):
     monitor.save("s.npz")
     refused = monitored(write_dates(place, "csv", DAYS))
     assert refused.exit_code == 2
-    assert "the last date of the state is 5, which is no date: go on in Python" in refused.stderr
+    assert "the last date of the state is 5: it is no date. Go on in Python" in refused.stderr
 
 
 def test_folders_and_times_of_day_in_parquet(place):
@@ -749,16 +750,16 @@ def test_prometheus_says_where_the_monitor_stands_without_new_dates(place):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--tolerance", "0.03"], "--tolerance is 0.03, but the monitor in 's.npz' was made with"),
+        (["--tolerance", "0.03"], "--tolerance is 0.03: the monitor in 's.npz' was made with"),
         (["--false-alarm-rate", "0.1"], "made with 0.05"),
         (["--run-length", "100"], "--run-length is 100.0"),
-        (["--dependent-dates"], "--dependent-dates is batches"),
+        (["--dependent-dates"], "--dependent-dates is 'batches'"),
         (["--by", "p"], "was made without sub-groups"),
         (["--maturity", "30"], "--maturity is '30': it must be a number of days or weeks"),
         (["--maturity", "999999w"], "before the first date"),
-        (["--date", "when"], "there is no column 'when'"),
+        (["--date", "when"], "column 'when' is not there"),
         (["--date", "p"], "column 'p' holds DOUBLE, which names no days"),
-        (["--date", "week"], "column 'week' is '0', which is not an ISO date"),
+        (["--date", "week"], "column 'week' is '0': it is not an ISO date"),
         (["--label", "p", "--score", "y"], "not valid"),
         (["--score", "y"], "--label, --score and --date"),
         (["--state", "s.json"], "--state is 's.json': its name must end in .npz"),
@@ -856,7 +857,7 @@ def test_a_summary_whose_name_is_no_date_is_refused(place):
     caldist.Joint.from_arrays([0, 1], [0.25, 0.5]).coarsen(14).save(place / "a.npz")
     result = run("monitor", "a.npz", "--state", "s.npz")
     assert result.exit_code == 2
-    assert "a.npz is named 'a', which is no date: name summaries by their dates" in result.stderr
+    assert "a.npz is named 'a', which is no date. Name summaries by their dates" in result.stderr
     assert "--date day" in result.stderr
     assert not (place / "s.npz").exists()
 
@@ -879,7 +880,7 @@ def test_words_for_labels_and_rows_without_them(place):
     assert [line["log_e_value"] for line in found] == [step.log_e_value for step in plain]
     wrong = run("monitor", "rows.csv", "--positive", "sick", *command, "w.npz")
     assert wrong.exit_code == 2
-    assert "--positive is 'sick', and column 'y' has the labels 'no', 'yes'" in wrong.stderr
+    assert "--positive is 'sick': column 'y' has the labels 'no', 'yes'" in wrong.stderr
 
 
 @pytest.mark.slow

@@ -189,12 +189,12 @@ def test_other_columns_are_copied_as_they_are(halved, tmp_path):
 @pytest.mark.parametrize(
     ("bad", "shown", "remedy"),
     [
-        ("1.5", "1.5", "percentages"),
-        ("", "missing", "fill"),
-        ("nan", "nan", "fill"),
-        ("x", "x", "correct it"),
-        ("-1e-9", "-1e-9", "rounding: clip it"),
-        ("1.0000001", "1.0000001", "rounding: clip it"),
+        ("1.5", "'1.5'", "percentages"),
+        ("", "empty", "fill"),
+        ("nan", "'nan'", "fill"),
+        ("x", "'x'", "Correct it"),
+        ("-1e-9", "'-1e-9'", "clip it"),
+        ("1.0000001", "'1.0000001'", "clip it"),
     ],
 )
 def test_bad_scores_stop_it_and_leave_nothing(halved, tmp_path, bad, shown, remedy):
@@ -204,7 +204,7 @@ def test_bad_scores_stop_it_and_leave_nothing(halved, tmp_path, bad, shown, reme
     out.write_text("what was there")
     done = run("apply", halved, table, "--score", "p", "--column", "q", "-o", out)
     assert done.exit_code == 2
-    assert f"in.csv, line 3: column 'p' is {shown}, which is no probability" in done.output
+    assert f"in.csv, line 3: column 'p' is {shown}: " in done.output
     assert remedy in done.output
     assert out.read_text() == "what was there"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["in.csv", "map.json", "out.csv"]
@@ -230,7 +230,7 @@ def test_apply_reads_standard_input_and_several_files(rows, halved, tmp_path):
         (("--score", "first", "--column", "q", "-o", "out.xlsx"), "must end in .csv"),
         (("--score", "fist", "--column", "q", "-o", "out.csv"), "Did you mean 'first'?"),
         (("--score", "first", "--column", "SITE", "-o", "out.csv"), "there is such a column"),
-        (("--score", "first", "--column", "q"), "name a FILE, --score, --column and --out"),
+        (("--score", "first", "--column", "q"), "Name a FILE, --score, --column and --out"),
         (("--score", "first", "--sql", "p"), "FILE was given with --sql"),
     ],
 )

@@ -148,7 +148,7 @@ def test_two_summaries_are_compared(joints, number):
     joints["a.npz"].save("c.npz")
     result = run("compare", *["a.npz", "b.npz", "c.npz"][:number])
     assert result.exit_code == 2
-    assert f"two summaries are compared, not {number}" in result.stderr
+    assert f"FILE names {number} summaries, and two are compared" in result.stderr
     assert "--score A --score B" in result.stderr
 
 
@@ -254,13 +254,13 @@ def test_files_that_do_not_go_together_are_refused(joints, tmp_path, command, fi
 @pytest.mark.parametrize(
     ("command", "option", "remedy"),
     [
-        *((command, option, "leave it out") for command in COMMANDS[:4]
+        *((command, option, "Leave it out") for command in COMMANDS[:4]
           for option in ("label", "score", "weight")),
-        ("measure", "by", "summarise each sub-group into a file of its own"),
-        ("test", "clusters", "pass the table itself"),
-        ("compare", "clusters", "pass the table itself"),
-        ("report", "label", "leave it out"),
-        ("report", "clusters", "pass the table itself"),
+        ("measure", "by", "Summarise each sub-group into a file of its own"),
+        ("test", "clusters", "Pass the table itself"),
+        ("compare", "clusters", "Pass the table itself"),
+        ("report", "label", "Leave it out"),
+        ("report", "clusters", "Pass the table itself"),
         ("report", "by", "into a file of its own"),
     ],
 )  # fmt: skip

@@ -127,7 +127,7 @@ def _refuse_type():  # only what the package itself raises is a refusal
     [
         (_refuse_value, "y_prob[3] is 1.5"),
         (_refuse_file, "y_prob[3] is 1.5"),
-        (_refuse_type, "progress is 3; it must be True or False."),
+        (_refuse_type, "progress is 3: it must be True or False."),
     ],
 )
 def test_what_the_library_refuses_ends_with_code_2_and_one_line(refuse, message):

@@ -239,7 +239,7 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path):
     with pytest.raises(ValueError, match="unknown kind"):
         summarize(tmp_path / "a.xlsx", **COLUMNS)
     (tmp_path / "a.npz").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"a\.npz' is a summary .* no rows: pass the table"):
+    with pytest.raises(ValueError, match=r"a\.npz' is a summary .* no rows. Pass the table"):
         summarize(tmp_path / "a.npz", **COLUMNS)
     write(tmp_path / "a.csv", *rows(3))
     write(tmp_path / "a.parquet", *rows(3))
@@ -248,7 +248,7 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path):
     for name in ("a.jsonl", "a.jsonl.gz"):
         with (gzip.open if name.endswith("gz") else open)(tmp_path / name, "wb"):
             pass
-        with pytest.raises(ValueError, match=rf"{name}': there are no rows"):
+        with pytest.raises(ValueError, match=rf"{name}' has no rows"):
             summarize(tmp_path / name, **COLUMNS)
 
 
@@ -271,7 +271,7 @@ def test_a_folder_does_not_replace_a_column(tmp_path, kind, key):
         ValueError, match=rf"'{key}=1' of .*a\.{kind}.* 'label' themselves"
     ) as caught:
         summarize(tmp_path, **COLUMNS)
-    assert "rename" in str(caught.value)
+    assert "Rename" in caught.value.remedy
 
 
 def test_a_folder_further_up_or_in_another_file_does_not_replace_a_column(tmp_path):

@@ -61,7 +61,9 @@ def test_named_classes_weights_and_groups(constructor):
 def test_classes_in_another_order_than_the_columns_are_refused():
     table = pa.table({"y": ["a", "b"], "p_b": [0.25, 0.5], "p_a": [0.75, 0.5]})
     for summarize in (summarize_top_label, summarize_one_vs_rest):
-        with pytest.raises(ValueError, match=r"y_prob is \['p_b', 'p_a'\] .* in another order"):
+        with pytest.raises(
+            ValueError, match=r"y_prob has the columns \['p_b', 'p_a'\] .* in another order"
+        ):
             summarize(table, y_true="y", y_prob=["p_b", "p_a"], classes=["a", "b"])
 
 

@@ -152,26 +152,25 @@ def test_parquet_with_nothing_says_what_to_install(tmp_path, monkeypatch):
         ("y,p\n0,0.5\n1,abc\n", "rows.csv, line 3: column 'p' is 'abc': it is no number"),
         ("y,p\n0,0.5\n\n1,inf\n", "rows.csv, line 4: column 'p' is 'inf': it is no number"),
         ("y,p\n0,0.5\n1,1_0\n", "rows.csv, line 3: column 'p' is '1_0': it is no number"),
-        ("y,p\n0,50%\n1,60%\n", ("line 2: column 'p' is '50%': it is a percentage: take the % sign "
+        ("y,p\n0,50%\n1,60%\n", ("line 2: column 'p' is '50%': it is a percentage. Take the % sign "
          "away and divide by 100.")),
-        ("y,p\n0,50\n1,7.5\n", ("line 2: column 'p' is '50' (the first of 2 such values): a "
-         "probability lies between 0 and 1. Nothing is clipped and logits are not guessed: if "
-         "these are percentages, divide by 100")),
+        ("y,p\n0,50\n1,7.5\n", ("line 2: column 'p' is '50': a probability lies between 0 and 1 "
+         "(the first of 2 such values). If these are percentages, divide by 100")),
         ("y,p\n0,0.5\n1,-3\n", ("line 3: column 'p' is '-3': a probability lies between 0 and 1. "
-         "Nothing is clipped and logits are not guessed: if these are logits")),
+         "If these are logits")),
         ('y,p\n0,"0,5"\n', "line 2: column 'p' is '0,5': it is no number. A decimal comma is"),
         ("y,p\n0,0.5\n,0.5\n1,0.5\n,0.1\n",
-         ("line 3: column 'y' is empty (the first of 2 rows): fill it, or leave such rows out with "
-         "--drop-missing.")),
-        ("y,p\n0,0.5\n1,NA\n", "line 3: column 'p' is 'NA': fill it"),
-        ('y,p,s\n0,0.5,"a\nb"\n1,nan,c\n', "line 4: column 'p' is 'nan': fill it"),
+         ("line 3: column 'y' is empty: a value is missing (the first of 2 rows). Fill it, or leave "
+         "such rows out with --drop-missing.")),
+        ("y,p\n0,0.5\n1,NA\n", "line 3: column 'p' is 'NA': a value is missing. Fill it"),
+        ('y,p,s\n0,0.5,"a\nb"\n1,nan,c\n', "line 4: column 'p' is 'nan': a value is missing"),
         ("y,p\n0,0.5\n2,0.5\n", "line 3: column 'y' is '2': a label is 0 or 1."),
         ("y,p\nsick,0.5\nwell,0.5\n", ("line 2: column 'y' is 'sick': a label is 0 or 1, or yes or "
-         "no, not text: say with --positive")),
-        ("y,p\n-1,0.5\n1,0.5\n", "or pass --positive 1."),
-        ("y,p\n0.5,0\n0.25,1\n", ("line 2: column 'y' is '0.5' (the first of 2 such values): "
+         "no, not text. Say with --positive")),
+        ("y,p\n-1,0.5\n1,0.5\n", "or pass --positive=1."),
+        ("y,p\n0.5,0\n0.25,1\n", ("line 2: column 'y' is '0.5': "
          "column 'y' and column 'p' look swapped")),
-        ("y,p,p\n0,0.25,0.5\n1,0.5,0.75\n", "two columns called 'p': rename one"),
+        ("y,p,p\n0,0.25,0.5\n1,0.5,0.75\n", "two columns called 'p'. Rename one"),
         ("y,p\n0,0.25\n1,0.5,0.75\n", "rows.csv, line 3, has 3 values, more than the header has"),
         ('y,p\n0,0.25\n1,"0.5\n', "rows.csv, line 3, cannot be read: unexpected end of data"),
         ("y,p\n", "rows.csv has no rows"),
@@ -425,7 +424,7 @@ def test_positive_in_every_command_that_reads_labels(installed, tmp_path):
     assert run("summarize", path, *NAMES, "--positive", "sick", "-o", out).exit_code == 0
     assert caldist.Joint.load(out) == caldist.Joint.from_arrays(Y, P).coarsen(16)
     wrong = run("summarize", path, *NAMES, "--positive", "ill", "-o", out)
-    assert "--positive is 'ill', which is none of the labels" in wrong.stderr
+    assert "no label is --positive, 'ill'" in wrong.stderr
 
 
 @pytest.mark.parametrize(
@@ -454,4 +453,4 @@ def test_a_map_is_applied_to_decimal_commas_and_says_what_it_cannot_copy(tmp_pat
     path.write_bytes(text().encode("latin-1"))
     refused = run(*command)
     assert refused.exit_code == 2
-    assert "rows.csv is not UTF-8: convert it first" in refused.stderr
+    assert "rows.csv is not UTF-8. Convert it first" in refused.stderr

@@ -120,7 +120,7 @@ def test_public_names():
     ("options", "message"),
     [
         ({"bits": 0}, "bits is 0"),
-        ({"bits": 31}, "bits is 31; it must be at most 30"),
+        ({"bits": 31}, "bits is 31: it must be at most 30"),
         ({"invalid": "drop"}, "invalid is 'drop'"),
         ({"memory_limit": 0}, "memory_limit is 0"),
     ],

@@ -233,9 +233,9 @@ def test_a_column_that_is_not_there(constructor):
 
 def test_text_is_a_type_error_that_names_the_column(constructor):
     table = constructor({"label": [0, 1], "score": [0.1, 0.2], "text": ["0", "1"]})
-    with pytest.raises(TypeError, match="y_true: column 'text'"):
+    with pytest.raises(TypeError, match="y_true is 'text': the column holds"):
         summarize(table, y_true="text", y_prob="score")
-    with pytest.raises(TypeError, match="y_prob: column 'text'"):
+    with pytest.raises(TypeError, match="y_prob is 'text'"):
         summarize(table, y_true="label", y_prob="text")
 
 
@@ -352,9 +352,11 @@ def test_any_two_labels(constructor, labels, positive):
 
 def test_labels_that_are_not_two_are_refused(constructor):
     table = constructor({"label": ["a", "b", "c"], "score": [0.1, 0.2, 0.3]})
-    with pytest.raises(ValueError, match=r"column 'label' has more than two labels.*'a', 'b', 'c'"):
+    with pytest.raises(
+        ValueError, match=r"y_true is 'label': the column has more than two labels.*'a', 'b', 'c'"
+    ):
         summarize(table, **COLUMNS, pos_label="a")
-    with pytest.raises(ValueError, match="pos_label is 'd', which is none of the labels"):
+    with pytest.raises(ValueError, match="pos_label is 'd': it is none of the labels"):
         summarize(table, **COLUMNS, pos_label="d")
     alone = constructor({"label": ["no", "no"], "score": [0.1, 0.2]})
     assert summarize(alone, **COLUMNS, pos_label="yes") == exact([0, 0], [0.1, 0.2])

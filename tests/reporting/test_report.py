@@ -185,9 +185,9 @@ def test_certain_predictions_that_fail_are_noted():
 @pytest.mark.parametrize(
     ("y_prob", "error", "message"),
     [
-        ({}, ValueError, "empty dict"),
+        ({}, ValueError, "no model"),
         ({"a": [0.5, 1.5]}, ValueError, r"y_prob\['a'\]\[1\] is 1.5"),
-        ({1: [0.5, 0.5]}, TypeError, "name of a model must be a text"),
+        ({1: [0.5, 0.5]}, TypeError, "name of a model must be a string"),
         ([0.5, float("nan")], ValueError, r"y_prob\[1\] is nan"),
     ],
 )

@@ -233,7 +233,7 @@ def test_weights_are_those_of_the_functions():
 @pytest.mark.parametrize(
     ("name", "value", "instead"),
     [
-        ("by", ["a"] * 120, "report each sub-group by itself"),
+        ("by", ["a"] * 120, "Report each sub-group by itself"),
         ("clusters", np.arange(120) // 2, "Keep one row of each cluster"),
         ("monitor", caldist.Monitor(), "monitor_report"),
     ],
@@ -252,9 +252,9 @@ LABEL, TRUTH, SHARP = drawn(20)
         ((TRUTH, LABEL), {}, ValueError, r"y_true has shape \(20, 3\).*\(20,\).*look swapped"),
         ((LABEL, TRUTH[:, 0]), {"classes": NAMES}, ValueError, "a matrix is needed"),
         ((LABEL, {"a": TRUTH, "b": TRUTH[:, 0]}), {}, ValueError, r"y_prob\['b'\] has shape"),
-        ((LABEL, {"a": TRUTH, 3: TRUTH}), {}, TypeError, "the key 3; the name of a model"),
+        ((LABEL, {"a": TRUTH, 3: TRUTH}), {}, TypeError, "the key 3, but the name of a model"),
         ((LABEL, {"a": TRUTH, "b": TRUTH + 0.1}), {}, ValueError, r"y_prob\['b'\]\[0\] sums to"),
-        ((LABEL, {}), {"classes": NAMES}, ValueError, "an empty dict"),
+        ((LABEL, {}), {"classes": NAMES}, ValueError, "no model"),
         ((LABEL, 3 * TRUTH), {}, ValueError, r"y_prob\[\d+, \d+\] is .*apply the softmax"),
         ((LABEL + 7, TRUTH), {}, ValueError, r"y_true\[0\] is .*pass classes="),
         ((LABEL, TRUTH), {"confidence_level": 95}, ValueError, "confidence_level is 95"),
@@ -421,7 +421,7 @@ def test_a_dict_of_joints_that_looks_like_classes_is_said_to():
         caldist.report(keyed, classes=["cat", "dog"])
     with pytest.raises(TypeError, match=r"y_true\['b'\] is of type list"):
         caldist.report({"a": list(keyed.values()), "b": [1]})
-    with pytest.raises(TypeError, match="the key 1; a name must be a text"):
+    with pytest.raises(TypeError, match="the key 1, but a name must be a string"):
         caldist.report({1: list(keyed.values())})
 
 

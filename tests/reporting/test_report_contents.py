@@ -120,11 +120,11 @@ def test_one_column_of_sub_groups_elsewhere(tmp_path):
 @pytest.mark.parametrize(
     ("source", "error", "message"),
     [
-        ("a.csv", TypeError, "source is 'a.csv'; it must be a dict"),
-        ({1: "a"}, TypeError, "source has the key 1; its keys must be texts"),
+        ("a.csv", TypeError, "source is 'a.csv': it must be a dict"),
+        ({1: "a"}, TypeError, "source has the key 1, but its keys must be strings"),
         ({"rows_dropped": -1}, ValueError, r"source\['rows_dropped'\] is -1"),
         ({"rows_dropped": "many"}, ValueError, r"source\['rows_dropped'\] is 'many'"),
-        ({"rows_dropped": {"bad": 0.5}}, ValueError, r"\['bad'\] is 0.5; it must be a number"),
+        ({"rows_dropped": {"bad": 0.5}}, ValueError, r"\['bad'\] is 0.5: it must be a number"),
     ],
 )
 def test_bad_sources(source, error, message):

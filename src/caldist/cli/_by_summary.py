@@ -57,7 +57,9 @@ def summary_of_many(data: Data, source: Source, paths: Sequence[str]) -> Models 
             return None
         remedy = "Correct or filter these rows."
         files = ", ".join(data.files)
-        raise InvalidInput(argument=files, reason=f"has {found}", remedy=remedy)
+        raise InvalidInput(
+            argument=files, reason=f"has rows that are not valid: {found}", remedy=remedy
+        )
     if joint.total == 0 or None in groups.values():
         return None
     say(f"{rows:,} rows: summarised first, on {2**_BITS:,} cells.", err=True)

@@ -98,7 +98,7 @@ def read_content(
         name, gaps = next((name, gaps) for name, gaps in missing.items() if gaps.any())
         count = int(gaps.sum())
         others = "" if count == 1 else f" (the first of {count:,} rows)"
-        raise _placed(source, validate.first(gaps), name, f"is empty{others}", _FILL)
+        raise _placed(source, validate.first(gaps), name, f"a value is missing{others}", _FILL)
     kept = np.flatnonzero(~lacking)
     if kept.size == 0:
         counts = ", ".join(f"{name} ({int(gaps.sum()):,})" for name, gaps in missing.items())
@@ -139,5 +139,5 @@ def _placed(source: Source, row: int, name: str, reason: str, remedy: str) -> In
     cell = source.cell(row, name)
     place = f"{cell.where}: {called(name)}"
     if not cell.text.strip(cells.BLANKS):
-        return InvalidInput(argument=place, reason=reason, remedy=remedy)
+        return InvalidInput(argument=place, reason=f"is empty: {reason}", remedy=remedy)
     return InvalidInput(argument=place, value=cell.text, reason=reason, remedy=remedy)

@@ -161,6 +161,7 @@ def _placed(paths: list[str], score: str) -> InvalidInput | None:
     reason, remedy = "it is no probability", "Correct it."  # no number, or an infinite one
     if not isinf(found[bad[0]]):
         reason, remedy = validate.why_no_probability(found[bad], "apply the sigmoid first")
-    text = cell.text.strip() or "missing"
-    place = f"{cell.where}: {called(score)}"
+    place, text = f"{cell.where}: {called(score)}", cell.text.strip()
+    if not text:
+        return InvalidInput(argument=place, reason=f"is empty: {reason}", remedy=remedy)
     return InvalidInput(argument=place, value=text, reason=reason, remedy=remedy)

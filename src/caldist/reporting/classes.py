@@ -72,12 +72,18 @@ _MEANINGS = {
 _ELSEWHERE = {
     "by": (
         "their report has no sub-groups",
-        "Report one class against the rest: report(y_true == name, y_prob[:, number], by=by).",
+        (
+            "Report each sub-group by itself, as report(y_true[by == name], y_prob[by == name], "
+            "…), or one class against the rest: report(y_true == name, y_prob[:, number], by=by)."
+        ),
     ),
     "group_order": ("their report has no sub-groups", "Leave it out."),
     "clusters": (
         "their intervals and tests take rows for independent",
-        "Keep one row of each, or report one class: report(y_true == name, y_prob[:, number], …).",
+        (
+            "Keep one row of each cluster, or report one class against the rest: "
+            "report(y_true == name, y_prob[:, number], clusters=clusters)."
+        ),
     ),
     "measures": ("their report has measures of its own", "Leave it out."),
     "tolerance": (
