@@ -160,8 +160,8 @@ def test_parquet_with_nothing_says_what_to_install(tmp_path, monkeypatch):
          "If these are logits")),
         ('y,p\n0,"0,5"\n', "line 2: column 'p' is '0,5': it is no number. A decimal comma is"),
         ("y,p\n0,0.5\n,0.5\n1,0.5\n,0.1\n",
-         ("line 3: column 'y' is empty: a value is missing (the first of 2 rows). Fill it, or leave "
-         "such rows out with --drop-missing.")),
+         ("line 3: column 'y' is empty: a value is missing (the first of 2 rows). Fill it, or "
+         "leave such rows out with --drop-missing.")),
         ("y,p\n0,0.5\n1,NA\n", "line 3: column 'p' is 'NA': a value is missing. Fill it"),
         ('y,p,s\n0,0.5,"a\nb"\n1,nan,c\n', "line 4: column 'p' is 'nan': a value is missing"),
         ("y,p\n0,0.5\n2,0.5\n", "line 3: column 'y' is '2': a label is 0 or 1."),

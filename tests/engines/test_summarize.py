@@ -360,7 +360,7 @@ def test_labels_that_are_not_two_are_refused(constructor):
         summarize(table, **COLUMNS, pos_label="d")
     alone = constructor({"label": ["no", "no"], "score": [0.1, 0.2]})
     assert summarize(alone, **COLUMNS, pos_label="yes") == exact([0, 0], [0.1, 0.2])
-    with pytest.raises(ValueError, match="pos_label is 1, which is none of the labels"):
+    with pytest.raises(ValueError, match="pos_label is 1: it is none of the labels"):
         summarize(alone, **COLUMNS, pos_label=1)
 
 
