@@ -764,7 +764,7 @@ def test_prometheus_says_where_the_monitor_stands_without_new_dates(place):
         (["--score", "y"], "--label, --score and --date"),
         (["--state", "s.json"], "--state is 's.json': its name must end in .npz"),
         (["--state", "away/s.npz"], "there is no folder 'away'"),
-        (["--state", "rows.npz"], "'rows.npz' is not a saved monitor"),
+        (["--state", "rows.npz"], "rows.npz is not a saved monitor"),
         (["--out", "page.pdf"], "--out is 'page.pdf'"),
     ],
 )

@@ -239,7 +239,7 @@ def test_a_glob_of_summaries(joints):
         (["a.npz", "./a.npz"], "a.npz is named twice"),
         (["a.npz", "away.npz"], "away.npz: there is no such file"),
         (["a.npz", "-"], "cannot be combined"),
-        (["damaged.npz"], "damaged.npz' is not a saved joint"),
+        (["damaged.npz"], "damaged.npz is not a saved joint"),
     ],
 )
 def test_files_that_do_not_go_together_are_refused(joints, tmp_path, command, files, message):

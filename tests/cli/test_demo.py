@@ -14,6 +14,7 @@ from caldist.cli import _Commands, main
 from caldist.cli._demo_table import demo_table
 from caldist.data.validate import check_flag
 from caldist.datasets import load_demo
+from caldist.errors import InvalidInput
 from caldist.measures.registry import shown_in
 
 MODELS = [
@@ -111,7 +112,7 @@ def test_misuse_ends_with_code_2(arguments):
 
 
 def _refuse_value():
-    raise ValueError("y_prob[3] is 1.5")
+    raise InvalidInput(argument="y_prob", index=3, value=1.5, reason="it is above 1")
 
 
 def _refuse_file():
@@ -125,7 +126,7 @@ def _refuse_type():  # only what the package itself raises is a refusal
 @pytest.mark.parametrize(
     ("refuse", "message"),
     [
-        (_refuse_value, "y_prob[3] is 1.5"),
+        (_refuse_value, "y_prob[3] is 1.5: it is above 1."),
         (_refuse_file, "y_prob[3] is 1.5"),
         (_refuse_type, "progress is 3: it must be True or False."),
     ],

@@ -28,12 +28,13 @@ from caldist.cli.recalibrate import apply, recalibrate
 from caldist.cli.report import report
 from caldist.cli.summaries import summarize
 from caldist.cli.verify import verify
-from caldist.errors import ToleranceError
+from caldist.errors import CertificateError, ToleranceError
 
 __all__ = ["main"]
 
 
-_REFUSED = (ValueError, TypeError, OSError, ImportError, ToleranceError)  # what is about the input
+# What is about the input; any other ValueError or TypeError is a mistake of the package.
+_REFUSED = (Invalid, OSError, ImportError, ToleranceError, CertificateError)
 _DEBUG = "CALDIST_DEBUG"  # in the environment: print tracebacks instead of one line
 _EXIT_CODES = """\b
 Exit codes:
