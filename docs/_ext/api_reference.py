@@ -196,7 +196,7 @@ TASKS = (
             "report Report reporting.DataReport reporting.ModelReport reporting.MeasureReport "
             "reporting.PairReport reporting.GroupReport reporting.RecalibrationReport "
             "reporting.BoundsReport reporting.LossReport reporting.ClassModelReport "
-            "reporting.ClassReport reporting.ClassTestReport reporting.MedicalReport "
+            "reporting.ClassReport reporting.ClassTestReport reporting.ClinicalReport "
             "reporting.EstimateReport reporting.SourceReport reporting.Figure",
             "reporting.monitor_report reporting.MonitorReport reporting.MonitorStepReport "
             "reporting.MonitorGroupReport",

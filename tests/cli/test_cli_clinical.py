@@ -24,12 +24,12 @@ def file(tmp_path, rows):
     return write_csv(tmp_path / "rows.csv", rows)
 
 
-def medical(*arguments):
+def clinical(*arguments):
     return run("measure", *arguments, "--measure", "clinical", "--format", "json")
 
 
 def test_the_numbers_are_those_of_the_library(file, rows):
-    result = medical(file, "--label", "won", "--score", "first")
+    result = clinical(file, "--label", "won", "--score", "first")
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
     assert [line["measure"] for line in found["results"]] == NAMES
@@ -44,7 +44,7 @@ def test_the_numbers_are_those_of_the_library(file, rows):
 def test_a_summary_has_values_and_the_reason_for_what_it_lacks(file, tmp_path):
     out = str(tmp_path / "rows.npz")
     assert run("summarize", file, "--label", "won", "--score", "first", "-o", out).exit_code == 0
-    result = medical(out)
+    result = clinical(out)
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
     slope = next(line for line in found["results"] if line["measure"] == "slope")
@@ -62,7 +62,7 @@ def test_what_cannot_be_computed(tmp_path):
     file = write_csv(
         tmp_path / "separated.csv", {key: list(column) for key, column in table.items()}
     )
-    result = medical(file, "--label", "y", "--score", "p")
+    result = clinical(file, "--label", "y", "--score", "p")
     assert result.exit_code == 2
     assert "separates the labels" in result.stderr
     result = run(

@@ -39,7 +39,7 @@ def many_rows(n):
 
 
 @pytest.mark.skipif(not COMPILED, reason="plain kernels make numbers of every value")
-def test_the_words_of_medicine_need_few_copies_of_the_rows():
+def test_clinical_measures_need_few_copies_of_the_rows():
     y, p = many_rows(400_000)
     rows = Rows.of(y, p)
     assert rows.joint.prediction.size == y.size

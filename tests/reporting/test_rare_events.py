@@ -375,7 +375,7 @@ def test_the_width_on_log_odds_is_the_deviation_seen_there(rare):
 @pytest.mark.parametrize("display", SCALED)
 def test_every_display_of_predictions_has_both_scales(display, rare):
     y, p = (part[:4000] for part in rare)
-    options = {"method": "shift"} if display is MapDisplay else {}
+    options = {"family": "shift"} if display is MapDisplay else {}
     for scale in ("linear", "logit"):
         shown = display.from_predictions(y, p, scale=scale, **options)
         shown.figure_.canvas.draw()

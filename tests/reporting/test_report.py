@@ -185,7 +185,7 @@ def test_certain_predictions_that_fail_are_noted():
 @pytest.mark.parametrize(
     ("y_prob", "error", "message"),
     [
-        ({}, ValueError, "no model"),
+        ({}, ValueError, "empty dict"),
         ({"a": [0.5, 1.5]}, ValueError, r"y_prob\['a'\]\[1\] is 1.5"),
         ({1: [0.5, 0.5]}, TypeError, "name of a model must be a string"),
         ([0.5, float("nan")], ValueError, r"y_prob\[1\] is nan"),
@@ -270,7 +270,7 @@ def test_a_generator_draws_one_report(rows):
     ]
     assert found[0] == found[1]
     assert [one.seed for one in found] == [None] * 3
-    with pytest.raises(TypeError, match="rng is True; it must be"):
+    with pytest.raises(TypeError, match="rng is True: it must be"):
         caldist.report(rows["y_true"], rows["y_prob"]["honest"], rng=True)
 
 

@@ -184,7 +184,7 @@ def test_contents_lead_to_every_section(page):
     anchors = re.findall(r'<li><a href="#([\w-]+)">', page)
     assert anchors == re.findall(r'<h2 id="([\w-]+)">', page)
     assert anchors[0] == "overview"
-    assert {"groups", "medicine", "compared"} <= set(anchors)
+    assert {"groups", "clinical", "compared"} <= set(anchors)
 
 
 def test_twenty_models_have_an_overview_before_their_cards(report):
@@ -360,30 +360,30 @@ def test_bad_columns(rows, by, message):
         groups_of(rows, by)
 
 
-# -- figures and the words of medicine -----------------------------------------------------------
+# -- figures and clinical measures -----------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("joint", [False, True])
-def test_the_words_of_medicine(rows, joint):
+def test_clinical_measures(rows, joint):
     data = (rows["y_true"], rows["y_prob"]["two"])
     if joint:
         data = (caldist.Joint.from_arrays(*data).coarsen(10),)
     found = caldist.report(*data, **QUICK)
     [model] = found.models
     summary = caldist.calibration_summary(*data, **QUICK)
-    assert not model.medical.reason
-    for one in model.medical.estimates:
+    assert not model.clinical.reason
+    for one in model.clinical.estimates:
         expected = summary.estimates[one.name]
         ends = expected.to_dict()
         assert (one.value, one.lower, one.upper) == (ends["value"], ends["lower"], ends["upper"])
-    assert model.medical.test_pvalue == summary.test.pvalue
+    assert model.clinical.test_pvalue == summary.test.pvalue
     page = found.to_html()
-    assert "In the words of medicine" in page
+    assert "Clinical measures" in page
     assert f"{summary.ici.value:.3g}" in page
     slope = "log odds near 0 and 1 magnify" if joint else f"{summary.slope.value:.3g}"
     assert slope in page
-    figure = next(one for one in found.figures if one.medical)
+    figure = next(one for one in found.figures if one.clinical)
     assert figure.display is DecisionCurveDisplay
     benefit = caldist.net_benefit(*data, thresholds=figure.models[0].threshold)
     np.testing.assert_allclose(figure.models[0].model, benefit.model)
@@ -392,13 +392,13 @@ def test_the_words_of_medicine(rows, joint):
 
 
 @pytest.mark.slow
-def test_what_medicine_cannot_say_has_a_reason():
+def test_clinical_measures_that_are_missing_have_a_reason():
     found = caldist.report([0] * 30, np.linspace(0.1, 0.3, 30), **QUICK)
-    assert found.models[0].medical.estimates == ()
-    assert found.models[0].medical.reason in Page(found.to_html()).text
+    assert found.models[0].clinical.estimates == ()
+    assert found.models[0].clinical.reason in Page(found.to_html()).text
     rough = caldist.Joint.from_masses([0.2, 0.6], [8, 4], [2, 6], n_rows=20, radius=0.01)
     without = caldist.report(rough, **QUICK)
-    assert not any(figure.medical for figure in without.figures)
+    assert not any(figure.clinical for figure in without.figures)
 
 
 def test_limits_in_figures_are_rounded_outwards():

@@ -12,11 +12,7 @@ import numpy as np
 from caldist._util.brief import Brief, LongText
 from caldist._util.escaping import for_html
 from caldist._util.frames import frame
-<<<<<<< ours
-from caldist._util.invalid import InvalidInput
-=======
 from caldist._util.invalid import InvalidInput, InvalidType
->>>>>>> theirs
 from caldist._util.numbers import outwards_to, side
 from caldist._util.text_tables import aligned, booktabs, is_numeric
 
@@ -73,14 +69,9 @@ class Result(Brief):
         """
         whole = isinstance(digits, numbers.Integral) and not isinstance(digits, bool)
         if not whole or not 1 <= digits <= _MOST_DIGITS:
-<<<<<<< ours
-            reason = f"it must be an integer from 1 to {_MOST_DIGITS}"
-            raise InvalidInput(argument="digits", value=digits, reason=reason)
-=======
             kind = InvalidInput if whole else InvalidType
             reason = f"it must be an integer from 1 to {_MOST_DIGITS}"
             raise kind(argument="digits", value=digits, reason=reason)
->>>>>>> theirs
         head, body = self._table(digits)
         return LongText(booktabs(head, body, digits))
 

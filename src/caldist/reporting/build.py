@@ -41,7 +41,7 @@ from caldist.measures.smooth_ce import smooth_ce
 from caldist.monitoring import Monitor
 from caldist.recalibration.recalibration import Recalibration
 from caldist.reporting.classes import class_report, speaks_of_classes
-from caldist.reporting.clinical import medical_report
+from caldist.reporting.clinical import clinical_report
 from caldist.reporting.figures import figures
 from caldist.reporting.model import (
     DataReport,
@@ -301,7 +301,7 @@ def _model(
     rates = rates_of(rows, level)
     predicted, observed = means(joint)
     begin("slope and curve")
-    medical = medical_report(rows, level, resampler)
+    clinical = clinical_report(rows, level, resampler)
     _let_go(rows)
     return ModelReport(
         name=name,
@@ -328,7 +328,7 @@ def _model(
         measures=measures,
         recalibration=recalibration_report(recalibrations[name]),
         rates=rates,
-        medical=medical,
+        clinical=clinical,
     )
 
 

@@ -47,8 +47,8 @@ class Figure(Brief):
         In inches.
     recalibration_of
         The model whose recalibration it shows, if it does.
-    medical
-        Whether it belongs to the words of medicine.
+    clinical
+        Whether it belongs to the clinical measures.
     """
 
     caption: str
@@ -57,7 +57,7 @@ class Figure(Brief):
     models: tuple[Any, ...]
     height: float
     recalibration_of: str | None = None
-    medical: bool = False
+    clinical: bool = False
 
     def svg(self) -> str:
         """Draw on axes of their own, without pyplot's global state."""
@@ -154,7 +154,7 @@ def _decisions(
             "The decision curve: net benefit over the risk from which on one would act, beside "
             "those of treating all and none."
         )
-        made.append(Figure(caption, caption, DecisionCurveDisplay, curves, 3.4, medical=True))
+        made.append(Figure(caption, caption, DecisionCurveDisplay, curves, 3.4, clinical=True))
     return made
 
 

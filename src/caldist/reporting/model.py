@@ -102,7 +102,7 @@ class EstimateReport(Result):
 
 
 @dataclass(frozen=True)
-class MedicalReport(Result):
+class ClinicalReport(Result):
     """What :func:`caldist.calibration_summary` says of a model.
 
     ``reason`` says why there are no numbers, if so, and then ``estimates`` is empty.
@@ -136,7 +136,7 @@ class ModelReport(Result):
     measures: tuple[MeasureReport, ...]
     recalibration: RecalibrationReport
     rates: Rates
-    medical: MedicalReport
+    clinical: ClinicalReport
 
 
 @dataclass(frozen=True)
@@ -434,7 +434,7 @@ def _report(content: dict[str, Any]) -> Report:
             "measures": measures,
             "recalibration": _recalibration(model.pop("recalibration")),
             "rates": _rates(model.pop("rates")),
-            "medical": _medical(model.pop("medical")),
+            "clinical": _clinical(model.pop("clinical")),
         }
         models.append(ModelReport(**model, **parts))
     return Report(
@@ -461,9 +461,9 @@ def _data(content: dict[str, Any]) -> DataReport:
     return DataReport(**content | words | {"source": source})
 
 
-def _medical(content: dict[str, Any]) -> MedicalReport:
+def _clinical(content: dict[str, Any]) -> ClinicalReport:
     estimates = tuple(EstimateReport(**item) for item in content["estimates"])
-    return MedicalReport(**content | {"estimates": estimates})
+    return ClinicalReport(**content | {"estimates": estimates})
 
 
 def _class_model(content: dict[str, Any]) -> ClassModelReport:

@@ -30,7 +30,7 @@ from caldist.reporting.model import ClassModelReport, MonitorReport, Report
 from caldist.reporting.text import (
     CLASS_LIMITS,
     CLASS_TWIN,
-    MEDICINE,
+    CLINICAL,
     RECALIBRATIONS,
     ROWS_OF_A_PAGE,
     change,
@@ -79,7 +79,7 @@ _TERMS = {
         "The frequency of label 1 over the mean prediction: above 1 risks are predicted too low. "
         "The interval is for the population and respects weights and clusters."
     ),
-    "medicine": (
+    "clinical": (
         "Intercept 0, slope 1 and observed over expected 1 do not mean calibrated: errors in "
         "opposite directions cancel. ICI, E50, E90 and Emax are mean, median, 90% quantile and "
         "maximum of the distance between a smooth curve (loess) and the predictions. Each interval "
@@ -183,7 +183,7 @@ def page(report: Report) -> str:
     if report.class_models:
         return _class_page(report)
     drawn = _drawn(report.figures)
-    plain = [one for one in drawn if one["recalibration_of"] is None and not one["medical"]]
+    plain = [one for one in drawn if one["recalibration_of"] is None and not one["clinical"]]
     pairs, pairs_omitted = shortened(report.pairs, ROWS_OF_A_PAGE)
     groups, groups_omitted = shortened(report.groups, ROWS_OF_A_PAGE)
     scale = max((model.population_upper for model in report.models), default=1.0)
@@ -194,8 +194,8 @@ def page(report: Report) -> str:
             rows=rows_in_words(report.data),
             origin=source_in_words(report.data),
             figures=plain,
-            decisions=[one for one in drawn if one["medical"]],
-            medicine=MEDICINE,
+            decisions=[one for one in drawn if one["clinical"]],
+            clinical=CLINICAL,
             estimate_names=NAMES,
             sections=_sections(report, figures=bool(plain)),
             maps={figure["recalibration_of"]: figure for figure in drawn},
@@ -233,7 +233,7 @@ def _sections(report: Report, *, figures: bool) -> list[tuple[str, str]]:
         (bool(report.pairs), "compared", "Models compared"),
         (bool(report.groups), "groups", "Sub-groups"),
         (True, "measures", "All measures"),
-        (True, "medicine", MEDICINE),
+        (True, "clinical", CLINICAL),
         (True, "data", "Data"),
         (True, "meaning", "What the numbers mean"),
         (True, "computed", "How it was computed"),
@@ -380,7 +380,7 @@ def _drawn(wanted: Sequence[Figure]) -> list[dict[str, Any]]:
                 "alt": figure.alt,
                 "source": source,
                 "recalibration_of": figure.recalibration_of,
-                "medical": figure.medical,
+                "clinical": figure.clinical,
             }
         )
     return figures

@@ -43,7 +43,7 @@ Tested = TypeVar("Tested", PairReport, GroupReport)
 ROWS_OF_A_PAGE = 500  # of a table in HTML
 _ROWS_PRINTED = 40
 RECALIBRATIONS = "What recalibration would do"
-MEDICINE = "In the words of medicine"
+CLINICAL = "Clinical measures"
 CLASS_TWIN = "CWs, half the sum of smCE over classes"
 CLASS_LIMITS = "lower limits hold with {} confidence for all of them"
 _CLASSES_PRINTED = 10
@@ -272,7 +272,7 @@ def least_group_pvalue(report: Report) -> float:
 
 
 def estimate(found: EstimateReport) -> list[str]:
-    """Return a number of medicine and its interval, as they stand in a table."""
+    """Return a clinical measure and its interval, as they stand in a table."""
     if found.value is None:
         return ["—", "—"]
     if found.lower is None or found.upper is None:
