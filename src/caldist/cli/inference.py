@@ -80,7 +80,7 @@ def test(
     for line, rows in models.lines():
         with noting(notes):
             found = calibration_test(
-                cast("Any", rows),  # checked, which the public types do not speak of
+                cast("Any", rows),  # checked, which the public types do not describe
                 measure=measure,
                 tolerance=tolerance,
                 n_resamples=_options.DRAWS,
@@ -124,7 +124,7 @@ def _test_classes(models: ClassModels, measure: str, style: str) -> list[dict[st
     lines, answers = [], []
     for line, rows in models.lines():
         found = calibration_test(
-            cast("Any", rows),  # checked, which the public types do not speak of
+            cast("Any", rows),  # checked, which the public types do not describe
             cast("Any", None),
             measure=cast("Any", measure),
             n_resamples=_options.DRAWS,

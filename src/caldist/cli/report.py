@@ -80,7 +80,7 @@ def report(
     from caldist.reporting import report as make_report  # not needed to refuse
 
     found = make_report(
-        cast("Any", _named(models)),  # checked, which the public types do not speak of
+        cast("Any", _named(models)),  # checked, which the public types do not describe
         by=(models.by or None) if isinstance(models, Models) else None,
         measures=chosen,
         tolerance=tolerance,
