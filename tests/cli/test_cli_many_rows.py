@@ -73,7 +73,7 @@ def test_a_report_is_that_of_the_summary(file, rows, named):
     few = rows[["won", "p"]] if not named else rows
     few.to_parquet(file)
     found, said = reported(file, *(COLUMNS if named else COLUMNS[4:]))
-    assert f"600 rows: {SAID}\nThe report uses this summary; --rows uses every row" in said
+    assert f"600 rows: {SAID}\nThe report uses this summary; --exact uses every row" in said
     assert ("using label 'won' and score 'p'" in said) != named
     assert found == expected(joint_of(rows))
     assert "rounded to 65,536 cells" in " ".join(found["data"]["notes"])
@@ -183,7 +183,10 @@ def test_missing_values(file, rows, dropping):
     if not dropping:
         done = run("report", file, *COLUMNS, "-o", file.parent / "report.json")
         assert done.exit_code == 2
-        assert "rows.parquet, row 4: column 'p' is empty (the first of 2 rows)" in done.stderr
+        assert (
+            "rows.parquet, row 4: column 'p' is empty: a value is missing (the first of 2 rows)"
+            in done.stderr
+        )
         return
     out = file.parent / "report.json"
     done = run("report", file, *COLUMNS, "--drop-missing", "-o", out)

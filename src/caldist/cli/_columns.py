@@ -21,6 +21,10 @@ from caldist.errors import InvalidInput
 
 HEAD = 1000  # rows that tell what most columns are not
 _NAMED = 40  # columns that a message lists
+_CLASSES = (
+    "Of two other labels say with --positive which counts as 1; of several classes name a column "
+    "of probabilities for each, as --score 'p_*'."
+)
 
 
 def read_table(data: Data, source: Source) -> Models:
@@ -44,14 +48,20 @@ def read_table(data: Data, source: Source) -> Models:
     labels = (content.numbers if data.positive is None else content.names)[label]
     weight, cluster, n_clusters, groups = None, None, 0, None
     with content.placing():
-        clean_label, predictions = validate.named_inputs(
-            labels,
-            {called(name): content.numbers[name] for name in scores},
-            true_name=called(label),
-            remedy="Exchange --label and --score.",
-            option="--positive",
-            pos_label=None if data.positive is None else positive_value(labels, data.positive),
-        )
+        try:
+            clean_label, predictions = validate.named_inputs(
+                labels,
+                {called(name): content.numbers[name] for name in scores},
+                true_name=called(label),
+                remedy="Exchange --label and --score.",
+                option="--positive",
+                pos_label=None if data.positive is None else positive_value(labels, data.positive),
+            )
+        except InvalidInput as error:
+            other = data.positive is not None or error.value > 1
+            if error.argument == called(label) and other:
+                raise error.but(remedy=_CLASSES) from None
+            raise
         if data.weight is not None:
             values = content.numbers[data.weight]
             weight = validate.weights(values, clean_label.size, called(data.weight))
