@@ -55,7 +55,7 @@ class Limits:
             raise InvalidInput(
                 argument=next(iter(self.given)),
                 reason=f"cannot be judged by {measure}, which has no limits for the population: "
-                f"{measure.facts.no_interval.rstrip('.')}",
+                f"{measure.facts.no_interval.reason}",
                 remedy="Name another measure first, as --measure smooth_ce.",
             )
 
