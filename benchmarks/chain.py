@@ -53,7 +53,7 @@ def chain_table(sizes: Sequence[int], effort: Effort) -> Table:
             sample = FAMILIES[family].make(n)
             argsort = partial(np.argsort, sample.y_prob)
             alone = side_by_side(partial(chain.fit, *_chain(sample)), argsort, effort)
-            measure = partial(caldist.post_processing_gap, sample.y_true, sample.y_prob)
+            measure = partial(caldist.measures.post_processing_gap, sample.y_true, sample.y_prob)
             cells += [number(alone.ratio), number(side_by_side(measure, argsort, effort).ratio)]
             if n == _JUDGED:
                 judgement = verdict(alone.ratio <= target)

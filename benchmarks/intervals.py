@@ -139,7 +139,9 @@ def statistics_table(n: int, effort: Effort) -> Table:
             ),
             "calibration_test": partial(caldist.calibration_test, *given, **more),
             "compare": partial(caldist.compare, *given, other, **more),
-            "miscalibrated_regions": partial(caldist.miscalibrated_regions, *given, **more),
+            "miscalibrated_regions": partial(
+                caldist.inference.miscalibrated_regions, *given, **more
+            ),
         }
         for name, call in calls.items():
             with warnings.catch_warnings():

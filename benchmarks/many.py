@@ -107,7 +107,7 @@ def _tasks(sizes: Sizes) -> list[_Task]:
         _Task(
             f"{pairs}: {math.comb(sizes.models, 2):,} pairs",
             several[1],
-            f"caldist.compare_all(y, m, {split})",
+            f"caldist.inference.compare_all(y, m, {split})",
         ),
         _Task(
             "compare, ten of these pairs one by one",

@@ -59,7 +59,7 @@ _APART = (  # targets of their own, or none
     Measure("kernel_ce:gaussian", caldist.kernel_ce.using(kernel="gaussian"), largest=_MILLION),
     Measure("ece", caldist.ece, largest=_MILLION),
     Measure("binned_ece", caldist.binned_ece, largest=_MILLION),
-    Measure("corp", caldist.corp, {10**6: 10}, largest=_MILLION),
+    Measure("corp", caldist.measures.corp, {10**6: 10}, largest=_MILLION),
 )
 _LISTED = {timed.name.partition(":")[0] for timed in _APART}
 _OTHERS = (

@@ -45,7 +45,7 @@ class Case:
 def _bracket(rows: Rows) -> tuple[float, float]:
     try:
         value = multiclass.smooth_ce(*rows, method="landmarks")
-    except caldist.ToleranceError as error:
+    except caldist.errors.ToleranceError as error:
         return error.lower, error.upper
     return value, value
 
@@ -92,7 +92,7 @@ def _binning(rows: Rows) -> float:
     return multiclass.kernel_ce(*rows, method="binning", rng=0)
 
 
-def _interval(rows: Rows) -> caldist.Interval:
+def _interval(rows: Rows) -> caldist.inference.Interval:
     return multiclass.confidence_interval(*rows)
 
 

@@ -171,7 +171,7 @@ MEASURES: dict[str, tuple[Callable[..., float], tuple[Rival, ...]]] = {
         ),
     ),
     "normalized_cross_entropy": (
-        caldist.normalized_cross_entropy,
+        caldist.measures.normalized_cross_entropy,
         (Rival("NumPy", "numpy", _numpy_entropy),),
     ),
     "binned_ece, own edges": (
@@ -179,11 +179,11 @@ MEASURES: dict[str, tuple[Callable[..., float], tuple[Rival, ...]]] = {
         (Rival("NumPy", "numpy", _numpy_edges),),
     ),
     "soft_binned_ece": (
-        caldist.soft_binned_ece,
+        caldist.measures.soft_binned_ece,
         (Rival("NumPy", "numpy", _numpy_soft),),
     ),
     "kernel_smoothed_ece": (
-        caldist.kernel_smoothed_ece,
+        caldist.measures.kernel_smoothed_ece,
         (
             Rival("relplot", "relplot", _relplot_smooth),
             Rival("probcal", "probcal", _probcal("smooth_ece")),

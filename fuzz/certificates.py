@@ -46,7 +46,9 @@ def check(instance: Instance) -> None:
         _check_claim(changed)
 
 
-def _changed(proof: caldist.Certificate, instance: Instance) -> caldist.Certificate:
+def _changed(
+    proof: caldist.certificates.Certificate, instance: Instance
+) -> caldist.certificates.Certificate:
     if instance["other_rows"] is not None:
         return dataclasses.replace(proof, joint=caldist.Joint.from_arrays(**instance["other_rows"]))
     names = [f.name for f in dataclasses.fields(proof) if f.name not in {"joint", "exact"}]
@@ -72,7 +74,7 @@ def _changed(proof: caldist.Certificate, instance: Instance) -> caldist.Certific
     return dataclasses.replace(proof, **{name: array})
 
 
-def _check_claim(proof: caldist.Certificate) -> None:
+def _check_claim(proof: caldist.certificates.Certificate) -> None:
     joint = proof.joint
     total = joint.mass0.sum() + joint.mass1.sum()
     v, g0, g1 = joint.prediction, joint.mass0 / total, joint.mass1 / total

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import caldist
-from caldist import Certificate, Joint, Monitor
+from caldist import Joint, Monitor
+from caldist.certificates import Certificate
 from fuzz.rows import Instance, draw_rows
 
 KINDS = ("joint", "gridded joint", "certificate", "monitor")

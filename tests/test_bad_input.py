@@ -329,7 +329,7 @@ BAD_OPTIONS = [
 @pytest.mark.parametrize(("name", "options"), BAD_OPTIONS)
 def test_bad_options_are_named(name, options):
     with pytest.raises((InvalidInput, InvalidType)) as caught:
-        getattr(caldist, name)(Y, P, **options)
+        getattr(caldist.measures, name)(Y, P, **options)
     assert caught.value.argument in options, caught.value
 
 
@@ -391,7 +391,7 @@ MATRIX = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
 HALVES = [0.5, 0.5]
 
 
-@pytest.mark.parametrize("function", [caldist.top_label, caldist.one_vs_rest])
+@pytest.mark.parametrize("function", [caldist.multiclass.top_label, caldist.multiclass.one_vs_rest])
 @pytest.mark.parametrize(
     ("y", "matrix", "expected"),
     [

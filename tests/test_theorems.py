@@ -54,7 +54,7 @@ def test_post_processing_gap_and_smooth_ce(sample):
     """Błasiok, Gopalan, Hu, Nakkiran, "When does optimizing a proper loss yield calibration?", for
     the squared loss: smCE(f)² ≤ pGap(f) ≤ 2 smCE(f)."""
     y, p, weight = sample
-    gap = caldist.post_processing_gap(y, p, sample_weight=weight)
+    gap = caldist.measures.post_processing_gap(y, p, sample_weight=weight)
     smooth = caldist.smooth_ce(y, p, sample_weight=weight)
     assert smooth**2 <= gap + SLACK
     assert gap <= 2 * smooth + SLACK
@@ -65,7 +65,7 @@ def test_post_processing_gap_and_smooth_ce_for_any_slope(sample, slope):
     """The same proof, with αw or η/M in place of w and η: min(1, L - 1)² smCE² ≤ pGap ≤ 2 M smCE,
     M = max(1, L - 1)."""
     y, p, weight = sample
-    gap = caldist.post_processing_gap(y, p, max_slope=slope, sample_weight=weight)
+    gap = caldist.measures.post_processing_gap(y, p, max_slope=slope, sample_weight=weight)
     smooth = caldist.smooth_ce(y, p, sample_weight=weight)
     assert (min(1, slope - 1) * smooth) ** 2 <= gap + SLACK
     assert gap <= 2 * max(1, slope - 1) * smooth + SLACK
@@ -82,15 +82,15 @@ def test_calibrated_rows_have_no_post_processing_gap(sample):
     target = np.unique(ones[kept] / mass[kept], return_inverse=True)
     calibrated = np.zeros(v.size)
     calibrated[kept] = target[0][target[1]]
-    assert caldist.post_processing_gap(y, calibrated[index], sample_weight=weight) <= SLACK
+    assert caldist.measures.post_processing_gap(y, calibrated[index], sample_weight=weight) <= SLACK
 
 
 @given(moved())
 def test_post_processing_gap_is_lipschitz(case):
     """(y - v)² - (y - κ(v))² has slopes of at most 4: pGap moves by at most 4 E|u - v|."""
     y, v, u, weight = case
-    before = caldist.post_processing_gap(y, v, sample_weight=weight)
-    after = caldist.post_processing_gap(y, u, sample_weight=weight)
+    before = caldist.measures.post_processing_gap(y, v, sample_weight=weight)
+    after = caldist.measures.post_processing_gap(y, u, sample_weight=weight)
     assert abs(before - after) <= 4 * distance(u, v, weight) + SLACK
 
 
@@ -224,9 +224,9 @@ def test_perfectly_calibrated_predictions_have_value_zero(groups):
         caldist.random_interval_ce,
         caldist.binned_ece,
         caldist.ece,
-        caldist.kernel_smoothed_ece,
-        caldist.ecce_mad,
-        caldist.ecce_range,
-        caldist.averaged_two_bin_ce,
+        caldist.measures.kernel_smoothed_ece,
+        caldist.measures.ecce_mad,
+        caldist.measures.ecce_range,
+        caldist.measures.averaged_two_bin_ce,
     ):
         assert measure(y, p, sample_weight=weight) <= 1e-15

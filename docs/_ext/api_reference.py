@@ -55,17 +55,18 @@ class Task:
 TASKS = (
     Task(
         "measuring",
-        "Measure a model",
+        "measures.Measure a model",
         "Numbers of labels and predictions. Each measure has [a page](../measures/index.md) of "
         "its own; here is what goes with all of them.",
         (
-            "evaluate Evaluations Evaluation",
-            "Measure",
-            "properties PropertyTable Property Evidence PropertyError",
-            "corp Corp",
-            "t_cal TCal",
-            "kernel_ce_draws KernelDraws",
-            "optimal_partition",
+            "evaluate measures.Evaluations measures.Evaluation",
+            "measures.Measure",
+            "paper.properties paper.PropertyTable paper.Property paper.Evidence "
+            "paper.PropertyError",
+            "measures.corp measures.Corp",
+            "measures.t_cal measures.TCal",
+            "paper.kernel_ce_draws paper.KernelDraws",
+            "measures.optimal_partition",
             "measures.polynomials",
             "measures.region",
         ),
@@ -75,14 +76,15 @@ TASKS = (
         "The distance to calibration, with proof",
         "What the rows at hand say for certain, and arrays that prove it.",
         (
-            "distance_bracket DistanceBracket",
-            "certify Certificate JointCertificate certificates.SmoothCertificate "
-            "certificates.LowerCertificate certificates.UpperCertificate "
-            "certificates.GapCertificate certificates.Coupling CertificateError",
-            "nearest_calibrated",
-            "true_distance",
-            "true_distance_bounds DistanceBounds",
-            "ToleranceError",
+            "distance_bracket measures.DistanceBracket",
+            "certify certificates.Certificate certificates.JointCertificate "
+            "certificates.SmoothCertificate certificates.LowerCertificate "
+            "certificates.UpperCertificate certificates.GapCertificate certificates.Coupling "
+            "errors.CertificateError",
+            "measures.nearest_calibrated",
+            "measures.true_distance",
+            "measures.true_distance_bounds measures.DistanceBounds",
+            "errors.ToleranceError",
         ),
     ),
     Task(
@@ -90,23 +92,23 @@ TASKS = (
         "Is it noise? Intervals, tests, comparisons",
         "Statements about the population that the rows come from.",
         (
-            "confidence_interval Interval",
-            "calibration_test TestResult",
-            "compare Comparison",
-            "compare_all Comparisons",
-            "gate Gate",
-            "sample_size SampleSize",
-            "guaranteed_width",
+            "confidence_interval inference.Interval",
+            "calibration_test inference.TestResult",
+            "compare inference.Comparison",
+            "inference.compare_all inference.Comparisons",
+            "gate inference.Gate",
+            "inference.sample_size inference.SampleSize",
+            "inference.guaranteed_width",
         ),
     ),
     Task(
         "where",
         "Where does it err?",
-        "Regions of predictions, sub-groups of rows, and the curve.",
+        "inference.Regions of predictions, sub-groups of rows, and the curve.",
         (
-            "miscalibrated_regions Region Regions",
-            "evaluate_groups GroupEvaluation Group",
-            "calibration_curve CalibrationCurve",
+            "inference.miscalibrated_regions inference.Region inference.Regions",
+            "evaluate_groups groups.GroupEvaluation groups.Group",
+            "clinical.calibration_curve clinical.CalibrationCurve",
         ),
     ),
     Task(
@@ -115,8 +117,9 @@ TASKS = (
         "The numbers that medical journals ask for, with intervals. "
         "[The guide](../guides/medical-risk.md).",
         (
-            "calibration_summary CalibrationSummary clinical.CoxTest clinical.Rates",
-            "net_benefit NetBenefit",
+            "clinical.calibration_summary clinical.CalibrationSummary clinical.CoxTest "
+            "clinical.Rates",
+            "clinical.net_benefit clinical.NetBenefit",
         ),
     ),
     Task(
@@ -125,16 +128,17 @@ TASKS = (
         "A monotone map for new rows, with limits for what it achieves. "
         "[The guide](../guides/recalibration.md).",
         (
-            "recalibrate Recalibration recalibration.LossChange recalibration.CandidateLoss",
-            "evaluate_map",
-            "CalibrationMap",
+            "recalibrate recalibration.Recalibration recalibration.LossChange "
+            "recalibration.CandidateLoss",
+            "recalibration.evaluate_map",
+            "recalibration.CalibrationMap",
         ),
     ),
     Task(
         "monitoring",
         "Watch a model in use",
         "An alarm that is right at every look. [The guide](../guides/monitoring.md).",
-        ("Monitor Step monitoring.Steps",),
+        ("Monitor monitoring.Step monitoring.Steps",),
     ),
     Task(
         "classes",
@@ -152,8 +156,8 @@ TASKS = (
             "multiclass.confidence_interval",
             "multiclass.calibration_test",
             "multiclass.compare",
-            "top_label",
-            "one_vs_rest",
+            "multiclass.top_label",
+            "multiclass.one_vs_rest",
         ),
     ),
     Task(
@@ -163,7 +167,7 @@ TASKS = (
         "[The guide](../guides/large-tables.md).",
         (
             "summarize",
-            "Joint Grid",
+            "Joint data.Grid",
             "Accumulator",
             "engines.summarize_one_vs_rest",
             "engines.summarize_top_label",
@@ -193,11 +197,12 @@ TASKS = (
         "Reports",
         "All of it in one page for people, and as JSON. They need the extra `report`.",
         (
-            "report Report reporting.DataReport reporting.ModelReport reporting.MeasureReport "
-            "reporting.PairReport reporting.GroupReport reporting.RecalibrationReport "
-            "reporting.BoundsReport reporting.LossReport reporting.ClassModelReport "
-            "reporting.ClassReport reporting.ClassTestReport reporting.ClinicalReport "
-            "reporting.EstimateReport reporting.SourceReport reporting.Figure",
+            "report reporting.Report reporting.DataReport reporting.ModelReport "
+            "reporting.MeasureReport reporting.PairReport reporting.GroupReport "
+            "reporting.RecalibrationReport reporting.BoundsReport reporting.LossReport "
+            "reporting.ClassModelReport reporting.ClassReport reporting.ClassTestReport "
+            "reporting.ClinicalReport reporting.EstimateReport reporting.SourceReport "
+            "reporting.Figure",
             "reporting.monitor_report reporting.MonitorReport reporting.MonitorStepReport "
             "reporting.MonitorGroupReport",
         ),

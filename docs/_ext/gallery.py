@@ -167,7 +167,7 @@ def nearest_map(label: Labels, predictions: Models) -> None:
     The mean vertical distance from the diagonal is the upper distance to calibration.
     """
     p = predictions["gradient boosting"]
-    nearest = caldist.nearest_calibrated(label, p)
+    nearest = caldist.measures.nearest_calibrated(label, p)
     order = np.argsort(p)
     _, ax = plt.subplots(figsize=(4.6, 4.6), layout="constrained")
     ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
@@ -233,7 +233,7 @@ def cumulative(label: Labels, predictions: Models) -> None:
         p = predictions[name]
         joint = caldist.Joint.from_arrays(label, p)
         share = np.cumsum(joint.mass0 + joint.mass1) / p.size
-        largest = caldist.ecce_mad(joint)
+        largest = caldist.measures.ecce_mad(joint)
         ax.plot([0, *share], joint.prefix_sums(), color=colour, label=f"{name}, {largest:.4f}")
         band = 2.2414 * np.sqrt(np.sum(p * (1 - p))) / p.size
         ax.axhspan(-band, band, color=colour, alpha=0.12, linewidth=0)

@@ -66,7 +66,9 @@ def _picture(measure: Measure[Any]) -> None:
 def _facts(measure: Measure[Any]) -> list[str]:
     """Return what the object says of itself: where it is shown, and what can be had of it."""
     facts, missing = measure.facts, measure.missing_option
-    called = f"measure=caldist.{measure.name}" + ("" if missing is None else f".using({missing}=…)")
+    called = f"measure=caldist.measures.{measure.name}" + (
+        "" if missing is None else f".using({missing}=…)"
+    )
     places = [words for place, words in _PLACES.items() if place in facts.shown_in]
     shown = "- **Shown** where it is asked for."
     if places:
@@ -114,7 +116,7 @@ def _page(measure: Measure[Any]) -> str:
             f"samples of growing size.]({measure.name}.svg)",
             "",
             "```{eval-rst}",
-            f".. autofunction:: caldist.{measure.name}",
+            f".. autofunction:: caldist.measures.{measure.name}",
             "```",
             "",
             "## Facts",

@@ -14,9 +14,9 @@ TARGET = Path(__file__).resolve().parents[1] / "properties.md"
 _HEAD = """\
 # Properties of the measures
 
-What `caldist.properties()` knows: Table 1 of Błasiok, Gopalan, Hu and Nakkiran, "A Unifying Theory
-of Distance from Calibration" (2023), for the measures of this package and with exponents.
-`caldist.properties().check()` runs the evidence of every cell.
+What `caldist.paper.properties()` knows: Table 1 of Błasiok, Gopalan, Hu and Nakkiran, "A Unifying
+Theory of Distance from Calibration" (2023), for the measures of this package and with exponents.
+`caldist.paper.properties().check()` runs the evidence of every cell.
 
 {table}
 

@@ -89,7 +89,7 @@ _SHOWN = 5  # models that are named
 
 # Measures that the literature has under a second name: the measure here, and the same number.
 KNOWN_AS = {
-    "ks_error": ("ecce_mad", "caldist.ecce_mad(y_true, y_prob)"),
+    "ks_error": ("ecce_mad", "caldist.measures.ecce_mad(y_true, y_prob)"),
     "skce": (
         "kernel_ce",
         "2 * caldist.kernel_ce(y_true, y_prob, squared=True, unbiased=True)",

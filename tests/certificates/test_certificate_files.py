@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 
 import caldist
-from caldist import Certificate, CertificateError, Joint
+from caldist import Joint
 from caldist.certificates import (
+    Certificate,
     GapCertificate,
     LowerCertificate,
     SmoothCertificate,
     UpperCertificate,
 )
+from caldist.errors import CertificateError
 from caldist.kernels import loader
 from command_lines import run
 from strategies import samples

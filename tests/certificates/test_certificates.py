@@ -116,7 +116,7 @@ def changes(name, value):
 def test_tampering_is_noticed(measure, name):
     proof = example(measure)
     for other in changes(name, getattr(proof, name)):
-        with pytest.raises(caldist.CertificateError):
+        with pytest.raises(caldist.errors.CertificateError):
             dataclasses.replace(proof, **{name: other}).verify()
 
 
@@ -293,21 +293,21 @@ def test_specific_lies_are_named():
     smooth = example("smooth_ce")
     steep = smooth.height.copy()
     steep[1] = steep[0] + 2 * (smooth.knot[1] - smooth.knot[0]) + 1e-6
-    with pytest.raises(caldist.CertificateError, match="Lipschitz"):
+    with pytest.raises(caldist.errors.CertificateError, match="Lipschitz"):
         dataclasses.replace(smooth, height=steep).verify()
-    with pytest.raises(caldist.CertificateError, match=r"\[-1, 1\]"):
+    with pytest.raises(caldist.errors.CertificateError, match=r"\[-1, 1\]"):
         dataclasses.replace(smooth, height=smooth.height + 2).verify()
     bumpy = smooth.curve.copy()
     bumpy[5] += 1.0
-    with pytest.raises(caldist.CertificateError, match="monotone"):
+    with pytest.raises(caldist.errors.CertificateError, match="monotone"):
         dataclasses.replace(smooth, curve=bumpy).verify()
     lower = example("lower_distance")
-    with pytest.raises(caldist.CertificateError, match="violate"):
+    with pytest.raises(caldist.errors.CertificateError, match="violate"):
         dataclasses.replace(lower, potential0=lower.potential0 + 0.1).verify()
-    with pytest.raises(caldist.CertificateError, match="totals"):
+    with pytest.raises(caldist.errors.CertificateError, match="totals"):
         dataclasses.replace(lower, calibrated_mass=lower.calibrated_mass * 1.01).verify()
     upper = example("upper_distance")
-    with pytest.raises(caldist.CertificateError, match="frequency"):
+    with pytest.raises(caldist.errors.CertificateError, match="frequency"):
         dataclasses.replace(upper, recalibrated=upper.recalibrated + 1e-6).verify()
 
 
@@ -334,7 +334,7 @@ def test_a_violation_between_nodes_is_noticed():
         if valid:
             proof.verify()
         else:
-            with pytest.raises(caldist.CertificateError, match="violate"):
+            with pytest.raises(caldist.errors.CertificateError, match="violate"):
                 proof.verify()
 
 
@@ -475,7 +475,7 @@ def test_many_small_violations_add_up():
         calibrated_mass=np.array([0.1, 0.9]),
     )
     assert proof.lower > 0.4 + 1e-6
-    with pytest.raises(caldist.CertificateError, match="Lipschitz"):
+    with pytest.raises(caldist.errors.CertificateError, match="Lipschitz"):
         proof.verify()
 
 
@@ -486,7 +486,7 @@ def test_fields_of_the_wrong_type_are_certificate_errors(measure, other):
     for name in fields(measure):
         if (name == "exact" and other is True) or (name == "n_rows" and other is None):
             continue
-        with pytest.raises(caldist.CertificateError):
+        with pytest.raises(caldist.errors.CertificateError):
             dataclasses.replace(proof, **{name: other}).verify()
 
 
@@ -505,13 +505,13 @@ def test_a_total_that_overflows_proves_nothing(mass):
         calibrated=np.array([0.0, 1.0]),
         calibrated_mass=np.zeros(2),
     )
-    with pytest.raises(caldist.CertificateError):
+    with pytest.raises(caldist.errors.CertificateError):
         proof.verify()
     masses = np.full(2, mass)
     with pytest.raises(ValueError, match="finite"):
         caldist.Joint(joint.prediction, masses, masses)
     forged = dataclasses.replace(proof, mass0=masses, mass1=masses)
-    with pytest.raises(caldist.CertificateError, match="finite"):
+    with pytest.raises(caldist.errors.CertificateError, match="finite"):
         forged.verify()
 
 
@@ -550,7 +550,7 @@ def test_numbers_that_overflow_are_refused_without_a_warning(data):
         other[at] += data.draw(extreme)
     try:
         dataclasses.replace(proof, **{name: other}).verify()
-    except caldist.CertificateError:
+    except caldist.errors.CertificateError:
         return
     np.testing.assert_allclose(other, getattr(proof, name), rtol=0, atol=1e-8)
 
@@ -564,7 +564,7 @@ def test_nodes_too_close_to_compute_with_are_refused():
         potential0=rise - 1e-10,
         potential1=-rise,
     )
-    with pytest.raises(caldist.CertificateError, match="too short"):
+    with pytest.raises(caldist.errors.CertificateError, match="too short"):
         proof.verify()
 
 

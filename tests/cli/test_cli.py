@@ -437,7 +437,7 @@ def test_test_and_compare_agree_with_the_library(reader, file, rows, options):
     assert found["clusters"] == ("team" if options[:1] == ("--clusters",) else None)
     scores = ("--score", "first", "--score", "second")
     [compared] = json.loads(run("compare", file, *scores, *shared).stdout)["results"]
-    pair = caldist.compare_all(
+    pair = caldist.inference.compare_all(
         rows["won"], {name: rows[name] for name in ("first", "second")}, **draws
     ).pairs["first", "second"]
     assert compared == {

@@ -171,7 +171,7 @@ def test_a_report_is_written(file, tmp_path):
     options = ("--label", "animal", "--score", "b_*")
     result = run("report", file, *options, "--confidence-level", "0.9", "-o", path)
     assert result.exit_code == 0, result.stderr
-    found = caldist.Report.from_json(path)
+    found = caldist.reporting.Report.from_json(path)
     expected = caldist.report(
         ANIMAL,
         {"b": SHARP},

@@ -33,7 +33,9 @@ def test_the_numbers_are_those_of_the_library(file, rows):
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
     assert [line["measure"] for line in found["results"]] == NAMES
-    summary = caldist.calibration_summary(rows["won"], rows["first"], n_resamples=99, rng=0)
+    summary = caldist.clinical.calibration_summary(
+        rows["won"], rows["first"], n_resamples=99, rng=0
+    )
     for line in found["results"][:-1]:
         part = getattr(summary, line["measure"])
         assert (line["value"], line["lower"], line["upper"]) == (part.value, part.lower, part.upper)

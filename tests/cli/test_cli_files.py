@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 import caldist
-from caldist import ToleranceError
 from caldist._util.numbers import down
 from caldist.cli import _columns, _source
 from caldist.cli._progress import working
+from caldist.errors import ToleranceError
 from command_lines import HAS_DUCKDB, run, sample_rows, write_csv, write_json_lines
 
 COLUMNS = ("--label", "y", "--score", "p")
@@ -68,7 +68,7 @@ def test_a_missing_value_makes_no_column_the_obvious_one(reader, tmp_path, rows)
 def test_an_empty_file_is_refused_by_every_command(tmp_path, monkeypatch, kind, header, command):
     pytest.importorskip("duckdb")
     monkeypatch.chdir(tmp_path)
-    caldist.CalibrationMap([0.0, 1.0], [0.25, 0.75]).save("map.json")
+    caldist.recalibration.CalibrationMap([0.0, 1.0], [0.25, 0.75]).save("map.json")
     content = b""
     if kind == "parquet" and header:
         empty = pd.DataFrame({"day": pd.Series([], dtype="datetime64[s]")})

@@ -278,7 +278,7 @@ def test_a_recalibration_of_a_summary(file, rows):
     done = run("recalibrate", file, *COLUMNS, "-o", out)
     assert (done.exit_code, SAID in done.stderr) == (0, True), done.output
     expected = caldist.recalibrate(joint_of(rows), n_resamples=99, rng=0)
-    assert caldist.CalibrationMap.load(out) == expected.map
+    assert caldist.recalibration.CalibrationMap.load(out) == expected.map
 
 
 def test_bad_rows_of_files_too_large_to_read_again_are_counted(file, rows, monkeypatch):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist import CalibrationMap
 from caldist.cli._gates import Limits
+from caldist.recalibration import CalibrationMap
 from command_lines import HAS_DUCKDB, run, sample_rows, write_csv, write_json_lines
 
 needs_duckdb = pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")

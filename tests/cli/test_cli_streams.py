@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import caldist
-from caldist import CalibrationMap, Joint
+from caldist import Joint
 from caldist._util.atomic_files import whole_file, write_atomically
 from caldist._util.locks import locked
+from caldist.recalibration import CalibrationMap
 from command_lines import run, sample_rows, write_csv
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="streams and links of POSIX")

@@ -6,7 +6,8 @@ from scipy import stats
 from sklearn.calibration import calibration_curve as peers_curve
 
 import caldist
-from caldist import Joint, calibration_curve
+from caldist import Joint
+from caldist.clinical import calibration_curve
 
 
 def sample(n=500, seed=0, digits=None):

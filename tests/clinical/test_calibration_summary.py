@@ -9,7 +9,8 @@ from scipy import optimize, stats
 from scipy.special import expit, logit
 
 import caldist
-from caldist import Joint, calibration_summary
+from caldist import Joint
+from caldist.clinical import calibration_summary
 from caldist.clinical.loess import smoother_of
 from caldist.clinical.logistic import Counts, score_test
 from caldist.data.rows import Rows
@@ -563,7 +564,7 @@ def test_large_supports_use_blocks():
     grouped = calibration_summary(y, p, clusters=np.arange(34_000), **QUICK)
     assert grouped.ici.value == pytest.approx(found.ici.value, rel=1e-9)
     assert found.emax.lower <= found.emax.value <= found.emax.upper
-    assert caldist.calibration_summary is calibration_summary
+    assert caldist.clinical.calibration_summary is calibration_summary
 
 
 def test_no_limit_leaves_what_is_possible():

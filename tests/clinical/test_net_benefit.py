@@ -8,7 +8,8 @@ import pytest
 from scipy import optimize, stats
 
 import caldist
-from caldist import Joint, net_benefit
+from caldist import Joint
+from caldist.clinical import net_benefit
 from caldist.plots import DecisionCurveDisplay
 
 # The example of the R and Python packages dcurves (df_binary: 750 patients, 105 with cancer, model
@@ -208,7 +209,7 @@ def test_what_it_looks_like():
     frame = found.to_frame("polars")
     assert frame.columns == ["threshold", "treated", "model", "treat_all", "lower", "upper"]
     assert frame["model"].to_list() == found.model.tolist() == found.to_dict()["model"]
-    assert caldist.net_benefit is net_benefit
+    assert caldist.clinical.net_benefit is net_benefit
 
 
 def test_that_nobody_is_treated_is_said():

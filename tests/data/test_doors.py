@@ -23,7 +23,7 @@ STATEMENTS = {
     "tolerance": lambda *data, **options: caldist.calibration_test(
         *data, tolerance=0.02, **options
     ),
-    "miscalibrated_regions": caldist.miscalibrated_regions,
+    "miscalibrated_regions": caldist.inference.miscalibrated_regions,
     "bracket": lambda *data, **options: caldist.distance_bracket(
         *data, **{name: value for name, value in options.items() if name not in QUICK}
     ),
@@ -156,7 +156,7 @@ def test_brackets_groups_and_recalibrations_say_that_predictions_were_rounded():
 def test_a_region_reads_as_a_sentence():
     rng = np.random.default_rng(0)
     p = rng.random(4000)
-    [found] = caldist.miscalibrated_regions(rng.random(4000) < p**2, p, **QUICK)
+    [found] = caldist.inference.miscalibrated_regions(rng.random(4000) < p**2, p, **QUICK)
     assert str(found).startswith("Predictions from ")
     assert "of the rows, are too high by 0.1" in str(found)
 
@@ -204,15 +204,17 @@ def test_regions_of_cells_reach_to_their_edges():
     rng = np.random.default_rng(0)
     p = rng.random(4000)
     y = rng.random(4000) < np.where(p > 0.7, p - 0.25, p)
-    [of_rows] = caldist.miscalibrated_regions(y, p, **QUICK)
-    [found] = caldist.miscalibrated_regions(Joint.from_arrays(y, p).coarsen(8), **QUICK)
+    [of_rows] = caldist.inference.miscalibrated_regions(y, p, **QUICK)
+    [found] = caldist.inference.miscalibrated_regions(Joint.from_arrays(y, p).coarsen(8), **QUICK)
     assert found.too_high
     assert of_rows.too_high
     assert found.lower * 256 == round(found.lower * 256)
     assert found.upper * 256 == round(found.upper * 256)
     assert abs(found.lower - of_rows.lower) < 0.05
     coarse = Joint.from_arrays(y, p).coarsen(1)
-    assert list(caldist.miscalibrated_regions(coarse, confidence_level=0.99, **QUICK)) == []
+    assert (
+        list(caldist.inference.miscalibrated_regions(coarse, confidence_level=0.99, **QUICK)) == []
+    )
 
 
 # -- two samples -----------------------------------------------------------------------------------
@@ -364,7 +366,7 @@ def test_sub_groups_are_read_once_and_sorted_once(counts):
 
 def test_compared_models_are_sorted_once_each(counts):
     y, p = sample()
-    caldist.compare_all(y, {"a": p, "b": p**2, "c": p / 2}, n_resamples=199, rng=0)
+    caldist.inference.compare_all(y, {"a": p, "b": p**2, "c": p / 2}, n_resamples=199, rng=0)
     assert counts["sorted"] == 3
 
 
@@ -380,8 +382,8 @@ def test_frames_are_of_pandas_unless_polars_is_asked_for():
         caldist.calibration_test(*data, **QUICK),
         caldist.compare(*data, p**2, **QUICK),
         caldist.evaluate_groups(*data, by=np.arange(100) % 2, **QUICK),
-        caldist.corp(*data),
-        caldist.t_cal(*data, **QUICK),
+        caldist.measures.corp(*data),
+        caldist.measures.t_cal(*data, **QUICK),
         monitor.update(*data, batch=1),
         monitor.steps,
     ):
@@ -434,7 +436,7 @@ def test_threads_can_be_limited(monkeypatch):
 @pytest.mark.parametrize("name", ["upper_distance", "smooth_ce", "interval_ce"])
 def test_one_thread_is_the_one_that_calls(monkeypatch, name):
     y, p = sample(6000)
-    measure = getattr(caldist, name)
+    measure = getattr(caldist.measures, name)
     expected = measure(y, p)
     monkeypatch.setenv("CALDIST_NUM_THREADS", "1")
     monkeypatch.setattr(threading.Thread, "start", lambda thread: pytest.fail(thread.name))
@@ -478,7 +480,7 @@ def test_rounding_that_nobody_can_bound_row_by_row_rejects_nothing():
     masses = [0.1, 0.5, 0.9], m0, m0[::-1]
     joint = Joint.from_masses(*masses, weight_square0=m0, weight_square1=m0[::-1], radius=0.01)
     assert caldist.calibration_test(joint, **QUICK).pvalue == 1
-    assert list(caldist.miscalibrated_regions(joint, **QUICK)) == []
+    assert list(caldist.inference.miscalibrated_regions(joint, **QUICK)) == []
 
 
 def test_sums_of_squared_weights_that_cannot_be_are_refused():
@@ -497,7 +499,7 @@ def test_measures_that_count_rows_or_are_large_when_good_as_tests():
     y, p = sample(200)
     for measure in ("debiased_ece", "sweep_ece"):
         found = caldist.calibration_test(y, p, measure=measure, n_resamples=39, rng=0)
-        assert found.statistic == pytest.approx(getattr(caldist, measure)(y, p))
+        assert found.statistic == pytest.approx(getattr(caldist.measures, measure)(y, p))
     with pytest.raises(ValueError, match="large where predictions are good"):
         caldist.calibration_test(y, p, measure="normalized_cross_entropy")
 
@@ -526,7 +528,7 @@ def test_several_summaries_are_not_compared_as_if_they_shared_rows():
     joint = Joint.from_arrays(*sample())
     for arguments in (({"a": joint, "b": joint},), (joint, {"a": [0.5], "b": [0.5]})):
         with pytest.raises(TypeError, match=r"same rows.*compare\(joint_a, joint_b\)"):
-            caldist.compare_all(*arguments)
+            caldist.inference.compare_all(*arguments)
 
 
 def test_options_that_are_bound_reach_the_certificate():
@@ -546,6 +548,9 @@ def test_a_summary_without_valid_rows_is_named():
 
 def test_results_of_single_measures_are_results_too():
     y, p = sample(60)
-    for result in (caldist.corp(y, p), caldist.t_cal(y, p, n_resamples=19, rng=0)):
+    for result in (
+        caldist.measures.corp(y, p),
+        caldist.measures.t_cal(y, p, n_resamples=19, rng=0),
+    ):
         assert set(result.to_dict())
         assert len(result.to_frame("polars")) == 1

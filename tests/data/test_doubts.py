@@ -57,7 +57,7 @@ def test_a_report_says_it_first_in_every_format():
     found = caldist.report(Y, {"a": P, "b": score}, n_resamples=99)
     [doubt] = found.data.doubts
     assert doubt.startswith(f"b: {words}")
-    assert caldist.Report.from_json(found.to_json()).data.doubts == (doubt,)
+    assert caldist.reporting.Report.from_json(found.to_json()).data.doubts == (doubt,)
     assert str(found).startswith(f"Warning: {doubt}\n")
     [(alert, _)] = re.findall(r'role="alert">(.*?)</p>(.*?)<h2', found.to_html(), re.DOTALL)
     assert words in alert

@@ -77,7 +77,7 @@ ROWS = {
     "smooth_ce": lambda w: caldist.smooth_ce(*FIVE, sample_weight=w),
     "sums over rows": lambda w: caldist.brier_score(*FIVE, sample_weight=w),
     "sums over arrays": lambda w: caldist.log_loss(*map(np.array, FIVE), sample_weight=np.array(w)),
-    "corp": lambda w: caldist.corp(*FIVE, sample_weight=w, score="log"),
+    "corp": lambda w: caldist.measures.corp(*FIVE, sample_weight=w, score="log"),
     "from_arrays": lambda w: Joint.from_arrays(*FIVE, sample_weight=w),
     "accumulator": lambda w: Accumulator(bits=4).update(*FIVE, sample_weight=w),
     "several classes": lambda w: caldist.multiclass.classwise_distance(*CLASSES, sample_weight=w),
@@ -118,7 +118,7 @@ def test_a_mass_that_vanishes_next_to_the_largest_is_refused():
     with refused:
         Joint.from_cells([0, 1, 2], [1.0, 1e-250, 0], [0, 0, 1.0], [0.0] * 3, [0.0] * 3, bits=2)
     with refused:
-        caldist.true_distance([0.5, 1, 0], v, mass=[1.0, 1e-250, 1.0])
+        caldist.measures.true_distance([0.5, 1, 0], v, mass=[1.0, 1e-250, 1.0])
     # Masses of a law may be as small as probabilities are.
     assert Joint.from_masses(v, [1.0, 1e-250, 0], [0, 0, 1.0]).mass0[1] == 1e-250
     assert Joint.from_masses([0.5], [1.0], [1e-250]).mass1 == 1e-250

@@ -77,11 +77,11 @@ def test_parts_of_units_are_all_of_them(monkeypatch):
 @pytest.mark.parametrize("name", ["logistic._PART", "calibration_summary._BLOCK"])
 def test_parts_change_no_summary(name, monkeypatch):
     y, p = many_rows(3_000)
-    whole = caldist.calibration_summary(y, p, n_resamples=99, rng=0)
+    whole = caldist.clinical.calibration_summary(y, p, n_resamples=99, rng=0)
     module = importlib.import_module(f"caldist.clinical.{name.partition('.')[0]}")
     monkeypatch.setattr(module, name.partition(".")[2], 700)
     monkeypatch.setattr("caldist.inference.sample._PART", 700)
-    parts = caldist.calibration_summary(y, p, n_resamples=99, rng=0)
+    parts = caldist.clinical.calibration_summary(y, p, n_resamples=99, rng=0)
     for key, estimate in whole.estimates.items():
         again = parts.estimates[key]
         for end in ("value", "lower", "upper"):
@@ -112,7 +112,7 @@ def test_many_rows_have_the_limits_of_a_fine_summary(measure):
     summary = caldist.Joint.from_arrays(y, p).coarsen(20)
     expected = confidence_interval(summary, measure=measure, rng=0)
     assert (found.method, found.rounding) == ("cross_fit", 0)
-    assert found.value == getattr(caldist, measure)(y, p)
+    assert found.value == getattr(caldist.measures, measure)(y, p)
     # The upper end of a summary has the tolerance of the solver, 1e-6, in it.
     assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper), abs=2e-6)
 

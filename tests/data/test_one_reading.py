@@ -94,7 +94,7 @@ def test_comparisons_read_and_sort_rows_once(counts, rows):
     once = {"labels": 1, "probabilities": 2, "sorting_order": 2}
     assert counts == once
     counts.clear()
-    caldist.compare_all(y_true, {"a": a, "b": b}, n_resamples=199, rng=0)
+    caldist.inference.compare_all(y_true, {"a": a, "b": b}, n_resamples=199, rng=0)
     assert counts == once
 
 

@@ -16,6 +16,7 @@ import caldist
 from caldist import Joint, plots
 from caldist.measures.base import Measure
 from measure_cases import complete
+from public_names import public
 
 QUICK = {"n_resamples": 99, "rng": 0}
 RNG = np.random.default_rng(0)
@@ -54,18 +55,18 @@ NEEDED = {
     "evaluate_map": {"map": ([0, 1], [0, 1])},
     "net_benefit": {"thresholds": [0.5]},
 }
-FUNCTIONS = [
-    name
-    for name in caldist.__all__
-    if name[0].islower()
-    and next(iter(inspect.signature(getattr(caldist, name)).parameters), "") == "y_true"
-    and name not in ("top_label", "one_vs_rest")  # several classes
-]
+FUNCTIONS = {
+    name.rpartition(".")[2]: thing
+    for name, thing in public(["inference", "clinical", "measures", "recalibration"]).items()
+    if callable(thing)
+    and not isinstance(thing, type)
+    and next(iter(inspect.signature(thing).parameters), "") == "y_true"
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_of_labels_takes_it(name):
-    function = getattr(caldist, name)
+    function = FUNCTIONS[name]
     assert takes_pos_label(function), name
     if isinstance(function, Measure):
         function = complete(function)

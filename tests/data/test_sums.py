@@ -25,11 +25,11 @@ SUMS = {
     for measure in (
         caldist.brier_score,
         caldist.log_loss,
-        caldist.normalized_cross_entropy,
+        caldist.measures.normalized_cross_entropy,
         caldist.binned_ece,
         caldist.binned_ece.using(edges=EDGES, add_width=True),
-        caldist.soft_binned_ece,
-        caldist.kernel_smoothed_ece,
+        caldist.measures.soft_binned_ece,
+        caldist.measures.kernel_smoothed_ece,
     )
 }
 EACH = pytest.mark.parametrize("measure", SUMS.values(), ids=SUMS)
@@ -145,8 +145,8 @@ def test_many_equal_terms_lose_no_digits():
     assert caldist.brier_score(y, p) == pytest.approx(0.1 * 0.1, rel=1e-14)
     assert caldist.binned_ece(y, p) == pytest.approx(0.1, rel=1e-14)
     assert caldist.log_loss(y, p) == pytest.approx(-math.log1p(-0.1), rel=1e-14)
-    assert caldist.soft_binned_ece(y, p) == pytest.approx(0.1, rel=1e-14)
-    assert caldist.kernel_smoothed_ece(y, p) == pytest.approx(0.1, rel=1e-13)
+    assert caldist.measures.soft_binned_ece(y, p) == pytest.approx(0.1, rel=1e-14)
+    assert caldist.measures.kernel_smoothed_ece(y, p) == pytest.approx(0.1, rel=1e-13)
 
 
 @EACH
@@ -233,14 +233,14 @@ def test_smece_from_rows_is_that_of_sorted_predictions():
         for n in (30, 400, 5000 if loader.COMPILED else 400):
             y, p = family(kind, n, np.random.default_rng(n))
             expected = _of_sorted(Joint.from_arrays(y, p))
-            assert caldist.kernel_smoothed_ece(y, p) == pytest.approx(
+            assert caldist.measures.kernel_smoothed_ece(y, p) == pytest.approx(
                 expected, rel=1e-10, abs=1e-13
             )
 
 
 def test_smece_imports_no_scipy():
     code = (
-        "import sys, caldist; caldist.kernel_smoothed_ece([0, 1, 1], [0.2, 0.4, 0.7]); "
+        "import sys, caldist; caldist.measures.kernel_smoothed_ece([0, 1, 1], [0.2, 0.4, 0.7]); "
         "caldist.brier_score([0, 1], [0.2, 0.7]); assert 'scipy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from caldist import Joint, one_vs_rest, top_label
+from caldist import Joint
 from caldist.engines import summarize_one_vs_rest, summarize_top_label
+from caldist.multiclass import one_vs_rest, top_label
 
 pa = pytest.importorskip("pyarrow")
 

@@ -442,7 +442,7 @@ def test_positive_is_read_as_the_labels_are(installed, tmp_path, labels, positiv
 @pytest.mark.skipif(not HAS_DUCKDB, reason="duckdb is not installed")
 def test_a_map_is_applied_to_decimal_commas_and_says_what_it_cannot_copy(tmp_path):
     path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
-    caldist.CalibrationMap([0, 1], [0, 0.5]).save(tmp_path / "map.json")
+    caldist.recalibration.CalibrationMap([0, 1], [0, 0.5]).save(tmp_path / "map.json")
     command = ("apply", tmp_path / "map.json", path, "--score", "p", "--column", "q", "-o", out)
     path.write_text(text(p=COMMAS, delimiter=";"), encoding="utf-8")
     result = run(*command)

@@ -34,8 +34,8 @@ STATISTICS = {
     "smooth_ce": caldist.smooth_ce,
     "kernel_ce": caldist.kernel_ce,
     "random_interval_ce": caldist.random_interval_ce,
-    "ecce_mad": caldist.ecce_mad,
-    "ecce_range": caldist.ecce_range,
+    "ecce_mad": caldist.measures.ecce_mad,
+    "ecce_range": caldist.measures.ecce_range,
     "brier_score": caldist.brier_score,
     "interval_ce": caldist.interval_ce,
     "spiegelhalter": lambda y, v, sample_weight=None: spiegelhalter_z(y, v, sample_weight),
@@ -121,7 +121,7 @@ def test_statistics_are_the_public_measures(name):
         y, weight = labels(rng, v), rng.random(40)
         for w in (None, weight):
             found = calibration_test(y, v, measure=name, sample_weight=w, n_resamples=1, rng=0)
-            value = getattr(caldist, name)(y, v, sample_weight=w)
+            value = getattr(caldist.measures, name)(y, v, sample_weight=w)
             assert found.statistic == pytest.approx(value, abs=1e-12)
 
 

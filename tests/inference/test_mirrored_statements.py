@@ -20,7 +20,8 @@ def sample(power, n=400):
 def test_a_summary_of_calibration(power, smoother):
     y, p = sample(power)
     one, other = (
-        caldist.calibration_summary(*rows, smoother=smoother) for rows in ((y, p), (1 - y, 1 - p))
+        caldist.clinical.calibration_summary(*rows, smoother=smoother)
+        for rows in ((y, p), (1 - y, 1 - p))
     )
     for name in ERRORS:  # smoothers begin at the left, and limits are from random curves
         a, b = getattr(one, name), getattr(other, name)

@@ -73,7 +73,7 @@ def noise_of_measures(n, rng):
     v = rng.random(n)
     y = (rng.random(n) < v).astype(int)
     names = MEASURES[:-1] if FAST else ("smooth_ce", "kernel_ce", "random_interval_ce")
-    return {name: getattr(caldist, name)(y, v) for name in names}
+    return {name: getattr(caldist.measures, name)(y, v) for name in names}
 
 
 def test_the_bias_is_within_its_bound():

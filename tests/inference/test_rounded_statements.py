@@ -106,7 +106,9 @@ def test_regions_go_to_the_edges_of_their_cells():
     p = rng.random(3000)
     y = (rng.random(3000) < np.where((p > 0.5) & (p < 0.75) | (p > 0.9), 0.7, p)).astype(int)
     joint = caldist.Joint.from_arrays(y, p).coarsen(4)
-    found, plain = (caldist.miscalibrated_regions(one, rng=0) for one in (joint, own(joint)))
+    found, plain = (
+        caldist.inference.miscalibrated_regions(one, rng=0) for one in (joint, own(joint))
+    )
     assert len(found) == 2
     for one in found:
         [other] = [region for region in plain if region.gap == one.gap]
@@ -120,7 +122,9 @@ def test_the_net_benefit_at_the_mean_of_a_cell():
     p = np.repeat([0.125, 0.375, 0.875], [30, 40, 30])
     y = np.r_[np.arange(30) < 6, np.arange(40) < 10, np.arange(30) < 20].astype(int)
     joint = caldist.Joint.from_arrays(y, p).coarsen(2)
-    found, plain = (caldist.net_benefit(one, thresholds=[0.375]) for one in (joint, own(joint)))
+    found, plain = (
+        caldist.clinical.net_benefit(one, thresholds=[0.375]) for one in (joint, own(joint))
+    )
     odds = 0.375 / 0.625
     assert found.model == plain.model == pytest.approx(30 / 100 - odds * 40 / 100)
     assert found.lower == pytest.approx(plain.lower - 10 / 100)

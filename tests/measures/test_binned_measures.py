@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 import oracles
-from caldist import binned_ece, debiased_ece, ece, soft_binned_ece, sweep_ece
+from caldist import binned_ece, ece
 from caldist.kernels import loader
+from caldist.measures import debiased_ece, soft_binned_ece, sweep_ece
 from strategies import FAMILIES, family, samples
 
 

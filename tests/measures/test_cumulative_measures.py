@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 
 import oracles
-from caldist import averaged_two_bin_ce, ecce_mad, ecce_range, ece
+from caldist import ece
+from caldist.measures import averaged_two_bin_ce, ecce_mad, ecce_range
 from strategies import samples
 
 

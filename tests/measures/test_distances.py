@@ -81,8 +81,8 @@ def test_quadratic_gap(alpha):
     mass = [alpha, 0.5 - alpha, 0.5 - alpha, alpha]
     first = [0.0, 0.5, 0.5, 1.0]
     second = [0.5 - alpha, 0.5 - alpha, 0.5 + alpha, 0.5 + alpha]
-    assert caldist.true_distance(first, f, mass=mass) == pytest.approx(4 * alpha**2)
-    assert caldist.true_distance(second, f, mass=mass) == pytest.approx(alpha)
+    assert caldist.measures.true_distance(first, f, mass=mass) == pytest.approx(4 * alpha**2)
+    assert caldist.measures.true_distance(second, f, mass=mass) == pytest.approx(alpha)
     for mean in (first, second):
         joint = Joint.from_masses(
             f, np.multiply(mass, np.subtract(1, mean)), np.multiply(mass, mean)
@@ -100,7 +100,7 @@ def test_tight_gap(alpha):
     mean = np.array([0.0, 0.5, 0.5, 1.0])
     joint = Joint.from_masses(f, mass * (1 - mean), mass * mean)
     assert caldist.upper_distance(joint) <= 5 * alpha**2 + 1e-15
-    assert caldist.true_distance(mean, f, mass=mass) <= 5 * alpha**2 + 1e-15
+    assert caldist.measures.true_distance(mean, f, mass=mass) <= 5 * alpha**2 + 1e-15
     if alpha == 0.05:
         assert caldist.upper_distance(joint) == pytest.approx(0.0125)
 
@@ -130,7 +130,7 @@ def test_an_unreachable_tolerance_is_an_error_that_quotes_the_interval(monkeypat
     proof = caldist.certify(y, p)
     assert proof.gap > 1e-6
     proof.verify()
-    with pytest.raises(caldist.ToleranceError) as caught:
+    with pytest.raises(caldist.errors.ToleranceError) as caught:
         caldist.lower_distance(y, p)
     assert repr(proof.lower) in str(caught.value)
     assert repr(proof.upper) in str(caught.value)
@@ -190,7 +190,7 @@ def test_true_distance_equals_brute_force(domain, order):
     mean, value, mass = domain
     share = mass / mass.sum()
     brute = oracles.partition_brute(value, share, share * mean, order=order)
-    distance = caldist.true_distance(mean, value, mass=mass, order=order)
+    distance = caldist.measures.true_distance(mean, value, mass=mass, order=order)
     assert distance == pytest.approx(brute ** (1 / order), abs=1e-9)
 
 
@@ -239,14 +239,16 @@ def test_the_lattice_path_is_the_true_distance_of_certain_labels(points):
     lattice = loader.partition.lattice_distance(
         np.sort(value[label == 1]), np.sort(value[label == 0])
     )
-    assert lattice / value.size == pytest.approx(caldist.true_distance(label, value), abs=1e-13)
+    assert lattice / value.size == pytest.approx(
+        caldist.measures.true_distance(label, value), abs=1e-13
+    )
 
 
 def test_certain_labels_up_to_two_hundred_points_are_exact():
     y, p = family("beta3", 200 if loader.COMPILED else 18, np.random.default_rng(4))
-    bounds = caldist.true_distance_bounds(y, p)
+    bounds = caldist.measures.true_distance_bounds(y, p)
     assert bounds.exact
-    assert bounds.lower == bounds.upper == caldist.true_distance(y, p)
+    assert bounds.lower == bounds.upper == caldist.measures.true_distance(y, p)
     assert lower_distance(y, p) <= bounds.upper <= caldist.upper_distance(y, p) + 1e-12
 
 
@@ -254,11 +256,11 @@ def test_certain_labels_up_to_two_hundred_points_are_exact():
 @pytest.mark.parametrize("kind", ["beta1", "beta3", "one sided"])
 def test_the_rounded_coupling_is_close_to_the_lower_distance(kind):
     y, p = family(kind, 4000, np.random.default_rng(4))
-    bounds = caldist.true_distance_bounds(y, p)
+    bounds = caldist.measures.true_distance_bounds(y, p)
     assert not bounds.exact
     assert 0 <= bounds.upper - bounds.lower <= 3 / math.sqrt(4000)
-    with pytest.raises(caldist.ToleranceError, match=r"y_mean.*true_distance_bounds"):
-        caldist.true_distance(y, p)
+    with pytest.raises(caldist.errors.ToleranceError, match=r"y_mean.*true_distance_bounds"):
+        caldist.measures.true_distance(y, p)
 
 
 @pytest.mark.skipif(not loader.COMPILED, reason="too slow as plain Python")
@@ -267,10 +269,10 @@ def test_bounds_contain_the_exact_distance(monkeypatch):
 
     for seed in range(5):
         y, p = family("beta3", 60, np.random.default_rng(seed))
-        exact = caldist.true_distance(y, p)
+        exact = caldist.measures.true_distance(y, p)
         with monkeypatch.context() as patch:
             patch.setattr(module, "_LATTICE", 0)
-            bounds = caldist.true_distance_bounds(y, p)
+            bounds = caldist.measures.true_distance_bounds(y, p)
         assert not bounds.exact
         assert bounds.lower - 1e-12 <= exact <= bounds.upper + 1e-12
 
@@ -278,8 +280,8 @@ def test_bounds_contain_the_exact_distance(monkeypatch):
 def test_bounds_of_uncertain_labels_and_other_orders():
     rng = np.random.default_rng(0)
     mean, value = rng.random(40), rng.random(40)
-    first = caldist.true_distance_bounds(mean, value)
-    second = caldist.true_distance_bounds(mean, value, order=2)
+    first = caldist.measures.true_distance_bounds(mean, value)
+    second = caldist.measures.true_distance_bounds(mean, value, order=2)
     assert not first.exact
     assert first.lower <= first.upper
     assert second.upper == pytest.approx(math.sqrt(first.upper))
@@ -301,7 +303,7 @@ def test_bounds_of_uncertain_labels_and_other_orders():
     ],
 )
 def test_bad_domains(arguments, options, part):
-    for function in (caldist.true_distance, caldist.true_distance_bounds):
+    for function in (caldist.measures.true_distance, caldist.measures.true_distance_bounds):
         with pytest.raises((TypeError, ValueError)) as caught:
             function(*arguments, **options)
         assert part in str(caught.value)
@@ -314,7 +316,7 @@ def test_bad_domains(arguments, options, part):
 @given(samples())
 def test_nearest_calibrated_predictions_are_calibrated_and_as_far_as_said(sample):
     y, p, weight = sample
-    recalibrated = caldist.nearest_calibrated(y, p, sample_weight=weight)
+    recalibrated = caldist.measures.nearest_calibrated(y, p, sample_weight=weight)
     assert recalibrated.shape == p.shape
     assert caldist.ece(y, recalibrated, sample_weight=weight) == pytest.approx(0, abs=1e-9)
     moved = float(np.average(np.abs(recalibrated - p), weights=weight))
@@ -332,7 +334,9 @@ def test_rows_without_weight_follow_the_nearest_prediction(known, new, data):
     new = np.concatenate((new, middle, np.nextafter(middle, 0), np.nextafter(middle, 1), known))
     y = data.draw(st.lists(st.integers(0, 1), min_size=len(known), max_size=len(known)))
     weight = np.repeat([1.0, 0.0], [len(known), new.size])
-    found = caldist.nearest_calibrated([*y, *[0] * new.size], [*known, *new], sample_weight=weight)
+    found = caldist.measures.nearest_calibrated(
+        [*y, *[0] * new.size], [*known, *new], sample_weight=weight
+    )
     value = {v + 0.0: k for v, k in zip(known, found[: len(known)], strict=True)}
     for v, mapped in zip(new, found[len(known) :], strict=True):
         nearest = min(value, key=lambda u, v=v: (abs(Fraction(u) - Fraction(v)), u))
@@ -359,7 +363,7 @@ def test_the_bracket_contains_every_distance(sample):
     assert bracket.upper <= caldist.interval_ce(y, p, sample_weight=weight) + 1e-12
     if weight is None:
         # The rows themselves, each an x of its own, are one of the domains it speaks of.
-        assert bracket.lower - 1e-9 <= caldist.true_distance(y, p) <= bracket.upper + 1e-9
+        assert bracket.lower - 1e-9 <= caldist.measures.true_distance(y, p) <= bracket.upper + 1e-9
 
 
 # -- theorems ------------------------------------------------------------------------------------
@@ -414,8 +418,8 @@ def test_true_distance_is_lipschitz_in_the_predictor(domain, data, order):
     mean, value, mass = domain
     other = np.array(data.draw(st.lists(probability, min_size=mean.size, max_size=mean.size)))
     far = float(np.average(np.abs(value - other) ** order, weights=mass)) ** (1 / order)
-    before = caldist.true_distance(mean, value, mass=mass, order=order)
-    after = caldist.true_distance(mean, other, mass=mass, order=order)
+    before = caldist.measures.true_distance(mean, value, mass=mass, order=order)
+    after = caldist.measures.true_distance(mean, other, mass=mass, order=order)
     assert abs(before - after) <= far + 1e-9
 
 
@@ -423,8 +427,8 @@ def test_true_distance_is_lipschitz_in_the_predictor(domain, data, order):
 def test_orders_are_polynomially_related(domain, order):
     """Lemma: "(dCE_p)^p ≤ dCE_1 ≤ dCE_p"."""
     mean, value, mass = domain
-    first = caldist.true_distance(mean, value, mass=mass)
-    higher = caldist.true_distance(mean, value, mass=mass, order=order)
+    first = caldist.measures.true_distance(mean, value, mass=mass)
+    higher = caldist.measures.true_distance(mean, value, mass=mass, order=order)
     assert higher**order <= first + 1e-12
     assert first <= higher + 1e-9
 
@@ -435,7 +439,7 @@ def test_a_complete_lipschitz_measure_is_at_most_its_constant_times_the_distance
     E|·|-Lipschitz ldCE with L = 1."""
     mean, value, mass = domain
     joint = Joint.from_masses(value, mass * (1 - mean), mass * mean)
-    distance = caldist.true_distance(mean, value, mass=mass)
+    distance = caldist.measures.true_distance(mean, value, mass=mass)
     assert caldist.smooth_ce(joint) <= 2 * distance + 1e-9
     assert lower_distance(joint) <= distance + 1e-9
     assert distance <= caldist.upper_distance(joint) + 1e-9
@@ -533,14 +537,14 @@ def test_few_predictions_need_no_threads(monkeypatch):
     samples = [(y[:n], p[:n]) for n in (1, 4, 30, many)]
     with monkeypatch.context() as patch:
         patch.setattr(concurrent.futures, "ThreadPoolExecutor", refuse)
-        in_line = [caldist.nearest_calibrated(*sample).tolist() for sample in samples]
+        in_line = [caldist.measures.nearest_calibrated(*sample).tolist() for sample in samples]
         values = [caldist.upper_distance(*sample) for sample in samples]
     # The same through a second core, to the bit.
     monkeypatch.setattr(_grouping_search, "ALL_CUTS", 0)
     monkeypatch.setattr(
         _grouping_search, "_nested_cuts", lambda weight, _: [np.arange(weight.size + 1)]
     )
-    assert [caldist.nearest_calibrated(*sample).tolist() for sample in samples] == in_line
+    assert [caldist.measures.nearest_calibrated(*sample).tolist() for sample in samples] == in_line
     assert [caldist.upper_distance(*sample) for sample in samples] == values
 
 
@@ -550,6 +554,6 @@ def test_certify_lower_of_a_joint():
 
 
 def test_tolerance_errors_can_be_pickled():
-    error = caldist.ToleranceError("message", 0.1, 0.2)
+    error = caldist.errors.ToleranceError("message", 0.1, 0.2)
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.lower, again.upper) == ("message", 0.1, 0.2)

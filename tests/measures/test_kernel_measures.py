@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from caldist import Joint, kernel_ce, mmce, top_label
+from caldist import Joint, kernel_ce
 from caldist.data import sorting
+from caldist.measures import mmce
+from caldist.multiclass import top_label
 from strategies import family, instances, samples
 
 

@@ -58,7 +58,7 @@ SUMS_OVER_ROWS = {
     "soft_binned_ece",
 }
 METHODS = [
-    caldist.debiased_ece.using(strategy="uniform"),
+    caldist.measures.debiased_ece.using(strategy="uniform"),
     caldist.ece.using(norm=np.inf),
     caldist.kernel_ce.using(kernel=np.minimum),
 ]
@@ -88,9 +88,9 @@ def test_it_looks_like_a_function(measure):
     assert measure.__name__ == measure.name
     assert measure.__qualname__ == measure.name
     assert measure.__module__ == f"caldist.measures.{measure.name}"
-    assert getattr(caldist, measure.name) is measure
+    assert getattr(caldist.measures, measure.name) is measure
     assert "Parameters\n" in inspect.getdoc(measure)
-    assert repr(measure) == f"<measure caldist.{measure.name}>"
+    assert repr(measure) == f"<measure caldist.measures.{measure.name}>"
     assert str(measure) == measure.name
 
 
@@ -139,7 +139,7 @@ def test_equality_takes_arrays_as_a_whole():
     assert some != caldist.binned_ece.using(n_bins=2)
     assert some != caldist.binned_ece
     assert some != "binned_ece"
-    assert caldist.ecce_range != caldist.ecce_mad
+    assert caldist.measures.ecce_range != caldist.measures.ecce_mad
 
 
 def test_another_process_unpickles_it():
@@ -192,7 +192,11 @@ def test_options_are_bound_and_can_still_be_given():
 @pytest.mark.parametrize(
     ("measure", "options", "message"),
     [
-        (caldist.mmce, {"width": 1}, "width is not an option of mmce, which takes bandwidth."),
+        (
+            caldist.measures.mmce,
+            {"width": 1},
+            "width is not an option of mmce, which takes bandwidth.",
+        ),
         (
             caldist.random_interval_ce,
             {"width": 1, "widths": 2},
@@ -217,7 +221,7 @@ def test_an_iterator_is_kept_as_a_list():
 def test_names_say_what_is_bound():
     wide = caldist.random_interval_ce.using(width=0.25)
     assert str(wide) == "random_interval_ce(width=0.25)"
-    assert repr(wide) == "caldist.random_interval_ce.using(width=0.25)"
+    assert repr(wide) == "caldist.measures.random_interval_ce.using(width=0.25)"
     assert eval(repr(wide)) == wide
     assert wide.symbol == "RintCE(0.25)"
     assert "width 0.25" in wide.summary
@@ -311,10 +315,12 @@ OF_ROWS = {
     "certify upper_distance": lambda *rows, **options: caldist.certify(
         *rows, measure="upper_distance", **options
     ),
-    "nearest_calibrated": caldist.nearest_calibrated,
-    "optimal_partition": caldist.optimal_partition,
-    "corp": caldist.corp,
-    "t_cal": lambda *rows, **options: caldist.t_cal(*rows, rng=1, n_resamples=9, **options),
+    "nearest_calibrated": caldist.measures.nearest_calibrated,
+    "optimal_partition": caldist.measures.optimal_partition,
+    "corp": caldist.measures.corp,
+    "t_cal": lambda *rows, **options: caldist.measures.t_cal(
+        *rows, rng=1, n_resamples=9, **options
+    ),
 }
 
 
@@ -351,9 +357,9 @@ def test_nothing_stands_beside_a_joint(name):
 
 COUNTED = {
     "kernel_ce": caldist.kernel_ce.using(unbiased=True),
-    "debiased_ece": caldist.debiased_ece,
-    "sweep_ece": caldist.sweep_ece,
-    "t_cal": caldist.t_cal,
+    "debiased_ece": caldist.measures.debiased_ece,
+    "sweep_ece": caldist.measures.sweep_ece,
+    "t_cal": caldist.measures.t_cal,
 }
 NOT_COUNTED = {
     "whole weights": (
@@ -426,7 +432,7 @@ caldist.binned_ece(y, p, n_bin=3)  # call-arg
 caldist.binned_ece(y, p, n_bins="3")  # arg-type
 caldist.smooth_ce(y, p, [1.0, 1.0])  # call-arg
 caldist.binned_ece(y, p, strategy="equal")  # arg-type
-caldist.debiased_ece(y, p, sample_weight=[1, 1])  # arg-type
+caldist.measures.debiased_ece(y, p, sample_weight=[1, 1])  # arg-type
 caldist.weighted_ce(y, p)  # call-arg
 caldist.smooth_ce()  # call-arg
 """
@@ -554,7 +560,7 @@ def test_inference_finds_it(toy):
     assert compared.value_b == pytest.approx(abs(np.mean(Y - P**2)))
     groups = caldist.evaluate_groups(Y, P, by=np.repeat(["a", "b"], 20), **options)
     assert "mean_bias" in groups.to_frame()
-    assert caldist.sample_size(width=0.1, measure="mean_bias").proved > 100
+    assert caldist.inference.sample_size(width=0.1, measure="mean_bias").proved > 100
 
 
 def test_a_bracket_takes_it_where_it_bounds_the_distance(toy, monkeypatch):

@@ -94,7 +94,7 @@ def test_interval_ce_equals_the_quadratic_program():
 @given(samples())
 def test_the_optimal_partition_attains_the_interval_ce(sample):
     y, p, weight = sample
-    edges = caldist.optimal_partition(y, p, sample_weight=weight)
+    edges = caldist.measures.optimal_partition(y, p, sample_weight=weight)
     attained = caldist.binned_ece(y, p, edges=edges, add_width=True, sample_weight=weight)
     assert attained == pytest.approx(caldist.interval_ce(y, p, sample_weight=weight), abs=1e-13)
     assert edges[0] == 0

@@ -114,7 +114,7 @@ def test_what_is_shown_by_default():
     result = caldist.evaluate(Joint.from_arrays(y, p))
     assert list(result) == [measure.name for measure in shown_in("evaluate")]
     for name, evaluation in result.items():
-        assert evaluation.value == pytest.approx(getattr(caldist, name)(y, p), abs=1e-9)
+        assert evaluation.value == pytest.approx(getattr(caldist.measures, name)(y, p), abs=1e-9)
 
 
 def test_what_binds_a_default_is_bounded_likewise():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 import oracles
-from caldist import Corp, Joint, brier_score, corp, log_loss, normalized_cross_entropy
+from caldist import Joint, brier_score, log_loss
+from caldist.measures import Corp, corp, normalized_cross_entropy
 from strategies import family, samples
 
 

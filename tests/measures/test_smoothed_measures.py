@@ -10,9 +10,9 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 import oracles
-from caldist import Joint, ece, kernel_smoothed_ece
+from caldist import Joint, ece
 from caldist.kernels import loader
-from caldist.measures import reflected_gaussian
+from caldist.measures import kernel_smoothed_ece, reflected_gaussian
 from strategies import family, fewer, instances, samples
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import oracles
-from caldist import Joint, TCal, t_cal
+from caldist import Joint
+from caldist.measures import TCal, t_cal
 from strategies import FAMILIES, family, samples
 
 

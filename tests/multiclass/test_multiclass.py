@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 import caldist
-from caldist import inference, multiclass, plots
+from caldist import multiclass, plots
 from caldist.measures.registry import all_measures
 from caldist.plots.display import MatrixDisplay
+from public_names import public
 
 RNG = np.random.default_rng(0)
 MATRIX = RNG.dirichlet([1, 1, 1, 1], 200)
@@ -20,19 +21,19 @@ CLASSES = np.array([RNG.choice(4, p=row) for row in MATRIX])
 
 
 def test_top_label_is_confidence_and_correctness():
-    correct, confidence = caldist.top_label(CLASSES, MATRIX)
+    correct, confidence = caldist.multiclass.top_label(CLASSES, MATRIX)
     assert confidence == pytest.approx(MATRIX.max(axis=1))
     assert correct.tolist() == (MATRIX.argmax(axis=1) == CLASSES).astype(int).tolist()
 
 
 def test_of_equal_probabilities_the_first_counts():
-    correct, confidence = caldist.top_label([1, 0], [[0.5, 0.5], [0.5, 0.5]])
+    correct, confidence = caldist.multiclass.top_label([1, 0], [[0.5, 0.5], [0.5, 0.5]])
     assert correct.tolist() == [0, 1]
     assert confidence.tolist() == [0.5, 0.5]
 
 
 def test_one_vs_rest_has_one_pair_per_class():
-    pairs = caldist.one_vs_rest(CLASSES, MATRIX)
+    pairs = caldist.multiclass.one_vs_rest(CLASSES, MATRIX)
     assert len(pairs) == 4
     for k, (y, p) in enumerate(pairs):
         assert y.tolist() == (k == CLASSES).astype(int).tolist()
@@ -43,16 +44,16 @@ def test_one_vs_rest_has_one_pair_per_class():
 def test_two_columns_are_the_binary_problem():
     p = MATRIX[:, 0]
     y = (CLASSES == 0).astype(int)
-    (y0, p0), (y1, p1) = caldist.one_vs_rest(y, np.stack([1 - p, p], axis=1))
+    (y0, p0), (y1, p1) = caldist.multiclass.one_vs_rest(y, np.stack([1 - p, p], axis=1))
     assert caldist.smooth_ce(y1, p1) == caldist.smooth_ce(y, p)
     assert caldist.smooth_ce(y0, p0) == pytest.approx(caldist.smooth_ce(y, p))
 
 
 def test_lists_floats_and_float32_are_taken():
     rows = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
-    expected = caldist.top_label([0, 2], rows)
+    expected = caldist.multiclass.top_label([0, 2], rows)
     for y, matrix in [([0.0, 2.0], rows), ((0, 2), np.array(rows, np.float32))]:
-        correct, confidence = caldist.top_label(y, matrix)
+        correct, confidence = caldist.multiclass.top_label(y, matrix)
         assert correct.tolist() == expected[0].tolist()
         assert confidence.tolist() == expected[1].tolist()
         assert confidence.dtype == np.float64
@@ -66,12 +67,12 @@ def test_a_sum_of_rounded_probabilities_is_refused_or_taken_whatever_the_last_bi
         sums = np.round(matrix * 10**decimals).sum(axis=1) / 10**decimals
         for row, total in zip(matrix, sums, strict=True):
             if abs(total - 1) < 0.0075:
-                caldist.top_label([0], [row])
+                caldist.multiclass.top_label([0], [row])
             else:
                 with pytest.raises(
                     ValueError, match=r"y_prob\[0\] sums to .* If they were rounded"
                 ):
-                    caldist.top_label([0], [row])
+                    caldist.multiclass.top_label([0], [row])
 
 
 def test_rows_are_divided_by_their_sums_where_that_is_asked_for():
@@ -87,7 +88,7 @@ def test_rows_are_divided_by_their_sums_where_that_is_asked_for():
     assert str(multiclass.compare(y, matrix, other, normalize=True)) == str(
         multiclass.compare(y, whole, whole[:, [1, 0, 2]])
     )
-    for function in (caldist.top_label, caldist.one_vs_rest):
+    for function in (caldist.multiclass.top_label, caldist.multiclass.one_vs_rest):
         assert np.array_equal(function(y, matrix, normalize=True), function(y, whole))
     pytest.importorskip("matplotlib")
     found = caldist.report(y, matrix, normalize=True, n_resamples=99, rng=0)
@@ -100,7 +101,7 @@ def test_rows_are_divided_by_their_sums_where_that_is_asked_for():
 def test_softmax_in_half_precision_is_taken():
     logits = RNG.normal(size=(50, 100)).astype(np.float16)
     matrix = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    caldist.top_label(np.zeros(50, int), matrix.astype(np.float16))
+    caldist.multiclass.top_label(np.zeros(50, int), matrix.astype(np.float16))
 
 
 # -- one reading of rows by all functions --------------------------------------------------------
@@ -302,15 +303,17 @@ NEEDED = {
 }
 
 
+BINARY_MODULES = ["inference", "clinical", "groups", "measures", "recalibration"]
+
+
 def binary_functions():
     """Give every public function that takes predictions, by name."""
-    for place in (caldist, inference):
-        for name in place.__all__:
-            function = getattr(place, name)
-            if callable(function) and name[0].islower() and name not in OTHERWISE:
-                parameters = inspect.signature(function).parameters
-                if any(parameter.startswith("y_prob") for parameter in parameters):
-                    yield name, function
+    for address, function in public(BINARY_MODULES).items():
+        name = address.rpartition(".")[2]
+        if callable(function) and name[0].islower() and name not in OTHERWISE:
+            parameters = inspect.signature(function).parameters
+            if any(parameter.startswith("y_prob") for parameter in parameters):
+                yield name, function
     for name in plots.__all__:
         display = getattr(plots, name)
         if hasattr(display, "from_predictions") and not issubclass(display, MatrixDisplay):
@@ -385,7 +388,7 @@ def frames(matrix, columns):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*FUNCTIONS, "top_label", "one_vs_rest"])
 def test_labels_may_be_the_names_of_the_columns_of_a_frame_in_any_order(name):
-    function = FUNCTIONS.get(name) or getattr(caldist, name)
+    function = FUNCTIONS.get(name) or getattr(multiclass, name)
     rng = np.random.default_rng(0)
     matrix = rng.dirichlet([1, 2, 3], 60)
     matrix[:, 2] = 1 - matrix[:, 0] - matrix[:, 1]

@@ -243,7 +243,7 @@ def test_a_certificate_comes_back_to_the_bit(tmp_path, k):
     y, V = oracles.instance(0, n=11, k=k)
     proof = multiclass.certify(y, V, tol=1e-3)
     proof.save(tmp_path / "proof.npz")
-    for kind in (caldist.Certificate, ClassCertificate):
+    for kind in (caldist.certificates.Certificate, ClassCertificate):
         found = kind.load(tmp_path / "proof.npz")
         found.verify()
         assert_same(proof, found)
@@ -253,7 +253,7 @@ def test_a_certificate_comes_back_to_the_bit(tmp_path, k):
 def test_what_was_tampered_with_is_rejected_through_a_file(tmp_path, case):
     changed(*TAMPERED[case]).save(tmp_path / "proof.npz")
     with pytest.raises(CertificateError, match="not valid"):
-        caldist.Certificate.load(tmp_path / "proof.npz").verify()
+        caldist.certificates.Certificate.load(tmp_path / "proof.npz").verify()
     result = run("verify", tmp_path / "proof.npz")
     assert result.exit_code == 1
     assert "the certificate is not valid" in result.stderr
@@ -298,7 +298,7 @@ def test_a_foreign_file_is_refused(tmp_path, change, reason):
     change(content)
     np.savez(path, **content)
     with pytest.raises(ValueError, match=reason) as caught:
-        caldist.Certificate.load(path)
+        caldist.certificates.Certificate.load(path)
     assert not isinstance(caught.value, CertificateError)
     assert str(path) in str(caught.value)
 
@@ -348,14 +348,14 @@ def test_flipped_bits_and_truncations_are_noticed_or_do_no_harm(tmp_path):
         flipped[at // 8] ^= 1 << at % 8
         path.write_bytes(flipped)
         try:
-            found = caldist.Certificate.load(path)
+            found = caldist.certificates.Certificate.load(path)
         except ValueError:
             continue
         assert_same(proof, found)
     for size in range(0, len(whole), 71):
         path.write_bytes(whole[:size])
         with pytest.raises(ValueError, match="damaged"):
-            caldist.Certificate.load(path)
+            caldist.certificates.Certificate.load(path)
 
 
 def test_verify_says_what_is_proved_of_several_classes(tmp_path):

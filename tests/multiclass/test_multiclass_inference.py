@@ -276,7 +276,7 @@ def test_a_comparison_and_its_mirror():
     assert one.upper < 0 < other.lower
     assert one.pvalue == other.pvalue <= 0.05
     assert (one.lower, one.upper) == pytest.approx((-other.upper, -other.lower))
-    parts = [0.5 * caldist.smooth_ce(a, b) for a, b in caldist.one_vs_rest(y, V)]
+    parts = [0.5 * caldist.smooth_ce(a, b) for a, b in caldist.multiclass.one_vs_rest(y, V)]
     assert one.value_a == pytest.approx(sum(parts))
     same = multiclass.compare(y, V, V, n_resamples=99, rng=0)
     assert (same.difference, same.lower, same.upper) == (0, 0, 0)

@@ -72,12 +72,12 @@ def test_two_classes_in_the_general_algorithms():
 @every
 def test_the_classwise_distance_is_half_the_sum_of_its_classes(seed):
     y, V = oracles.instance(seed)
-    parts = [caldist.lower_distance(a, b, tol=TOL) for a, b in caldist.one_vs_rest(y, V)]
+    parts = [caldist.lower_distance(a, b, tol=TOL) for a, b in caldist.multiclass.one_vs_rest(y, V)]
     found = multiclass.classwise_distance(y, V, tol=TOL)
     assert found == pytest.approx(0.5 * sum(parts), abs=2 * TOL)
     table = multiclass.classwise_table(y, V, tol=TOL, confidence_level=None)
     assert table.value == pytest.approx(found, abs=1e-12)
-    for line, (a, b) in zip(table.lines, caldist.one_vs_rest(y, V), strict=True):
+    for line, (a, b) in zip(table.lines, caldist.multiclass.one_vs_rest(y, V), strict=True):
         assert line.smooth_ce == caldist.smooth_ce(a, b)
         assert line.mean_residual == pytest.approx(np.mean(a) - np.mean(b))
 
@@ -94,7 +94,7 @@ def test_smooth_ce_is_its_linear_program(seed):
 def test_landmarks_enclose_smooth_ce(seed):
     y, V = oracles.softmax(60, 4, 1.5, 2.0, seed)
     exact = multiclass.smooth_ce(y, V)
-    with pytest.raises(caldist.ToleranceError) as caught:
+    with pytest.raises(caldist.errors.ToleranceError) as caught:
         multiclass.smooth_ce(y, V, method="landmarks", landmarks=20, rng=seed)
     assert caught.value.lower <= exact + 1e-12
     assert exact <= caught.value.upper + 1e-12
@@ -138,7 +138,7 @@ def test_kernel_ce_is_its_double_sum(seed):
         math.sqrt(max(0, expected))
     )
     classwise = 0.5 * sum(
-        caldist.kernel_ce(a, b, squared=True) for a, b in caldist.one_vs_rest(y, V)
+        caldist.kernel_ce(a, b, squared=True) for a, b in caldist.multiclass.one_vs_rest(y, V)
     )
     assert multiclass.kernel_ce(y, V, structure="classwise", squared=True) == pytest.approx(
         classwise
@@ -184,7 +184,7 @@ def test_beyond_twelve_classes_subsets_are_searched():
     found = multiclass.worst_subset(y, V)
     assert not found.exhaustive
     assert len(found.classes) <= 7
-    singles = [caldist.smooth_ce(a, b) for a, b in caldist.one_vs_rest(y, V)]
+    singles = [caldist.smooth_ce(a, b) for a, b in caldist.multiclass.one_vs_rest(y, V)]
     assert found.value >= max(singles) - 1e-12
     assert "that was found" in str(found)
 
@@ -244,7 +244,7 @@ def test_the_kernel_is_below_smooth_ce(seed):
 def test_projections_are_below_the_whole(seed):
     """½ Σ_j smCE(v_j, y_j) ≤ smCE_k, and the worst subset is at most 2 ldCE_k."""
     y, V = oracles.instance(seed)
-    parts = [caldist.smooth_ce(a, b) for a, b in caldist.one_vs_rest(y, V)]
+    parts = [caldist.smooth_ce(a, b) for a, b in caldist.multiclass.one_vs_rest(y, V)]
     assert 0.5 * sum(parts) <= multiclass.smooth_ce(y, V) + 1e-12
     assert multiclass.worst_subset(y, V).value <= 2 * oracles.distance_lp(y, V) + 1e-9
 
@@ -275,7 +275,9 @@ def test_confidence_calibration_bounds_nothing():
     """v = ½ ± ε with the other class always true: ldCE ≤ ε, and confidence is off by ½ + ε."""
     y, V = [1, 0], [[0.51, 0.49], [0.49, 0.51]]
     assert multiclass.classwise_distance(y, V, tol=TOL) <= 0.01 + TOL
-    assert caldist.lower_distance(*caldist.top_label(y, V), tol=TOL) == pytest.approx(0.51)
+    assert caldist.lower_distance(*caldist.multiclass.top_label(y, V), tol=TOL) == pytest.approx(
+        0.51
+    )
 
 
 def test_the_ring():
@@ -292,7 +294,7 @@ def test_the_ring():
     assert oracles.distance_lp(y, V, weight) == pytest.approx(
         2 * multiclass.smooth_ce(y, V, **w), rel=0.002
     )
-    assert caldist.smooth_ce(*caldist.top_label(y, V), **w) < 1e-9
+    assert caldist.smooth_ce(*caldist.multiclass.top_label(y, V), **w) < 1e-9
     away = oracles.total_variation(weight.reshape(-1, 3) * 36, V[::3]).diagonal()
     assert away == pytest.approx(away[0], rel=0.2)
     assert away.mean() == pytest.approx(0.141, abs=5e-4)
@@ -361,7 +363,7 @@ def test_rows_are_divided_by_their_sum():
 
 def test_joints_stand_for_rows():
     y, V = oracles.softmax(SMALL, 3, 1.5, 2.0, 0)
-    joints = [caldist.Joint.from_arrays(a, b) for a, b in caldist.one_vs_rest(y, V)]
+    joints = [caldist.Joint.from_arrays(a, b) for a, b in caldist.multiclass.one_vs_rest(y, V)]
     expected = multiclass.classwise_distance(y, V, tol=TOL)
     assert multiclass.classwise_distance(joints, tol=TOL) == pytest.approx(expected, abs=TOL)
     named = dict(zip("abc", joints, strict=True))
@@ -387,7 +389,7 @@ def test_summaries_of_an_engine():
 
 def test_bad_summaries():
     y, V = oracles.softmax(40, 3, 1.5, 2.0, 0)
-    a, b, c = (caldist.Joint.from_arrays(*pair) for pair in caldist.one_vs_rest(y, V))
+    a, b, c = (caldist.Joint.from_arrays(*pair) for pair in caldist.multiclass.one_vs_rest(y, V))
     with pytest.raises(ValueError, match="exactly one class"):
         multiclass.classwise_distance([a, b])
     with pytest.raises(ValueError, match="same rows"):
@@ -409,7 +411,7 @@ def test_bad_summaries():
 def test_a_tolerance_that_is_not_reached_carries_bounds(monkeypatch):
     monkeypatch.setattr("caldist.measures.lower_solver.MAX_LEVELS", 0)
     y, V = oracles.softmax(60, 3, 1.5, 2.0, 0)
-    with pytest.raises(caldist.ToleranceError) as caught:
+    with pytest.raises(caldist.errors.ToleranceError) as caught:
         multiclass.classwise_distance(y, V, tol=1e-6)
     assert 0 < caught.value.lower < caught.value.upper
 
@@ -420,7 +422,9 @@ NEED_ROWS = ["smooth_ce", "kernel_ce", "worst_subset", "distance_bracket", "cert
 @pytest.mark.parametrize("function", [*NEED_ROWS, "confidence_interval", "calibration_test"])
 def test_summaries_where_rows_are_needed_are_answered_with_what_takes_them(function):
     y = [0, 1, 2, 0]
-    joints = [caldist.Joint.from_arrays(a, b) for a, b in caldist.one_vs_rest(y, np.eye(3)[y])]
+    joints = [
+        caldist.Joint.from_arrays(a, b) for a, b in caldist.multiclass.one_vs_rest(y, np.eye(3)[y])
+    ]
     for summaries in (joints, dict(zip("abc", joints, strict=True))):
         with pytest.raises(TypeError, match=r"classwise_distance and .*classwise_table take"):
             getattr(multiclass, function)(summaries)

@@ -50,7 +50,7 @@ def statistics(w, **options):
 
 def binary_statistics(w):
     z = caldist.calibration_test(Y, P, measure="spiegelhalter", n_resamples=1, rng=0, **w)
-    top = caldist.smooth_ce(*caldist.top_label(Y, V), **w)
+    top = caldist.smooth_ce(*caldist.multiclass.top_label(Y, V), **w)
     return caldist.smooth_ce(Y, P, **w), abs(z.statistic), top
 
 

@@ -44,7 +44,7 @@ def answer(function, *data, **options):
             {"bins": 10},
             "binned_ece() has no argument 'bins': it is called n",
         ),
-        (caldist.t_cal, {"num_bins": 10}, "it is called n_bins."),
+        (caldist.measures.t_cal, {"num_bins": 10}, "it is called n_bins."),
         (caldist.smooth_ce, {"weights": P}, "it is called sample_weight."),
         (caldist.report, {"weights": P}, "it is called sample_weight."),
         (caldist.confidence_interval, {"alpha": 0.1}, "pass confidence_level=0.9."),
@@ -56,14 +56,18 @@ def answer(function, *data, **options):
         (caldist.calibration_test, {"groups": WORDS}, "caldist.evaluate_groups takes sub-groups"),
         (caldist.calibration_test, {"seed": 0}, "it is called rng."),
         (caldist.recalibrate, {"random_state": 0}, "it is called rng."),
-        (caldist.calibration_summary, {"n_bootstrap": 99}, "it is called n_resamples."),
+        (caldist.clinical.calibration_summary, {"n_bootstrap": 99}, "it is called n_resamples."),
         (caldist.confidence_interval, {"metric": "ece"}, "it is called measure."),
         (caldist.evaluate, {"metrics": ["ece"]}, "it is called measures."),
-        (caldist.net_benefit, {"threshold": 0.1}, "it is called thresholds."),
+        (caldist.clinical.net_benefit, {"threshold": 0.1}, "it is called thresholds."),
         (caldist.gate, {"at_most": 0.1}, "it is called tolerance."),
         (caldist.gate, {"threshold": 0.1}, "it is called tolerance."),
-        (caldist.corp, {"sample_wieght": P}, "it is called sample_weight."),
-        (caldist.corp, {"nonsense": 1}, "its options are score, sample_weight, pos_label."),
+        (caldist.measures.corp, {"sample_wieght": P}, "it is called sample_weight."),
+        (
+            caldist.measures.corp,
+            {"nonsense": 1},
+            "its options are score, sample_weight, pos_label.",
+        ),
         (multiclass.compare, {"alpha": 0.05}, "pass confidence_level=0.95."),
         (multiclass.classwise_table, {"class_names": ["a", "b"]}, "it is called classes."),
     ],
@@ -81,7 +85,7 @@ def test_the_data_by_other_names():
 def test_options_without_a_name():
     found = answer(caldist.binned_ece, Y, P, 10)
     assert "takes y_true, y_prob by position, the rest by name: n_bins=, strategy=" in found
-    assert "takes everything by name: " in answer(caldist.sample_size, 0.1)
+    assert "takes everything by name: " in answer(caldist.inference.sample_size, 0.1)
     assert "takes y_true, y_prob by position" in answer(caldist.gate, Y, P, 0.1)
 
 
@@ -119,7 +123,7 @@ def test_displays_answer_with_the_call_that_works():
     model = LogisticRegression().fit(P[:, None], Y)
     found = answer(plots.BinnedDisplay.from_estimator, model, P[:, None], Y, bins=5)
     assert "it is called n_bins." in found
-    table = caldist.CalibrationMap([0.0, 1.0], [0.1, 0.9])
+    table = caldist.recalibration.CalibrationMap([0.0, 1.0], [0.1, 0.9])
     found = answer(plots.MapDisplay.from_map, table, Y, P, weights=P)
     assert "MapDisplay.from_map() has no argument 'weights': it is called sample_weight." in found
 
@@ -182,19 +186,19 @@ def test_measures_by_their_symbols_and_almost_their_names(given, meant):
 def test_measures_by_a_second_name_of_the_literature(given, meant):
     found = answer(caldist.confidence_interval, Y, P, measure=given)
     call = found.partition(f"Did you mean {meant!r}? The same number is ")[2].removesuffix(".")
-    with pytest.raises(AttributeError, match="No caldist attribute") as refused:
+    with pytest.raises(AttributeError, match="has no attribute") as refused:
         getattr(caldist, given)
-    assert str(refused.value).endswith(f": the same number is {call}.")
+    assert str(refused.value).endswith(f": the same number is {call}")
     value = eval(call, {"caldist": caldist, "y_true": Y, "y_prob": P})
     direct = {
-        "ecce_mad": caldist.ecce_mad(Y, P),
+        "ecce_mad": caldist.measures.ecce_mad(Y, P),
         "kernel_ce": 2 * caldist.kernel_ce(Y, P, squared=True, unbiased=True),
     }
     assert value == direct[meant]
 
 
 def test_one_threshold_where_a_list_is_meant():
-    found = answer(caldist.net_benefit, Y, P, thresholds=0.1)
+    found = answer(caldist.clinical.net_benefit, Y, P, thresholds=0.1)
     assert found == "thresholds is 0.1: a list of thresholds is needed. Pass [0.1]."
 
 
@@ -212,9 +216,9 @@ def test_one_threshold_where_a_list_is_meant():
         (lambda: caldist.summarize(TABLE, label="won", score="p"), "it is called y_true."),
         (lambda: caldist.summarize(TABLE, y_true="won", score="p"), "it is called y_prob."),
         (lambda: caldist.summarize(TABLE, "won", "p"), "takes table by position, the rest by name"),
-        (lambda: caldist.top_label(Y, y_pred=MATRIX), "it is called y_prob."),
+        (lambda: caldist.multiclass.top_label(Y, y_pred=MATRIX), "it is called y_prob."),
         (
-            lambda: caldist.top_label(Y, MATRIX, P),
+            lambda: caldist.multiclass.top_label(Y, MATRIX, P),
             "top_label() got 3 values without a name, and takes y_true, y_prob by position",
         ),
     ],
@@ -225,7 +229,7 @@ def test_summaries_and_monitors_answer(call, expected):
 
 def test_a_curve_unpacked_as_scikit_learn_has_it():
     def call():
-        prob_true, prob_pred = caldist.calibration_curve(Y, P)
+        prob_true, prob_pred = caldist.clinical.calibration_curve(Y, P)
         return prob_true, prob_pred
 
     assert "curve.prob_true, curve.prob_pred" in answer(call)
@@ -272,11 +276,13 @@ def test_a_matrix_of_two_columns():
 def test_two_models_as_one_argument():
     for models in (MODELS, *FRAMES):
         found = answer(caldist.compare, Y, models)
-        assert "caldist.compare_all(y_true, models) compares all pairs" in found
+        assert "caldist.inference.compare_all(y_true, models) compares all pairs" in found
         assert "Two of them are compare(y_true, models['a'], models['b'])" in found
     assert "compare(y_true, models[0], models[1])" in answer(caldist.compare, Y, [P, P**2])
     assert "y_prob_b is None: two models are compared" in answer(caldist.compare, Y, P)
-    assert list(caldist.compare_all(Y, MODELS, measure="brier_score").pairs) == [("a", "b")]
+    assert list(caldist.inference.compare_all(Y, MODELS, measure="brier_score").pairs) == [
+        ("a", "b")
+    ]
 
 
 def test_two_matrices_as_one_argument():
@@ -287,12 +293,12 @@ def test_two_matrices_as_one_argument():
 
 
 def test_models_without_names():
-    assert "{'a': y_prob[0], 'b': y_prob[1]}" in answer(caldist.compare_all, Y, [P, P**2])
+    assert "{'a': y_prob[0], 'b': y_prob[1]}" in answer(caldist.inference.compare_all, Y, [P, P**2])
     for models in FRAMES[:2]:
-        found = answer(caldist.compare_all, Y, models)
+        found = answer(caldist.inference.compare_all, Y, models)
         assert "{name: y_prob[name] for name in y_prob.columns}" in found
         named = {name: models[name] for name in models.columns}  # as it says
-        assert caldist.compare_all(Y, named, measure="brier_score").pairs
+        assert caldist.inference.compare_all(Y, named, measure="brier_score").pairs
     assert "Several models go by their names" in answer(caldist.report, Y, [P, P**2])
     assert "models go by their names" in answer(caldist.report, Y, FRAMES[0])
 
@@ -344,7 +350,11 @@ def test_a_level_in_percent():
 
 def test_warnings_of_decorated_functions_point_here():
     few = np.arange(60) < 3
-    for function in (caldist.confidence_interval, caldist.calibration_summary, caldist.recalibrate):
+    for function in (
+        caldist.confidence_interval,
+        caldist.clinical.calibration_summary,
+        caldist.recalibrate,
+    ):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             function(few, P, n_resamples=99, rng=0)

@@ -17,7 +17,9 @@ from caldist.recalibration import evaluate_map
 )
 def test_thresholds_of_net_benefit(count, last):
     y, p = [0, 1] * 10, [0.25, 0.75] * 10
-    lines = str(caldist.net_benefit(y, p, thresholds=np.linspace(0.1, 0.9, count))).splitlines()
+    lines = str(
+        caldist.clinical.net_benefit(y, p, thresholds=np.linspace(0.1, 0.9, count))
+    ).splitlines()
     assert len(lines) == 1 + min(count, _SHOWN) + bool(last)
     assert lines[-1] == last or (not last and lines[-1].split()[0] == "0.9")
 

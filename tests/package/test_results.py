@@ -71,28 +71,28 @@ def samples():
     source = {"file": NAMES[0]}
     report = caldist.report(y, {NAMES[0]: p, NAMES[1]: p**2}, by=by, source=source, **QUICK)
     recalibrated = caldist.recalibrate(y, p, **QUICK)
-    properties = caldist.properties()
+    properties = caldist.paper.properties()
     lower = caldist.certify(y, p, measure="lower_distance")
     made = [
         caldist.confidence_interval(y, p, **QUICK),
         caldist.calibration_test(y, p, **QUICK),
         caldist.compare(y, p, p**2, **QUICK),
-        caldist.compare_all(y, {NAMES[0]: p, NAMES[1]: p**2}, **QUICK),
+        caldist.inference.compare_all(y, {NAMES[0]: p, NAMES[1]: p**2}, **QUICK),
         caldist.evaluate(y, p),
         caldist.evaluate(y, p)["smooth_ce"],
         caldist.evaluate_groups(y, p, by=by, **QUICK),
         caldist.gate(y, p, tolerance=0.1),
-        caldist.miscalibrated_regions(y, np.sqrt(p), **QUICK),
+        caldist.inference.miscalibrated_regions(y, np.sqrt(p), **QUICK),
         caldist.distance_bracket(y, p),
         caldist.confidence_interval(y, p, measure="distance", **QUICK),
-        caldist.calibration_summary(y, p, **QUICK),
-        caldist.calibration_curve(y, p),
-        caldist.net_benefit(y, p, thresholds=[0.1, 0.3]),
-        caldist.corp(y, p),
-        caldist.t_cal(y, p, **QUICK),
-        caldist.kernel_ce_draws(precision=0.01),
-        caldist.sample_size(width=0.3, measure="brier_score"),
-        caldist.true_distance_bounds(p**1.5, p),
+        caldist.clinical.calibration_summary(y, p, **QUICK),
+        caldist.clinical.calibration_curve(y, p),
+        caldist.clinical.net_benefit(y, p, thresholds=[0.1, 0.3]),
+        caldist.measures.corp(y, p),
+        caldist.measures.t_cal(y, p, **QUICK),
+        caldist.paper.kernel_ce_draws(precision=0.01),
+        caldist.inference.sample_size(width=0.3, measure="brier_score"),
+        caldist.measures.true_distance_bounds(p**1.5, p),
         properties,
         properties["ece", "continuous"],
         properties["ece", "continuous"].evidence(),
@@ -184,7 +184,7 @@ def test_limits_are_rounded_outwards_in_every_format(samples):
 
 
 def test_a_recalibration_says_limits_that_hold(samples):
-    found = samples[caldist.Recalibration]
+    found = samples[caldist.recalibration.Recalibration]
     before, after = (
         {name: replace(one, lower=0.030767, upper=0.010439) for name, one in part.items()}
         for part in (found.before, found.after)
@@ -263,7 +263,7 @@ def report_of_many():
 
 
 def test_a_repr_tells_what_a_result_says():
-    found = caldist.sample_size(width=0.3, measure="brier_score")
+    found = caldist.inference.sample_size(width=0.3, measure="brier_score")
     assert repr(found).startswith(
         f"SampleSize(practical={found.practical}, proved={found.proved}, width=0.3, "
     )
@@ -345,11 +345,11 @@ def test_all_have_a_table_of_latex(samples):
         assert body, kind
         columns = ["", "value"] if result._is_upright() else result.to_frame("polars").columns
         assert head == [for_latex(name) for name in columns], kind
-        assert "r" in align or result._is_upright() or kind is caldist.PropertyTable, kind
+        assert "r" in align or result._is_upright() or kind is caldist.paper.PropertyTable, kind
 
 
 def test_the_digits_of_latex_can_be_chosen():
-    found = caldist.kernel_ce_draws(precision=0.01)
+    found = caldist.paper.kernel_ce_draws(precision=0.01)
     assert "73778" in found.to_latex()  # whole numbers are whole
     interval = caldist.confidence_interval([0, 1] * 50, [0.3, 0.6] * 50, **QUICK)
     assert f"{interval.value:.2g}" in interval.to_latex(digits=2)
@@ -380,7 +380,7 @@ def test_numbers_in_latex():
 
 def test_long_tables_are_cut_in_notebooks_alone(monkeypatch):
     monkeypatch.setattr(results, "_MOST_SHOWN", 2)
-    found = caldist.CalibrationMap([0, 0.25, 0.5, 1], [0, 0.1, 0.2, 1])
+    found = caldist.recalibration.CalibrationMap([0, 0.25, 0.5, 1], [0, 0.1, 0.2, 1])
     assert found._repr_html_().count("<tr>") == 3
     assert "2 more lines: see to_frame()" in found._repr_html_()
     assert len(cells_of(found.to_latex())[1]) == 5
@@ -406,5 +406,5 @@ def test_a_certificate_says_what_it_proves_and_how():
 
 
 def test_results_are_public_where_functions_are():
-    assert caldist.Property in public_types()
+    assert caldist.paper.Property in public_types()
     assert clinical.Rates in public_types()

@@ -365,7 +365,7 @@ def test_it_is_read_like_every_result(table):
     assert frame["consistent"].tolist() == [
         table[name, "consistent"].text() for name in table.measures
     ]
-    assert caldist.true_distance_bounds([0, 1], [0.25, 0.75]).to_dict() == {
+    assert caldist.measures.true_distance_bounds([0, 1], [0.25, 0.75]).to_dict() == {
         "lower": 0.25, "upper": 0.25, "exact": True,
     }  # fmt: skip
 

@@ -122,7 +122,9 @@ def test_bars_are_the_table_the_worst_first():
     assert f"the other 2 classes have {left:.3g} in all" in drawn.ax_.get_xlabel()
     ends = drawn.lines_[0].get_xdata()[1::3]
     assert ends == pytest.approx([line.share for line in worst[:3]])
-    joints = [caldist.Joint.from_arrays(*pair) for pair in caldist.one_vs_rest(label, matrix)]
+    joints = [
+        caldist.Joint.from_arrays(*pair) for pair in caldist.multiclass.one_vs_rest(label, matrix)
+    ]
     summarised = ClasswiseDisplay.from_predictions(joints)
     assert summarised.models[0].share == pytest.approx(model.share, abs=1e-5)
 
@@ -142,7 +144,7 @@ def test_one_model_fills_the_axes():
 def test_the_diagram_of_confidences_is_that_of_the_reduction():
     label, matrix = rows(100)
     top = TopLabelDisplay.from_predictions(label, matrix)
-    plain = ReliabilityDisplay.from_predictions(*caldist.top_label(label, matrix))
+    plain = ReliabilityDisplay.from_predictions(*caldist.multiclass.top_label(label, matrix))
     np.testing.assert_array_equal(top.models[0].frequency, plain.models[0].frequency)
     np.testing.assert_array_equal(top.models[0].band_lower, plain.models[0].band_lower)
     assert top.ax_.get_ylabel() == "how often it is true"
@@ -154,7 +156,7 @@ def test_the_diagram_of_classes_is_that_of_each_against_the_rest():
     drawn = draw(ClassReliabilityDisplay.from_predictions(label, matrix, name="m"))
     order = ClasswiseDisplay.from_predictions(label, matrix).models[0].worst_first()[:4]
     assert [curve.name for curve in drawn.models] == [f"m, {at}" for at in order]
-    pairs = caldist.one_vs_rest(label, matrix)
+    pairs = caldist.multiclass.one_vs_rest(label, matrix)
     for at, curve in zip(order, drawn.models, strict=True):
         plain = ReliabilityDisplay.from_predictions(*pairs[at], confidence_level=None)
         np.testing.assert_allclose(curve.frequency, plain.models[0].frequency, atol=1e-12)

@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 
 import caldist
 import strategies
-from caldist import CalibrationMap, inference
+from caldist import inference
 from caldist._util import frames as _frames
 from caldist._util import optional as _optional
 from caldist._util.numbers import least, most
@@ -54,7 +54,7 @@ from caldist.plots import (
 )
 from caldist.plots.inputs import Cells
 from caldist.plots.map import map_curve
-from caldist.recalibration import evaluate_map
+from caldist.recalibration import CalibrationMap, evaluate_map
 
 ROOT = Path(__file__).parents[2]
 PICTURES = Path(__file__).parents[1] / "stored" / "plots"

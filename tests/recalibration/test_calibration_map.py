@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import caldist
-from caldist import CalibrationMap
+from caldist.recalibration import CalibrationMap
 from caldist.recalibration import sql as _sql
 from strategies import probability
 

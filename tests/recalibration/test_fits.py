@@ -257,7 +257,7 @@ def test_tables_are_within_one_percent(name, candidate, monkeypatch):
     y, p = family(name, 600, rng)
     rows = Counts.of(ordered_units(Rows.of(y, p)))
     fit = fit_all(rows, [candidate])[0]
-    table = caldist.CalibrationMap(*_table_of(fit))
+    table = caldist.recalibration.CalibrationMap(*_table_of(fit))
     near = 10.0 ** rng.uniform(-12, 0, 5000)
     v = np.concatenate((rng.random(5000), near, 1 - near, rows.prediction))
     kappa = fit(v)

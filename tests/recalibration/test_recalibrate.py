@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import caldist
-from caldist import CalibrationMap, Joint, recalibrate
+from caldist import Joint, recalibrate
 from caldist._util.numbers import down, up
 from caldist.data.rows import Rows
 from caldist.inference.folds import Dealt, deal_evenly, ordered_units
@@ -24,7 +24,7 @@ from caldist.inference.resampling import Resampler
 from caldist.inference.sample import FLIPS, LABELS, units_of
 from caldist.measures.lower_distance import TOLERANCE
 from caldist.measures.random_interval_ce import RandomIntervalNorm
-from caldist.recalibration import _table, evaluate_map, statement
+from caldist.recalibration import CalibrationMap, _table, evaluate_map, statement
 from caldist.recalibration._selection import CANDIDATES, Selection
 from caldist.recalibration.recalibration import _FOLDS, FAMILIES
 from strategies import family, fewer, samples

@@ -78,7 +78,7 @@ def test_no_place_that_prints_a_small_number_loses_it(rare, report):
     groups = caldist.evaluate_groups(
         y, p, by=np.repeat(["a", "b"], half), measures=["smooth_ce"], n_resamples=39, rng=0
     )
-    compared = caldist.compare_all(y, {"a": p, "b": p / 2}, n_resamples=99, rng=0)
+    compared = caldist.inference.compare_all(y, {"a": p, "b": p / 2}, n_resamples=99, rng=0)
     value = caldist.smooth_ce(y, p)
     assert number(value).startswith("0.00")
     assert len(number(value)) == 7
@@ -142,7 +142,7 @@ def ends(interval):
 def test_the_factor_is_observed_over_expected(rare):
     y, p = rare
     found = rates_of(Rows.of(y, p), 0.95)
-    summary = caldist.calibration_summary(y, p, n_resamples=39, rng=0)
+    summary = caldist.clinical.calibration_summary(y, p, n_resamples=39, rng=0)
     expected = summary.observed_over_expected
     assert ends(found.ratio) == pytest.approx(ends(expected), rel=1e-12)
     assert (found.predicted, found.observed) == pytest.approx((p.mean(), y.mean()), rel=1e-12)
@@ -423,7 +423,7 @@ def test_default_thresholds_are_where_the_predictions_are(rare):
     assert even.threshold.max() < 0.1
     odds = DecisionCurveDisplay.from_predictions(y, p, scale="logit").models[0]
     assert odds.threshold.min() < 1e-4
-    found = caldist.net_benefit(y, p, thresholds=odds.threshold)
+    found = caldist.clinical.net_benefit(y, p, thresholds=odds.threshold)
     np.testing.assert_allclose(odds.model, found.model)
     whole = DecisionCurveDisplay.from_predictions([0, 1, 0, 1], [0.1, 0.4, 0.5, 0.9]).models[0]
     np.testing.assert_allclose(whole.threshold, np.arange(1, 100) / 100)

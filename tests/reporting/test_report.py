@@ -124,7 +124,7 @@ def test_json_round_trips_and_follows_its_schema(report, tmp_path):
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(json.loads(text), schema)
     for source in (text, tmp_path / "report.json", str(tmp_path / "report.json")):
-        again = caldist.Report.from_json(source)
+        again = caldist.reporting.Report.from_json(source)
         assert again == report
         assert again.to_json() == text
         assert str(again) == str(report)
@@ -134,7 +134,7 @@ def test_json_round_trips_and_follows_its_schema(report, tmp_path):
 @pytest.mark.parametrize("text", ["{}", '{"format": "caldist-report-2"}', "{nonsense"])
 def test_a_foreign_file_is_not_a_report(text):
     with pytest.raises(ValueError, match="report"):
-        caldist.Report.from_json(text)
+        caldist.reporting.Report.from_json(text)
 
 
 @pytest.mark.slow
@@ -326,7 +326,7 @@ def test_rounded_predictions_have_no_values_without_a_bound(rows, tmp_path):
     schema = json.loads(files("caldist.reporting").joinpath("report.schema.json").read_text())
     jsonschema.validate(json.loads(found.to_json()), schema)
     assert "64 cells" in Page(found.to_html()).text
-    assert caldist.Report.from_json(found.to_json()) == found
+    assert caldist.reporting.Report.from_json(found.to_json()) == found
 
 
 @pytest.mark.slow
@@ -347,7 +347,7 @@ def test_several_joints_are_not_compared(rows):
     assert "b has 600 rows of its own." in notes
     assert found.models[0].mean_label == rows["y_true"][:200].mean()
     assert "Each model has rows of its own, taken as independent." in Page(found.to_html()).text
-    assert caldist.Report.from_json(found.to_json()) == found
+    assert caldist.reporting.Report.from_json(found.to_json()) == found
 
 
 def test_what_a_joint_cannot_say_is_refused(rows):

@@ -89,7 +89,7 @@ def test_numbers_are_those_of_the_functions(report, rows):
                 assert getattr(line, key) == getattr(lines[line.name], key)
         assert twin.value == pytest.approx(sum(line.smooth_ce for line in lines.values()) / 2)
         number = [NAMES.index(name) for name in y_true]
-        correct, confidence = caldist.top_label(number, data[1])
+        correct, confidence = caldist.multiclass.top_label(number, data[1])
         limits = caldist.confidence_interval(
             correct, confidence, measure="smooth_ce", n_resamples=99, rng=0
         )
@@ -174,7 +174,7 @@ def test_json_round_trips_and_follows_its_schema(report, tmp_path):
     schema = json.loads(files("caldist.reporting").joinpath("report.schema.json").read_text())
     content = json.loads(report.to_json(tmp_path / "report.json"))
     jsonschema.validate(content, schema)
-    assert caldist.Report.from_json(tmp_path / "report.json") == report
+    assert caldist.reporting.Report.from_json(tmp_path / "report.json") == report
     content["class_models"] = []
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(content, schema)
@@ -369,7 +369,7 @@ def test_too_many_pairs_are_left_out_and_said(rows, monkeypatch):
 
 
 def joints_of(label, matrix, bits=None):
-    found = [Joint.from_arrays(*pair) for pair in caldist.one_vs_rest(label, matrix)]
+    found = [Joint.from_arrays(*pair) for pair in caldist.multiclass.one_vs_rest(label, matrix)]
     return found if bits is None else [joint.coarsen(bits) for joint in found]
 
 
@@ -518,7 +518,7 @@ def test_the_page_is_one_small_file_with_every_figure_described(report):
 
 
 def test_a_report_read_back_has_its_page_without_figures(report):
-    again = caldist.Report.from_json(report.to_json())
+    again = caldist.reporting.Report.from_json(report.to_json())
     page = Page(again.to_html())
     assert page.images == []
     assert again.class_models[0].verdict in page.text

@@ -371,7 +371,7 @@ def test_clinical_measures(rows, joint):
         data = (caldist.Joint.from_arrays(*data).coarsen(10),)
     found = caldist.report(*data, **QUICK)
     [model] = found.models
-    summary = caldist.calibration_summary(*data, **QUICK)
+    summary = caldist.clinical.calibration_summary(*data, **QUICK)
     assert not model.clinical.reason
     for one in model.clinical.estimates:
         expected = summary.estimates[one.name]
@@ -385,7 +385,7 @@ def test_clinical_measures(rows, joint):
     assert slope in page
     figure = next(one for one in found.figures if one.clinical)
     assert figure.display is DecisionCurveDisplay
-    benefit = caldist.net_benefit(*data, thresholds=figure.models[0].threshold)
+    benefit = caldist.clinical.net_benefit(*data, thresholds=figure.models[0].threshold)
     np.testing.assert_allclose(figure.models[0].model, benefit.model)
     assert figure.alt in page
     assert Report.from_json(found.to_json()) == found

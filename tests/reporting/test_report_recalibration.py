@@ -30,7 +30,7 @@ def report():
 def valid(report):
     schema = json.loads(files("caldist.reporting").joinpath("report.schema.json").read_text())
     jsonschema.validate(json.loads(report.to_json()), schema)
-    return caldist.Report.from_json(report.to_json()) == report
+    return caldist.reporting.Report.from_json(report.to_json()) == report
 
 
 @pytest.mark.slow
@@ -40,7 +40,7 @@ def test_it_is_what_recalibration_finds(report):
         expected = caldist.recalibrate(y, score, **QUICK)
         found = model.recalibration
         assert (found.family, found.reason, found.n_resamples) == (expected.family, "", 99)
-        assert caldist.CalibrationMap(found.x, found.y) == expected.map
+        assert caldist.recalibration.CalibrationMap(found.x, found.y) == expected.map
         assert found.words == " ".join(str(expected).split("\n"))
         for bounds in found.bounds:
             before, after = expected.before[bounds.name], expected.after[bounds.name]
@@ -65,7 +65,7 @@ def test_every_format_has_the_section(report):
     assert (
         page.count("What recalibration would do to over-confident") == 2
     )  # in place of it, and below
-    again = caldist.Report.from_json(report.to_json()).to_html()
+    again = caldist.reporting.Report.from_json(report.to_json()).to_html()
     assert f'<h2 id="recalibration">{TITLE}</h2>' in again
     assert "What recalibration would do to" not in again
 

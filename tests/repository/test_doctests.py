@@ -8,13 +8,13 @@ import importlib
 
 import pytest
 
-import caldist
 from caldist.measures.registry import all_measures
+from public_names import SUBMODULES, public
 
 FUNCTIONS = {
-    name: thing
-    for name in caldist.__all__
-    if callable(thing := getattr(caldist, name)) and not isinstance(thing, type)
+    thing.__name__: thing
+    for thing in public([name for name in SUBMODULES if name not in {"engines", "paper"}]).values()
+    if callable(thing) and not isinstance(thing, type)
 }
 
 

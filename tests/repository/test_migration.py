@@ -33,7 +33,7 @@ def test_netcal(rows, classes):
     y, p = rows
     assert metrics.ECE(bins=10).measure(p, y) == pytest.approx(caldist.binned_ece(y, p, n_bins=10))
     y, p = classes
-    ours = caldist.binned_ece(*caldist.top_label(y, p), n_bins=15)
+    ours = caldist.binned_ece(*caldist.multiclass.top_label(y, p), n_bins=15)
     assert metrics.ECE(bins=15).measure(p, y) == pytest.approx(ours)
     assert metrics.ECE(bins=10).measure(ON_EDGES, EDGE_LABELS) == pytest.approx(0.225)
     assert caldist.binned_ece(EDGE_LABELS, ON_EDGES, n_bins=10) == pytest.approx(0.525)
@@ -55,7 +55,7 @@ def test_torchmetrics(rows, classes):
     assert theirs(metric, y, p) == pytest.approx(caldist.binned_ece(y, p, n_bins=15), rel=1e-5)
     y, p = classes
     metric = classification.MulticlassCalibrationError(num_classes=3, n_bins=15, norm="l1")
-    ours = caldist.binned_ece(*caldist.top_label(y, p), n_bins=15)
+    ours = caldist.binned_ece(*caldist.multiclass.top_label(y, p), n_bins=15)
     assert theirs(metric, y, p) == pytest.approx(ours, rel=1e-5)
     metric = classification.BinaryCalibrationError(n_bins=10, norm="l1")
     assert theirs(metric, EDGE_LABELS, ON_EDGES) == pytest.approx(0.225)
@@ -77,7 +77,7 @@ def test_relplot(rows):
     relplot = pytest.importorskip("relplot")
     y, p = rows
     theirs = relplot.smECE(p, y.astype(float))
-    assert theirs == pytest.approx(caldist.kernel_smoothed_ece(y, p), abs=0.005)
+    assert theirs == pytest.approx(caldist.measures.kernel_smoothed_ece(y, p), abs=0.005)
 
 
 def test_uncertainty_calibration(rows):
@@ -86,7 +86,7 @@ def test_uncertainty_calibration(rows):
     ours = {
         "uniform": caldist.binned_ece(y, p, n_bins=15),
         "quantile": caldist.binned_ece(y, p, n_bins=15, strategy="quantile"),
-        "debiased": caldist.debiased_ece(y, p),
+        "debiased": caldist.measures.debiased_ece(y, p),
     }
     assert calibration.get_ece(p, y, num_bins=15) == pytest.approx(ours["uniform"])
     assert calibration.get_ece_em(p, y, num_bins=15) == pytest.approx(ours["quantile"])

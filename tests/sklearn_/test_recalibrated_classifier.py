@@ -321,7 +321,7 @@ def test_top_label_maps_the_confidence_alone(factor, classes):
     top = before.argmax(axis=1)[:, None]
     confidence = np.take_along_axis(before, top, axis=1)
     np.testing.assert_array_equal(np.take_along_axis(after, top, axis=1), found.map_(confidence))
-    right, confidence = caldist.top_label(y, before)
+    right, confidence = caldist.multiclass.top_label(y, before)
     seed = np.random.RandomState(0).randint(2**31 - 1)
     expected = caldist.recalibrate(right, confidence, n_resamples=99, rng=seed)
     mapped = np.maximum(expected.map(confidence), 1 / classes)
@@ -346,7 +346,7 @@ def test_a_confidence_below_chance_stays_the_largest():
     np.testing.assert_array_equal(found.predict(X), model.predict(X))
     np.testing.assert_allclose(after, 1 / 3, atol=1e-6)
     np.testing.assert_allclose(after.sum(axis=1), 1, rtol=1e-12)
-    right, confidence = caldist.top_label(y, model.predict_proba(X))
+    right, confidence = caldist.multiclass.top_label(y, model.predict_proba(X))
     seed = np.random.RandomState(0).randint(2**31 - 1)
     expected = evaluate_map(right, confidence, map=found.map_, n_resamples=99, rng=seed)
     assert found.statement_.after == expected.after
@@ -376,7 +376,7 @@ def test_one_vs_rest_is_stated_before_the_division():
     found = RecalibratedClassifier(frozen, multiclass="one_vs_rest", n_resamples=99).fit(X, y)
     before = model.predict_proba(X)
     seed = np.random.RandomState(0).randint(2**31 - 1)
-    pairs = caldist.one_vs_rest(y, before)
+    pairs = caldist.multiclass.one_vs_rest(y, before)
     assert found.statements_ == [caldist.recalibrate(*p, n_resamples=99, rng=seed) for p in pairs]
     assert found.statement_ is None
     assert "divided by their sum" in found.statement_reason_

@@ -30,7 +30,7 @@ def test_cross_validation_by_name(labels):
     model = LogisticRegression().fit(x, y)
     for name in chosen:
         assert (found[f"test_{name}"] <= 0).all()
-        value = getattr(caldist, name.removeprefix("neg_"))(
+        value = getattr(caldist.measures, name.removeprefix("neg_"))(
             y == labels[1], model.predict_proba(x)[:, 1]
         )
         assert SCORERS[name](model, x, y) == -value
@@ -47,7 +47,7 @@ def test_every_measure_that_needs_no_options_is_there_and_travels():
         kept = weight > 0
         found = scorer(model, x, y, sample_weight=weight)
         assert found == pytest.approx(
-            -getattr(caldist, name[4:])(
+            -getattr(caldist.measures, name[4:])(
                 (y == "yes")[kept], model.predict_proba(x)[kept, 1], sample_weight=weight[kept]
             )
         )

@@ -112,7 +112,7 @@ def test_values_and_certain_bounds(metric_class, rows):
         assert found[name].item() == evaluation.value
         assert (f"{name}_lower" in found) == (evaluation.lower is not None)
     for name in ("smooth_ce", "kernel_ce", "lower_distance", "brier_score"):
-        exact = getattr(caldist, name)(target, preds.astype(np.float64))
+        exact = getattr(caldist.measures, name)(target, preds.astype(np.float64))
         assert found[f"{name}_lower"] <= exact <= found[f"{name}_upper"]
 
 
@@ -161,7 +161,7 @@ def test_top_label(metric_class, from_logits):
     target = torch.tensor(rng.integers(0, 4, 500))
     metric = metric_class(reduction="top_label", from_logits=from_logits)
     metric.update(logits if from_logits else probability, target)
-    label, confidence = caldist.top_label(target.numpy(), probability.numpy())
+    label, confidence = caldist.multiclass.top_label(target.numpy(), probability.numpy())
     assert metric.joint() == caldist.Joint.from_arrays(label, confidence).coarsen(16)
 
 

@@ -28,8 +28,8 @@ def predictions(n, classes, *, seed=0, tied=False, device="cpu"):
 def problems(prob, target, reduction):
     prob, target = prob.detach().cpu().numpy(), target.cpu().numpy()
     if reduction == "top_label":
-        return [caldist.top_label(target, prob)]
-    return caldist.one_vs_rest(target, prob)
+        return [caldist.multiclass.top_label(target, prob)]
+    return caldist.multiclass.one_vs_rest(target, prob)
 
 
 def total(values):

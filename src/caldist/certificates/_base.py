@@ -49,7 +49,7 @@ class Certificate(Result, ABC):
     >>> proof = caldist.certify([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75], measure="smooth_ce")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     proof.save(f"{folder}/proof.npz")
-    ...     received = caldist.Certificate.load(f"{folder}/proof.npz")
+    ...     received = caldist.certificates.Certificate.load(f"{folder}/proof.npz")
     >>> received.verify()
     <SmoothCertificate: smooth_ce is 0.03125, at least 0.03125, at most 0.03125, of 4 rows>
     """

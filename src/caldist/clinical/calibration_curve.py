@@ -24,7 +24,7 @@ from caldist.measures.bins import Strategy
 
 @dataclass(frozen=True, eq=False)
 class CalibrationCurve(Result):
-    """The result of :func:`caldist.calibration_curve`: one value for each bin that is not empty.
+    """The result of :func:`caldist.clinical.calibration_curve`: a value for each bin with rows.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class CalibrationCurve(Result):
         """Refuse to be unpacked as the pair of arrays that scikit-learn's function returns."""
         message = (
             "a CalibrationCurve is not unpacked: its fields have names, as in "
-            "curve = caldist.calibration_curve(…); curve.prob_true, curve.prob_pred."
+            "curve = caldist.clinical.calibration_curve(…); curve.prob_true, curve.prob_pred."
         )
         raise TypeError(message)
 
@@ -141,7 +141,7 @@ def calibration_curve(
     >>> import caldist
     >>> y_true = [0, 0, 0, 0, 1, 1, 1, 1, 1]
     >>> y_prob = [0.1, 0.2, 0.3, 0.4, 0.65, 0.7, 0.8, 0.9, 1.0]
-    >>> curve = caldist.calibration_curve(y_true, y_prob, n_bins=3)
+    >>> curve = caldist.clinical.calibration_curve(y_true, y_prob, n_bins=3)
     >>> curve.prob_true, curve.prob_pred.round(3), curve.count
     (array([0. , 0.5, 1. ]), array([0.2  , 0.525, 0.85 ]), array([3, 2, 4]))
     """

@@ -76,7 +76,7 @@ class CoxTest(Result):
 
 @dataclass(frozen=True)
 class CalibrationSummary(Result):
-    """The result of :func:`caldist.calibration_summary`.
+    """The result of :func:`caldist.clinical.calibration_summary`.
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ def calibration_summary(
     --------
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
-    >>> summary = caldist.calibration_summary(demo.y_true, demo.y_prob["random_forest"])
+    >>> summary = caldist.clinical.calibration_summary(demo.y_true, demo.y_prob["random_forest"])
     >>> summary.intercept.lower < 0 < summary.intercept.upper, summary.slope.lower > 3
     (True, True)
     >>> summary.test.pvalue < 0.001, summary.ici.lower > 0.05

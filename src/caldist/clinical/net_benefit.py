@@ -25,7 +25,7 @@ _SHOWN = 20  # lines of a printed table
 
 @dataclass(frozen=True, eq=False)
 class NetBenefit(Result):
-    """The result of :func:`caldist.net_benefit`: one value for each threshold.
+    """The result of :func:`caldist.clinical.net_benefit`: one value for each threshold.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def net_benefit(
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
     >>> y_true, y_prob = demo.y_true, demo.y_prob["random_forest"]
-    >>> benefit = caldist.net_benefit(y_true, y_prob, thresholds=[0.1, 0.5])
+    >>> benefit = caldist.clinical.net_benefit(y_true, y_prob, thresholds=[0.1, 0.5])
     >>> benefit.threshold, benefit.model.round(4)
     (array([0.1, 0.5]), array([0.471 , 0.4769]))
     """

@@ -194,9 +194,9 @@ def summarize_top_label(
 ) -> Summary:
     """Summarise the confidence in the most probable of several classes.
 
-    The reduction is that of :func:`caldist.top_label`, done by the engine: the prediction is the
-    largest probability, the label whether its class is the true one; of equally probable classes
-    the first counts.
+    The reduction is that of :func:`caldist.multiclass.top_label`, done by the engine: the
+    prediction is the largest probability, the label whether its class is the true one; of equally
+    probable classes the first counts.
 
     **What it means.** The joint of confidence and correctness: its measures say how far the
     confidence is from the accuracy.
@@ -262,7 +262,7 @@ def summarize_one_vs_rest(
 ) -> list[Summary]:
     """Summarise one binary problem per class: this class or any other.
 
-    The reduction is that of :func:`caldist.one_vs_rest`, done by the engine.
+    The reduction is that of :func:`caldist.multiclass.one_vs_rest`, done by the engine.
 
     **What it means.** The joint of each class's probability and of whether it is the true class.
 

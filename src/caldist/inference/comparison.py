@@ -250,7 +250,7 @@ def compare(
     if isinstance(y_true, Joint | Rows) or isinstance(y_prob_a, Joint | Rows):
         pair = _independent(y_true, y_prob_a, y_prob_b, sample_weight, clusters, pos_label)
         return independent_comparison(pair, chosen, confidence_level, resampler, method)
-    refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.compare_all(y_true, models)")
+    refuse_one_of_a_pair(y_prob_a, y_prob_b, "caldist.inference.compare_all(y_true, models)")
     called = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     rows = paired_rows(
         y_true, called, sample_weight=sample_weight, clusters=clusters, pos_label=pos_label
@@ -326,7 +326,7 @@ def compare_all(
     ...     "boosting": demo.y_prob["gradient_boosting"],
     ...     "tree": demo.y_prob["decision_tree"],
     ... }
-    >>> print(caldist.compare_all(demo.y_true, models, measure="brier_score"))
+    >>> print(caldist.inference.compare_all(demo.y_true, models, measure="brier_score"))
                           brier_score  difference     lower     upper        p
     forest                     0.0352
     boosting                   0.0334

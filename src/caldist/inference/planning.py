@@ -46,7 +46,7 @@ def guaranteed_width(
 
     **What it means.** A promise made before the data are seen. The interval computed from data,
     :func:`caldist.confidence_interval`, is usually several times narrower: that is what
-    :func:`caldist.sample_size` calls practical.
+    :func:`caldist.inference.sample_size` calls practical.
 
     **Why it holds.** Replacing a row changes :math:`T_n` by at most b/n, so it is within t of its
     mean on either side (McDiarmid). The mean is never below T, because the measures are convex,
@@ -92,7 +92,7 @@ def guaranteed_width(
 
 @dataclass(frozen=True)
 class SampleSize(Result):
-    """How many rows an interval of a given width needs; see :func:`caldist.sample_size`.
+    """How many rows an interval of a given width needs; see :func:`caldist.inference.sample_size`.
 
     Attributes
     ----------
@@ -184,12 +184,13 @@ def sample_size(
     Examples
     --------
     >>> import caldist
-    >>> found = caldist.sample_size(measure="smooth_ce", width=0.05)
+    >>> found = caldist.inference.sample_size(measure="smooth_ce", width=0.05)
     >>> found.proved
     11805
     >>> 800 < found.practical < 1600
     True
-    >>> rare = caldist.sample_size(measure="smooth_ce", width=0.05, y_prob=[0.01, 0.02, 0.05])
+    >>> rare = caldist.inference.sample_size(measure="smooth_ce", width=0.05, y_prob=[0.01, 0.02,
+    0.05])
     >>> rare.practical < found.practical / 3
     True
     """

@@ -152,7 +152,7 @@ def miscalibrated_regions(
     --------
     >>> import caldist
     >>> demo = caldist.datasets.load_demo()
-    >>> found = caldist.miscalibrated_regions(demo.y_true, demo.y_prob["random_forest"])
+    >>> found = caldist.inference.miscalibrated_regions(demo.y_true, demo.y_prob["random_forest"])
     >>> [(region.too_high, round(region.lower, 1), round(region.upper, 1)) for region in found]
     [(True, 0.0, 0.5), (False, 0.5, 1.0)]
     >>> print(found)

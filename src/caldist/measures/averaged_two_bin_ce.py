@@ -81,9 +81,9 @@ def averaged_two_bin_ce(
     Examples
     --------
     >>> import caldist
-    >>> caldist.averaged_two_bin_ce([1], [0.5])
+    >>> caldist.measures.averaged_two_bin_ce([1], [0.5])
     0.25
-    >>> caldist.averaged_two_bin_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    >>> caldist.measures.averaged_two_bin_ce([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.00390625
     """
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)

@@ -183,7 +183,7 @@ class Measure(Generic[P]):
     >>> import caldist
     >>> narrow = caldist.kernel_ce.using(bandwidth=0.1)
     >>> narrow
-    caldist.kernel_ce.using(bandwidth=0.1)
+    caldist.measures.kernel_ce.using(bandwidth=0.1)
     >>> narrow([0, 1], [0.2, 0.7]) == caldist.kernel_ce([0, 1], [0.2, 0.7], bandwidth=0.1)
     True
     """
@@ -340,9 +340,9 @@ class Measure(Generic[P]):
 
     def __repr__(self) -> str:
         if not self.options:
-            return f"<measure caldist.{self.name}>"
+            return f"<measure caldist.measures.{self.name}>"
         bound = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
-        return f"caldist.{self.name}.using({bound})"
+        return f"caldist.measures.{self.name}.using({bound})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Measure):

@@ -65,8 +65,8 @@ def brier_score(
 
     **What it means.** A proper score: in expectation no forecast beats the true probabilities. It
     measures calibration and sharpness together, so a calibrated predictor does not reach 0;
-    :func:`caldist.corp` splits it into the two. 0 means that every prediction was certain and
-    right, 1 that every one was certain and wrong. Some authors sum over both labels, which
+    :func:`caldist.measures.corp` splits it into the two. 0 means that every prediction was certain
+    and right, 1 that every one was certain and wrong. Some authors sum over both labels, which
     doubles it.
 
     **What it estimates.** The population's value, without bias, at rate 1/√n.

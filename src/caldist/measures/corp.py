@@ -114,7 +114,7 @@ def corp(
     Examples
     --------
     >>> import caldist
-    >>> caldist.corp([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    >>> caldist.measures.corp([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     Corp(score=0.15625, miscalibration=0.03125, discrimination=0.125, uncertainty=0.25)
     """
     validate.check_choice("score", score, ("brier", "log"))

@@ -75,9 +75,9 @@ def debiased_ece(
     --------
     >>> import caldist
     >>> y_true, y_prob = [0, 0, 0, 1, 0, 1, 1, 1], [0.5, 0.5, 0.5, 0.5, 0.75, 0.75, 0.75, 0.75]
-    >>> caldist.debiased_ece(y_true, y_prob, n_bins=2, squared=True)
+    >>> caldist.measures.debiased_ece(y_true, y_prob, n_bins=2, squared=True)
     -0.03125
-    >>> caldist.debiased_ece(y_true, y_prob, n_bins=2)
+    >>> caldist.measures.debiased_ece(y_true, y_prob, n_bins=2)
     0.0
     """
     n_bins = validate.check_count("n_bins", n_bins)

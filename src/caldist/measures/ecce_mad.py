@@ -79,10 +79,10 @@ def ecce_mad(
     0 if and only if the predictions are perfectly calibrated. Small moves of the predictions
     can change it much, when they change the order. Exchanging the labels changes it too, unless
     the mean prediction is right, because thresholds then count from the other end;
-    :func:`caldist.ecce_range` stays the same. It is also called the Kolmogorov-Smirnov (KS)
-    calibration error, :math:`\max_t |E[v\,1(v \le t)] - E[y\,1(v \le t)]|`: the literature on
+    :func:`caldist.measures.ecce_range` stays the same. It is also called the Kolmogorov-Smirnov
+    (KS) calibration error, :math:`\max_t |E[v\,1(v \le t)] - E[y\,1(v \le t)]|`: the literature on
     neural networks has it under that name, of the confidence in one class, for example from
-    :func:`caldist.top_label`. The two were proposed independently.
+    :func:`caldist.multiclass.top_label`. The two were proposed independently.
 
     **What it estimates.** The population's value, at rate 1/√n. At perfect calibration a sample
     shows about √(E[v(1 - v)]/n) times the largest absolute value of a Brownian motion, 1.25 on
@@ -109,7 +109,7 @@ def ecce_mad(
     Examples
     --------
     >>> import caldist
-    >>> caldist.ecce_mad([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    >>> caldist.measures.ecce_mad([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.0625
     """
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)

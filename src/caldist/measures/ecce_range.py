@@ -97,9 +97,9 @@ def ecce_range(
     Examples
     --------
     >>> import caldist
-    >>> caldist.ecce_range([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    >>> caldist.measures.ecce_range([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.0625
-    >>> caldist.ecce_range([1, 0], [0.25, 0.5])
+    >>> caldist.measures.ecce_range([1, 0], [0.25, 0.5])
     0.375
     """
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)

@@ -90,7 +90,7 @@ def optimal_partition(
     --------
     >>> import caldist
     >>> y_true, y_prob = [0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]
-    >>> edges = caldist.optimal_partition(y_true, y_prob)
+    >>> edges = caldist.measures.optimal_partition(y_true, y_prob)
     >>> float(caldist.binned_ece(y_true, y_prob, edges=edges, add_width=True))
     0.125...
     """

@@ -148,9 +148,9 @@ def kernel_smoothed_ece(
     Examples
     --------
     >>> import caldist
-    >>> caldist.kernel_smoothed_ece([1, 1], [0.5, 0.75])
+    >>> caldist.measures.kernel_smoothed_ece([1, 1], [0.5, 0.75])
     0.375
-    >>> round(caldist.kernel_smoothed_ece([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 10)
+    >>> round(caldist.measures.kernel_smoothed_ece([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 10)
     0.1202899221
     """
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)

@@ -164,7 +164,7 @@ def lower_distance(
 
     Raises
     ------
-    caldist.ToleranceError
+    caldist.errors.ToleranceError
         If the interval stays wider than ``tol``; it carries the valid bounds.
 
     Examples

@@ -34,7 +34,7 @@ def mmce(
 
     for two independent rows, where r = max(v, 1 - v) is the confidence in the more probable label
     and c is 1 if that label is the true one, else 0. At v = 1/2 the label 0 counts as the more
-    probable one, as in :func:`caldist.top_label`.
+    probable one, as in :func:`caldist.multiclass.top_label`.
 
     **What it means.** The kernel calibration error of the confidence, not of the prediction.
     :func:`caldist.kernel_ce` asks whether v is calibrated; this asks whether max(v, 1 - v) is. The
@@ -68,11 +68,11 @@ def mmce(
     Examples
     --------
     >>> import caldist
-    >>> caldist.mmce([0, 1, 1], [0.0, 1.0, 1.0])
+    >>> caldist.measures.mmce([0, 1, 1], [0.0, 1.0, 1.0])
     0.0
-    >>> caldist.mmce([0, 0, 0, 1], [0.25, 0.25, 0.75, 0.75])
+    >>> caldist.measures.mmce([0, 0, 0, 1], [0.25, 0.25, 0.75, 0.75])
     0.0
-    >>> caldist.mmce([1, 0], [0.25, 0.75])
+    >>> caldist.measures.mmce([1, 0], [0.25, 0.75])
     0.75
     """
     bandwidth = validate.check_positive("bandwidth", bandwidth)

@@ -65,9 +65,9 @@ def normalized_cross_entropy(
     Examples
     --------
     >>> import caldist
-    >>> round(caldist.normalized_cross_entropy([0, 1, 0, 1], [0.25, 0.75, 0.25, 0.75]), 6)
+    >>> round(caldist.measures.normalized_cross_entropy([0, 1, 0, 1], [0.25, 0.75, 0.25, 0.75]), 6)
     0.584963
-    >>> caldist.normalized_cross_entropy([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
+    >>> caldist.measures.normalized_cross_entropy([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
     0.0
     """
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)

@@ -142,7 +142,7 @@ def post_processing_gap(
     :math:`\mathrm{smCE}^2 \le \mathrm{pGap} \le 2\,\mathrm{smCE}`: the gap is small if and only if
     the smooth calibration error is, and 0 if and only if the predictions are calibrated. It is a
     squared error: where all predictions are off by ε it is ε². It grows with L, towards the
-    miscalibration of :func:`caldist.corp`, which lets maps be as steep as they like.
+    miscalibration of :func:`caldist.measures.corp`, which lets maps be as steep as they like.
 
     **What it estimates.** The population's value at rate 1/√n, from above on average, because the
     map is fitted to the labels that it is judged by.
@@ -170,7 +170,7 @@ def post_processing_gap(
     Examples
     --------
     >>> import caldist
-    >>> caldist.post_processing_gap([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    >>> caldist.measures.post_processing_gap([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     0.03125
     """
     max_slope = _checked(max_slope)

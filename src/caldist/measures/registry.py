@@ -77,7 +77,7 @@ def find(
             index=index,
             value=found.name,
             reason=f"this measure needs {missing}",
-            remedy=f"Pass caldist.{found.name}.using({missing}=…).",
+            remedy=f"Pass caldist.measures.{found.name}.using({missing}=…).",
         )
     return found
 

@@ -90,9 +90,9 @@ def soft_binned_ece(
     Examples
     --------
     >>> import caldist
-    >>> caldist.soft_binned_ece([0, 1, 1], [0.0, 1.0, 1.0])
+    >>> caldist.measures.soft_binned_ece([0, 1, 1], [0.0, 1.0, 1.0])
     0.0
-    >>> round(caldist.soft_binned_ece([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 12)
+    >>> round(caldist.measures.soft_binned_ece([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]), 12)
     0.16936672878
     """
     n_bins = validate.check_count("n_bins", n_bins, maximum=MOST_BINS)

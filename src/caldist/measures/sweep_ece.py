@@ -72,9 +72,9 @@ def sweep_ece(
     Examples
     --------
     >>> import caldist
-    >>> caldist.sweep_ece([0, 1, 0, 1], [0.25, 0.5, 0.625, 0.75])
+    >>> caldist.measures.sweep_ece([0, 1, 0, 1], [0.25, 0.5, 0.625, 0.75])
     0.15625
-    >>> caldist.sweep_ece([0, 0, 1, 1], [0.25, 0.5, 0.625, 0.75])
+    >>> caldist.measures.sweep_ece([0, 0, 1, 1], [0.25, 0.5, 0.625, 0.75])
     0.34375
     """
     validate.check_choice("norm", norm, (1, 2))

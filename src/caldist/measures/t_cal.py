@@ -21,7 +21,7 @@ _ROUNDING = 1e-12  # a resample this close below the statistic ties with it
 
 @dataclass(frozen=True)
 class TCal(Result):
-    """The result of :func:`caldist.t_cal`.
+    """The result of :func:`caldist.measures.t_cal`.
 
     Attributes
     ----------
@@ -105,9 +105,9 @@ def t_cal(
     Examples
     --------
     >>> import caldist
-    >>> caldist.t_cal([1, 1, 1, 1], [0.5, 0.5, 0.5, 0.5], n_bins=1, n_resamples=99).statistic
-    0.1875
-    >>> caldist.t_cal([0, 1], [0.0, 1.0])
+    >>> caldist.measures.t_cal([1, 1, 1, 1], [0.5, 0.5, 0.5, 0.5], n_bins=1,
+    n_resamples=99).statistic 0.1875
+    >>> caldist.measures.t_cal([0, 1], [0.0, 1.0])
     TCal(statistic=0.0, pvalue=1.0, n_bins=1)
     """
     if n_bins is not None:

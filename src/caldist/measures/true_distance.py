@@ -75,7 +75,7 @@ def true_distance(
 
     Raises
     ------
-    caldist.ToleranceError
+    caldist.errors.ToleranceError
         If the domain is too large for an exact answer; it carries valid bounds.
 
     Examples
@@ -84,14 +84,14 @@ def true_distance(
     both is calibrated and a small step away:
 
     >>> import caldist
-    >>> caldist.true_distance([0, 1], [0.4375, 0.5625])
+    >>> caldist.measures.true_distance([0, 1], [0.4375, 0.5625])
     0.0625
     """
     bounds = true_distance_bounds(y_mean, y_prob, mass=mass, order=order)
     if not bounds.exact:
         message = (
             f"y_mean has too many points for an exact answer. The true distance is between "
-            f"{bounds.lower!r} and {bounds.upper!r}: see caldist.true_distance_bounds."
+            f"{bounds.lower!r} and {bounds.upper!r}: see caldist.measures.true_distance_bounds."
         )
         raise ToleranceError(message, bounds.lower, bounds.upper)
     return bounds.upper
@@ -123,7 +123,7 @@ def true_distance_bounds(
     --------
     >>> import numpy as np, caldist
     >>> p = (np.arange(1000) + 0.5) / 1000
-    >>> bounds = caldist.true_distance_bounds(p > 0.25, p)
+    >>> bounds = caldist.measures.true_distance_bounds(p > 0.25, p)
     >>> round(bounds.lower, 4), round(bounds.upper, 4), bounds.exact
     (0.25, 0.25, False)
     """

@@ -163,7 +163,7 @@ def nearest_calibrated(
     Examples
     --------
     >>> import caldist
-    >>> caldist.nearest_calibrated([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
+    >>> caldist.measures.nearest_calibrated([0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75])
     array([0.5, 0.5, 0.5, 0.5])
     """
     rows = Rows.of(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)

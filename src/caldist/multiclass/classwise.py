@@ -92,7 +92,7 @@ def classwise_distance(
 
     Raises
     ------
-    caldist.ToleranceError
+    caldist.errors.ToleranceError
         If the interval stays wider than ``tol``; it carries the valid bounds.
 
     Examples

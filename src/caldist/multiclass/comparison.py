@@ -83,7 +83,7 @@ def compare(
 
     Returns
     -------
-    caldist.Comparison
+    caldist.inference.Comparison
 
     Examples
     --------

@@ -110,7 +110,7 @@ def confidence_interval(
 
     Returns
     -------
-    caldist.Interval
+    caldist.inference.Interval
 
     Warns
     -----

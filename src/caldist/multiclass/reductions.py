@@ -41,13 +41,14 @@ def top_label(
     Examples
     --------
     >>> import caldist
-    >>> correct, confidence = caldist.top_label([0, 2], [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
+    >>> correct, confidence = caldist.multiclass.top_label([0, 2], [[0.5, 0.25, 0.25], [0.25, 0.5,
+    0.25]])
     >>> correct, confidence
     (array([1, 0]), array([0.5, 0.5]))
     >>> caldist.smooth_ce(correct, confidence)
     0.0
     >>> y_true, y_prob = [1, 0], [[0.51, 0.49], [0.49, 0.51]]
-    >>> round(caldist.lower_distance(*caldist.top_label(y_true, y_prob)), 4)
+    >>> round(caldist.lower_distance(*caldist.multiclass.top_label(y_true, y_prob)), 4)
     0.51
     >>> round(caldist.multiclass.classwise_distance(y_true, y_prob), 4)
     0.01
@@ -80,7 +81,7 @@ def one_vs_rest(
     Examples
     --------
     >>> import caldist
-    >>> pairs = caldist.one_vs_rest([0, 2], [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
+    >>> pairs = caldist.multiclass.one_vs_rest([0, 2], [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
     >>> [caldist.smooth_ce(y, p) for y, p in pairs]
     [0.15625, 0.375, 0.25]
     """

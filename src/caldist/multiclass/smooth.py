@@ -139,7 +139,7 @@ def smooth_ce(
 
     Raises
     ------
-    caldist.ToleranceError
+    caldist.errors.ToleranceError
         If landmarks do not reach ``tol``; its ``lower`` and ``upper`` are valid bounds.
 
     Examples

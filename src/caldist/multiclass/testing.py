@@ -100,7 +100,7 @@ def calibration_test(
 
     Returns
     -------
-    caldist.TestResult
+    caldist.inference.TestResult
 
     Examples
     --------

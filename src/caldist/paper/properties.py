@@ -41,7 +41,7 @@ def properties() -> PropertyTable:
     Examples
     --------
     >>> import caldist
-    >>> table = caldist.properties()
+    >>> table = caldist.paper.properties()
     >>> table["smooth_ce", "consistent"].holds
     '(1, 2)'
     >>> cell = table["ece", "continuous"]

@@ -66,7 +66,7 @@ class BinnedDisplay(PredictionDisplay[BinnedCurve]):
     Bars go up to the frequency, a hatched gap from there to the mean prediction, and the number of
     rows stands above each; whiskers are intervals of the population's frequency, in each bin by
     itself. With several models there are points and whiskers only. Bins and numbers are those of
-    :func:`caldist.calibration_curve`, which are scikit-learn's.
+    :func:`caldist.clinical.calibration_curve`, which are scikit-learn's.
 
     The axes fit the predictions. Rare events want ``strategy="quantile"``, since nearly all rows
     are in the first one of bins of equal width, and ``scale="logit"``.

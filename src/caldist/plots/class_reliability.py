@@ -26,10 +26,10 @@ MOST = 4  # curves that one pair of axes can show without confusion
 class TopLabelDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve]):
     """How often the most probable class is true, over its probability.
 
-    It is a :class:`ReliabilityDisplay` of :func:`caldist.top_label`. A curve on the diagonal says
-    that confidences can be taken as they are. It bounds nothing about the whole row of
-    probabilities, and a curve off the diagonal is no bound either: see
-    :func:`caldist.top_label`.
+    It is a :class:`ReliabilityDisplay` of :func:`caldist.multiclass.top_label`. A curve on the
+    diagonal says that confidences can be taken as they are. It bounds nothing about the whole row
+    of probabilities, and a curve off the diagonal is no bound either: see
+    :func:`caldist.multiclass.top_label`.
 
     **Cost.** As of a :class:`ReliabilityDisplay`.
 
@@ -105,8 +105,8 @@ class ClassReliabilityDisplay(ReliabilityDrawing, MatrixDisplay[ReliabilityCurve
     """How often a class is true, over its probability: a curve for each of the worst classes.
 
     Each curve is that of a :class:`ReliabilityDisplay` of one class against the rest, as
-    :func:`caldist.one_vs_rest` makes it, with a band of its own. Of many classes the worst are
-    shown, in the order of a :class:`ClasswiseDisplay`.
+    :func:`caldist.multiclass.one_vs_rest` makes it, with a band of its own. Of many classes the
+    worst are shown, in the order of a :class:`ClasswiseDisplay`.
 
     **Cost.** That of :func:`caldist.multiclass.classwise_table`, which finds the worst, and of a
     :class:`ReliabilityDisplay` for each curve.

@@ -59,12 +59,12 @@ class DecisionCurve(Brief):
 class DecisionCurveDisplay(PredictionDisplay[DecisionCurve]):
     """Net benefit of models over thresholds, with those of treating all and none.
 
-    A model is of use where its curve is above both. :func:`caldist.net_benefit` says what net
-    benefit is, and how the band is made: it holds at each threshold by itself. The legend says from
-    which threshold on a model treats nobody. Models on other
+    A model is of use where its curve is above both. :func:`caldist.clinical.net_benefit` says what
+    net benefit is, and how the band is made: it holds at each threshold by itself. The legend says
+    from which threshold on a model treats nobody. Models on other
     rows than the first have a curve of treating all of their own, which is not drawn.
 
-    **Cost.** That of :func:`caldist.net_benefit`.
+    **Cost.** That of :func:`caldist.clinical.net_benefit`.
 
     Parameters
     ----------

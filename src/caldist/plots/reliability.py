@@ -187,7 +187,7 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
     r"""The frequency of label 1 over the prediction.
 
     **The smooth curve.** With weights :math:`K_\sigma(v, t)` of the reflected Gaussian about t, as
-    in :func:`caldist.kernel_smoothed_ece`, it goes through the points
+    in :func:`caldist.measures.kernel_smoothed_ece`, it goes through the points
 
     .. math:: \left( \frac{E[v K_\sigma(v, t)]}{E[K_\sigma(v, t)]},\;
                      \frac{E[y K_\sigma(v, t)]}{E[K_\sigma(v, t)]} \right), \qquad 0 \le t \le 1:
@@ -209,7 +209,7 @@ class ReliabilityDisplay(ReliabilityDrawing, PredictionDisplay[ReliabilityCurve]
     prediction, the frequency of label 1 and the factor between them.
 
     **The isotonic curve** is the increasing function of the predictions that fits the labels best
-    (:func:`caldist.corp`), joined by lines.
+    (:func:`caldist.measures.corp`), joined by lines.
 
     **The band** shows what calibrated predictions would do: if they were calibrated, the whole
     smooth curve would stay in it with probability ``confidence_level``. It is simultaneous, not

@@ -59,7 +59,7 @@ class CalibrationMap(Result):
 
     Examples
     --------
-    >>> from caldist import CalibrationMap
+    >>> from caldist.recalibration import CalibrationMap
     >>> halved = CalibrationMap([0, 1], [0, 0.5])
     >>> halved([0.2, 0.5])
     array([0.1 , 0.25])

@@ -12,7 +12,7 @@ _KEPT = ("value", "lower", "upper", "note")
 
 
 def clinical_report(rows: Rows, level: float, resampler: Resampler) -> ClinicalReport:
-    """Return what :func:`caldist.calibration_summary` says of rows, or why it says nothing."""
+    """Return what :func:`caldist.clinical.calibration_summary` says of rows, or why not."""
     try:
         found = summary_of(rows, "loess", level, resampler)
     except InvalidInput as error:  # one label, a constant prediction, certain ones that failed

@@ -92,7 +92,7 @@ class RecalibrationReport(Result):
 
 @dataclass(frozen=True)
 class EstimateReport(Result):
-    """A number of :func:`caldist.calibration_summary` by name, with its interval if it has one."""
+    """A number of :func:`caldist.clinical.calibration_summary`, with its interval if it has one."""
 
     name: str
     value: float | None
@@ -103,7 +103,7 @@ class EstimateReport(Result):
 
 @dataclass(frozen=True)
 class ClinicalReport(Result):
-    """What :func:`caldist.calibration_summary` says of a model.
+    """What :func:`caldist.clinical.calibration_summary` says of a model.
 
     ``reason`` says why there are no numbers, if so, and then ``estimates`` is empty.
     """
@@ -296,9 +296,9 @@ class MonitorGroupReport(Result):
 class MonitorReport(Result):
     """Where a monitor stands. Make one with :func:`caldist.reporting.monitor_report`.
 
-    The fields are those of :class:`caldist.Step` after the last batch and the settings of
-    :class:`caldist.Monitor`; ``steps`` are all batches since it was made or reset, ``groups`` the
-    sub-groups, ``n_rows`` all rows. ``to_frame`` has a line for each batch.
+    The fields are those of :class:`caldist.monitoring.Step` after the last batch and the settings
+    of :class:`caldist.Monitor`; ``steps`` are all batches since it was made or reset, ``groups``
+    the sub-groups, ``n_rows`` all rows. ``to_frame`` has a line for each batch.
     """
 
     name: str

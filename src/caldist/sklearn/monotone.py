@@ -26,8 +26,9 @@ class MonotoneCalibrator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     infinity is isotonic regression. :func:`caldist.recalibrate` says how the map is chosen.
 
     **What it means.** A map of predictions for new rows. It increases strictly, but for "isotonic",
-    so that the ranking of the predictions stays as it is. :func:`caldist.nearest_calibrated`
-    changes these rows less, but neither keeps their ranking nor knows of other rows.
+    so that the ranking of the predictions stays as it is.
+    :func:`caldist.measures.nearest_calibrated` changes these rows less, but neither keeps their
+    ranking nor knows of other rows.
 
     **What it estimates.** With a ``confidence_level`` each of ``recalibrations_`` states how well
     its map calibrates the population, from the very rows that were given. They must not have

@@ -51,7 +51,7 @@ class CalibrationDistance(Metric):
         2^bits cells between 0 and 1.
     reduction : None or "top_label"
         None for the probability of label 1, "top_label" for a matrix with a column per class, as
-        :func:`caldist.top_label`.
+        :func:`caldist.multiclass.top_label`.
     from_logits : bool, optional
         With ``reduction``, whether predictions are logits or probabilities. No guess is made: it
         must be said.

@@ -42,8 +42,8 @@ def multiclass_kernel_ce_loss(
     :func:`caldist.torch.kernel_ce_loss` of the second, to the bit, and with more it is
     :func:`caldist.multiclass.kernel_ce` with ``structure="classwise"``. It is not divided by the
     number of classes: a mean over many classes vanishes. ``"top_label"`` asks it of the most
-    probable class alone, with factor 1, as :func:`caldist.top_label` does; of equally probable
-    classes the first counts, and only its probability has a gradient.
+    probable class alone, with factor 1, as :func:`caldist.multiclass.top_label` does; of equally
+    probable classes the first counts, and only its probability has a gradient.
 
     **What it estimates**, its gradient and its cost are those of
     :func:`caldist.torch.kernel_ce_loss`, for each binary problem.
