@@ -63,7 +63,7 @@ html_css_files = ["caldist.css"]
 html_extra_path = [
     "copied",
     "../src/caldist/reporting/report.schema.json",
-    "../src/caldist/recalibrating/map.schema.json",
+    "../src/caldist/recalibration/map.schema.json",
 ]
 copybutton_prompt_text = ">>> |\\.\\.\\. "
 copybutton_prompt_is_regexp = True
