@@ -25,6 +25,7 @@ from caldist.measures import function_families
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures
 from caldist.plots.display import MatrixDisplay
+from public_names import public
 from measure_cases import complete, counts_rows
 
 # Options without which a function cannot be called.
@@ -51,11 +52,16 @@ def callable_form(function):
     return partial(function, **NEEDED.get(function.__name__, {}))
 
 
+BY_NAME = {
+    address.rpartition(".")[2]: thing
+    for address, thing in public(
+        ["inference", "clinical", "groups", "measures", "recalibration"]
+    ).items()
+}
 FUNCTIONS = {
-    name: callable_form(getattr(place, name))
-    for place in (caldist, inference)
-    for name in place.__all__
-    if name[0].islower() and name not in OTHERWISE and takes_rows(getattr(place, name))
+    name: callable_form(thing)
+    for name, thing in BY_NAME.items()
+    if name[0].islower() and name not in OTHERWISE and takes_rows(thing)
 } | {
     f"{name}.from_predictions": getattr(plots, name).from_predictions
     for name in plots.__all__
@@ -329,7 +335,7 @@ BAD_OPTIONS = [
 @pytest.mark.parametrize(("name", "options"), BAD_OPTIONS)
 def test_bad_options_are_named(name, options):
     with pytest.raises((InvalidInput, InvalidType)) as caught:
-        getattr(caldist.measures, name)(Y, P, **options)
+        BY_NAME[name](Y, P, **options)
     assert caught.value.argument in options, caught.value
 
 

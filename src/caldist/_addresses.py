@@ -10,7 +10,6 @@ from caldist.errors import KNOWN_AS
 
 # Names that are gone, and what does the same.
 _RENAMED = {
-    "KernelDraws": "caldist.paper.KernelDraws",
     "PopulationBracket": 'caldist.confidence_interval(…, measure="distance")',
     "Repair": "caldist.recalibration.Recalibration",
     "RepairBounds": "caldist.inference.Interval",
@@ -18,7 +17,6 @@ _RENAMED = {
     "SlopeCalibrator": "caldist.sklearn.MonotoneCalibrator",
     "certify_map": "caldist.recalibration.evaluate_map",
     "interval_width": "caldist.inference.guaranteed_width",
-    "kernel_ce_draws": "caldist.paper.kernel_ce_draws",
     "repair": "caldist.recalibrate",
     "repairing": "caldist.recalibration",
     "weights": "caldist.measures, which has polynomials and region",

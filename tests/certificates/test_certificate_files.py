@@ -103,7 +103,7 @@ def rewritten(path, change):
         (lambda content: content.update(measure="ece"), "measure is 'ece': .*smooth_ce"),
         (lambda content: content.update(format="caldist-certificate-2"), "reads 'caldist-cert.*1'"),
         (lambda content: content.pop("format"), "format is 'unknown'"),
-        (lambda content: content.pop("mass0"), "'mass0' is missing"),
+        (lambda content: content.pop("mass0"), "mass0 is missing"),
         (lambda content: content.update(n_rows=np.ones(2)), "valid certificate"),
     ],
 )

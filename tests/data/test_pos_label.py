@@ -161,7 +161,7 @@ def test_a_drawn_map_takes_it():
         ):
             drawn = draw(what, WORDS, P, pos_label="ill").to_dict()
             assert str(drawn) == str(draw(what, Y, P).to_dict())
-            with pytest.raises(ValueError, match="pos_label is given without y_true"):
+            with pytest.raises(ValueError, match="pos_label was given without y_true"):
                 draw(what, pos_label="ill")
     finally:
         plt.close("all")

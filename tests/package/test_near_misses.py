@@ -238,7 +238,7 @@ def test_a_curve_unpacked_as_scikit_learn_has_it():
 def test_labels_that_an_estimator_does_not_have():
     model = LogisticRegression().fit(P[:, None], Y)
     found = answer(plots.BinnedDisplay.from_estimator, model, P[:, None], WORDS)
-    assert "the estimator's classes are 0 and 1, and y has one of them" in found
+    assert "y has one of the estimator's classes for each row, 0 or 1" in found
 
 
 def test_a_label_that_does_not_occur():

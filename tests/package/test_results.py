@@ -28,7 +28,7 @@ from caldist.kernels.loader import COMPILED
 # What LaTeX, HTML and a terminal obey; the second begins with what ends a line's options.
 NAMES = [r"50% of $a_b & {c}^2 ~ \d #1 <b>x</b>", "*[1ex] \"q\" -- '|' \x1b[2J\u202e", "plain"]
 MODULES = ["caldist", "caldist.certificates", "caldist.inference", "caldist.monitoring"]
-MODULES += ["caldist.clinical", "caldist.groups", "caldist.multiclass"]
+MODULES += ["caldist.clinical", "caldist.groups", "caldist.measures", "caldist.multiclass"]
 MODULES += ["caldist.recalibration", "caldist.reporting", "caldist.engines"]
 QUICK = {"n_resamples": 99, "rng": 0}
 ROWS = 200 if COMPILED else 90

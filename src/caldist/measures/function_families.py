@@ -17,6 +17,11 @@ __all__ = ["polynomials", "region"]
 def polynomials(degree: int) -> list[Callable[[Vector], Vector]]:
     """Return the monomials 1, v, …, v^degree: low-degree calibration.
 
+    Parameters
+    ----------
+    degree : int
+        The highest power, from 0.
+
     Examples
     --------
     >>> import numpy as np
@@ -29,6 +34,11 @@ def polynomials(degree: int) -> list[Callable[[Vector], Vector]]:
 
 def region(low: float, high: float) -> Callable[[Vector], Vector]:
     """Return the indicator of low ≤ v ≤ high: the bias among those predictions.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends of the range, in [0, 1].
 
     Examples
     --------
