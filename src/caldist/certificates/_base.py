@@ -15,15 +15,14 @@ from caldist._util.numbers import most
 from caldist._util.results import Result
 from caldist._util.types import Vector
 from caldist.certificates import _files
-from caldist.data.joint import Joint
 from caldist.errors import CertificateError, InvalidInput
 
 if TYPE_CHECKING:
     from caldist.data.joint import Joint
 
 AGREEMENT = 1e-9  # how closely a recomputed bound has to agree with the stored one
-_LONGEST = 250  # letters of a repr
 SLACK = 1e-9  # what rounding may leave of all constraints of one proof together
+_LONGEST = 250  # letters of a repr
 
 
 @dataclass(frozen=True, eq=False)
