@@ -7,4 +7,4 @@ R of a target depends on the seed, the target and R alone, so that every finding
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))  # oracles and families
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))

@@ -21,6 +21,8 @@ from sphinx.ext.autodoc.mock import mock
 _FOLDER = Path(__file__).parent.parent / "reference"
 MODULES = (
     "caldist",
+    "caldist.errors",
+    "caldist.data",
     "caldist.inference",
     "caldist.clinical",
     "caldist.groups",
@@ -33,6 +35,7 @@ MODULES = (
     "caldist.certificates",
     "caldist.measures",
     "caldist.datasets",
+    "caldist.paper",
     "caldist.sklearn",
     "caldist.torch",
 )
@@ -55,17 +58,14 @@ class Task:
 TASKS = (
     Task(
         "measuring",
-        "measures.Measure a model",
+        "Measure a model",
         "Numbers of labels and predictions. Each measure has [a page](../measures/index.md) of "
         "its own; here is what goes with all of them.",
         (
             "evaluate measures.Evaluations measures.Evaluation",
             "measures.Measure",
-            "paper.properties paper.PropertyTable paper.Property paper.Evidence "
-            "paper.PropertyError",
             "measures.corp measures.Corp",
             "measures.t_cal measures.TCal",
-            "paper.kernel_ce_draws paper.KernelDraws",
             "measures.optimal_partition",
             "measures.polynomials",
             "measures.region",
@@ -84,7 +84,6 @@ TASKS = (
             "measures.nearest_calibrated",
             "measures.true_distance",
             "measures.true_distance_bounds measures.DistanceBounds",
-            "errors.ToleranceError",
         ),
     ),
     Task(
@@ -236,10 +235,29 @@ TASKS = (
         ),
     ),
     Task(
+        "paper",
+        "The paper",
+        "Its table of properties, its random estimators, and all of its figures and statements.",
+        (
+            "paper.properties paper.PropertyTable paper.Property paper.Evidence "
+            "paper.PropertyError",
+            "paper.estimate_kernel_ce",
+            "paper.kernel_ce_draws paper.KernelDraws",
+            "paper.estimate_surrogate_interval_ce",
+            "paper.run paper.PARTS",
+        ),
+    ),
+    Task(
+        "errors",
+        "Errors, and what to report",
+        "An error about an argument has its name, the index, the value, the reason and a remedy.",
+        ("InvalidInput InvalidType", "errors.ToleranceError", "show_versions"),
+    ),
+    Task(
         "data",
-        "Data to try it on, and versions",
-        "What the examples use, and what a bug report needs.",
-        ("datasets.load_demo datasets.Demo", "show_versions"),
+        "Data to try it on",
+        "What the examples use.",
+        ("datasets.load_demo datasets.Demo",),
     ),
 )
 
@@ -249,6 +267,14 @@ def find(name: str) -> Any:
     module, _, last = f"caldist.{name}".rpartition(".")
     with mock(MOCKED) if MOCKED else nullcontext():
         return getattr(import_module(module), last)
+
+
+def measure_names() -> list[str]:
+    """Return the measures, without ``caldist.``: those of the front page, and all others."""
+    from caldist.measures.registry import all_measures
+
+    top = find("__all__")
+    return [name if name in top else f"measures.{name}" for name in all_measures()]
 
 
 def public_names() -> list[str]:
@@ -318,8 +344,6 @@ link to its source.
 
 def write_pages(_: Sphinx) -> None:
     """Write the pages of functions, of tasks, and the index of all."""
-    from caldist.measures.registry import all_measures
-
     _FOLDER.mkdir(exist_ok=True)
     texts = {}
     index = [_HEAD]
@@ -328,7 +352,7 @@ def write_pages(_: Sphinx) -> None:
         for names in pages:
             texts[names[0]] = _page(names)
         texts[task.file] = _task_page(task, pages)
-        measures = list(all_measures()) if task.file == "measuring" else []
+        measures = measure_names() if task.file == "measuring" else []
         shown = _table(measures + [names[0] for names in pages])
         index += [f"## [{task.title}]({task.file}.md)", "", task.words, "", *shown]
     files = ["../measures/index", *(task.file for task in TASKS)]
