@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 import caldist
-from caldist import inference, plots
+from caldist import plots
 from caldist.data.class_rows import ClassRows
 from caldist.data.rows import Rows
 from caldist.errors import InvalidInput, InvalidType
@@ -25,8 +25,8 @@ from caldist.measures import function_families
 from caldist.measures.base import Measure
 from caldist.measures.registry import all_measures
 from caldist.plots.display import MatrixDisplay
-from public_names import public
 from measure_cases import complete, counts_rows
+from public_names import public
 
 # Options without which a function cannot be called.
 NEEDED = {

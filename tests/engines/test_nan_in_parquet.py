@@ -10,8 +10,7 @@ import pytest
 
 from caldist import Joint, recalibrate
 from caldist.cli import _by_summary
-from caldist.engines import summarize, summarize_one_vs_rest, summarize_top_label
-from caldist.engines._columns import Columns
+from caldist.engines import rewrite, summarize, summarize_one_vs_rest, summarize_top_label
 from command_lines import run
 
 nw = pytest.importorskip("narwhals")
@@ -156,7 +155,9 @@ def test_sums_that_are_nan_are_refused_if_a_check_lets_them_pass(tmp_path, monke
     data = columns()
     data["w"][ROW] = np.nan
     with_pyarrow(tmp_path / "rows.parquet", data)
-    monkeypatch.setattr(Columns, "_column", lambda self, name: nw.nth([*self._schema].index(name)))
+    monkeypatch.setattr(
+        rewrite.Columns, "_column", lambda self, name: nw.nth([*self._schema].index(name))
+    )
     with pytest.raises(ValueError, match="sample_weight adds up to NaN"):
         summarize(tmp_path / "rows.parquet", y_true="label", y_prob="score", sample_weight="w")
 

@@ -11,7 +11,6 @@ from caldist.data.residuals import Residuals
 from caldist.data.rows import Rows
 from caldist.data.sorting import sorting_order
 from caldist.kernels import loader
-from caldist.kernels._exponential import exponential
 from caldist.measures import _passes
 from strategies import FAMILIES, family
 
@@ -252,13 +251,6 @@ def test_shifts(width):
             parts = ((0, cut), (cut, size))
             value = sum(plain.random_interval_ce(joint.prediction, sums, width, *p) for p in parts)
             assert value == pytest.approx(values[0], rel=1e-13, abs=1e-16)
-
-
-def test_exponentials_are_right_to_the_last_digits():
-    x = np.concatenate((np.linspace(-700, 700, 40_001), np.linspace(-1e-3, 1e-3, 999), [0.0]))
-    found = np.array([exponential(float(value)) for value in x])
-    np.testing.assert_allclose(found, np.exp(x), rtol=5e-16)
-    assert exponential(0.0) == 1.0
 
 
 def hard_to_sort(n, rng):

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import caldist
-from caldist.measures.registry import all_measures
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
