@@ -13,6 +13,7 @@ from caldist.errors import CertificateError
 from fuzz.rows import Instance, draw_rows
 
 MEASURES = ("smooth_ce", "lower_distance", "upper_distance")
+DATA = ("prediction", "mass0", "mass1", "n_rows", "radius")  # what a proof is about
 CHANGES = ("move one", "move all", "swap", "shorten", "repeat", "spoil")
 SPACING = 0.01
 TOLERANCE = 1e-9  # of the verifier
@@ -50,8 +51,10 @@ def _changed(
     proof: caldist.certificates.Certificate, instance: Instance
 ) -> caldist.certificates.Certificate:
     if instance["other_rows"] is not None:
-        return dataclasses.replace(proof, joint=caldist.Joint.from_arrays(**instance["other_rows"]))
-    names = [f.name for f in dataclasses.fields(proof) if f.name not in {"joint", "exact"}]
+        joint = caldist.Joint.from_arrays(**instance["other_rows"])
+        return dataclasses.replace(proof, **{name: getattr(joint, name) for name in DATA})
+    known = {*DATA, "exact"}
+    names = [field.name for field in dataclasses.fields(proof) if field.name not in known]
     name = names[int(instance["place"] * len(names))]
     value, step = getattr(proof, name), instance["step"]
     if isinstance(value, float):

@@ -94,7 +94,7 @@ def test_rows_are_divided_by_their_sums_where_that_is_asked_for():
     found = caldist.report(y, matrix, normalize=True, n_resamples=99, rng=0)
     expected = caldist.report(y, whole, n_resamples=99, rng=0)
     assert found.class_models[0].value == expected.class_models[0].value
-    with pytest.raises(TypeError, match="normalize.*it divides rows of several classes"):
+    with pytest.raises(TypeError, match=r"normalize.*it divides rows of several classes"):
         caldist.report(y > 0, matrix[:, 0], normalize=True)
 
 

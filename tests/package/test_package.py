@@ -157,6 +157,7 @@ def test_a_function_and_what_it_returns_are_both_public():
             "Summary",
             "NDArray",
             "Callable",
+            "Path",
             "Any",
             "None",
         }:

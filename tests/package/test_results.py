@@ -29,7 +29,7 @@ from caldist.kernels.loader import COMPILED
 NAMES = [r"50% of $a_b & {c}^2 ~ \d #1 <b>x</b>", "*[1ex] \"q\" -- '|' \x1b[2J\u202e", "plain"]
 MODULES = ["caldist", "caldist.certificates", "caldist.inference", "caldist.monitoring"]
 MODULES += ["caldist.clinical", "caldist.groups", "caldist.measures", "caldist.multiclass"]
-MODULES += ["caldist.recalibration", "caldist.reporting", "caldist.engines"]
+MODULES += ["caldist.recalibration", "caldist.reporting", "caldist.engines", "caldist.paper"]
 QUICK = {"n_resamples": 99, "rng": 0}
 ROWS = 200 if COMPILED else 90
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -189,8 +189,8 @@ def sample_size(
     11805
     >>> 800 < found.practical < 1600
     True
-    >>> rare = caldist.inference.sample_size(measure="smooth_ce", width=0.05, y_prob=[0.01, 0.02,
-    0.05])
+    >>> predicted = [0.01, 0.02, 0.05]
+    >>> rare = caldist.inference.sample_size(measure="smooth_ce", width=0.05, y_prob=predicted)
     >>> rare.practical < found.practical / 3
     True
     """

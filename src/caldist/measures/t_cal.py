@@ -105,8 +105,9 @@ def t_cal(
     Examples
     --------
     >>> import caldist
-    >>> caldist.measures.t_cal([1, 1, 1, 1], [0.5, 0.5, 0.5, 0.5], n_bins=1,
-    n_resamples=99).statistic 0.1875
+    >>> found = caldist.measures.t_cal([1, 1, 1, 1], [0.5] * 4, n_bins=1, n_resamples=99)
+    >>> found.statistic
+    0.1875
     >>> caldist.measures.t_cal([0, 1], [0.0, 1.0])
     TCal(statistic=0.0, pvalue=1.0, n_bins=1)
     """

@@ -41,8 +41,8 @@ def top_label(
     Examples
     --------
     >>> import caldist
-    >>> correct, confidence = caldist.multiclass.top_label([0, 2], [[0.5, 0.25, 0.25], [0.25, 0.5,
-    0.25]])
+    >>> y_prob = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
+    >>> correct, confidence = caldist.multiclass.top_label([0, 2], y_prob)
     >>> correct, confidence
     (array([1, 0]), array([0.5, 0.5]))
     >>> caldist.smooth_ce(correct, confidence)
