@@ -24,6 +24,7 @@ PLAIN = {
     ("errors.py", "refuse_unknown"): "too many arguments: Python's own error, with the answer",
     ("errors.py", "refuse_option"): "an unknown argument: Python's own error, with the answer",
     ("measures/base.py", "using"): "an unknown option: Python's own error, with the answer",
+    ("inference/gates.py", "__bool__"): "Python's protocol of truth values",
     ("clinical/calibration_curve.py", "__iter__"): "Python's protocol of unpacking",
 }
 

@@ -593,3 +593,29 @@ def test_a_report_goes_to_standard_output(file, tmp_path, monkeypatch):
     assert "confidence this model is at most" in result.stderr
     assert "no row was left out" in result.stderr
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("gone", "now"),
+    [
+        ("repair", "caldist recalibrate"),
+        ("merge", "caldist summarize"),
+        ("paper", "python -m caldist.paper"),
+    ],
+)
+def test_a_command_that_was_renamed_is_answered_with_the_new_one(gone, now):
+    done = run(gone, "rows.csv")
+    assert done.exit_code == 2
+    assert f"No such command '{gone}': it is '{now}' now." in done.stderr
+
+
+@pytest.mark.parametrize("bits", [-1, 0, 31])
+def test_summaries_have_1_to_30_bits(bits):
+    done = run("summarize", "rows.csv", "--bits", bits, "-o", "rows.npz")
+    assert done.exit_code == 2
+    assert "--bits" in done.stderr
+
+
+def test_a_file_that_is_not_there_is_named():
+    done = run("verify", "nothing.npz")
+    assert (done.exit_code, done.stderr) == (2, "nothing.npz: No such file or directory\n")

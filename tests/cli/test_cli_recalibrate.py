@@ -242,6 +242,15 @@ def test_apply_refuses(table, halved, tmp_path, monkeypatch, arguments, words):
     assert not (tmp_path / "out.csv").exists()
 
 
+def test_apply_does_not_replace_what_it_reads(table, halved):
+    before = table.read_bytes()
+    done = run("apply", halved, table, "--score", "p", "--column", "better", "-o", table)
+    assert done.exit_code == 2
+    assert "--out is" in done.stderr
+    assert "it is one of the files that are read" in done.stderr
+    assert table.read_bytes() == before
+
+
 def test_apply_refuses_what_is_no_map(table, tmp_path):
     path = tmp_path / "map.json"
     path.write_text('{"format": "caldist-map-1", "x": [0, 1], "y": [1, 0]}')

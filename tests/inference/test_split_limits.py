@@ -676,6 +676,12 @@ def test_a_gate_of_cells_moves_outwards():
     assert exact.upper < rounded.upper < exact.upper + 0.01
 
 
+def test_a_gate_is_neither_true_nor_false():
+    y, v = sample(50)
+    with pytest.raises(TypeError, match=r"gate\.outcome == 'pass'"):
+        bool(gate(y, v, tolerance=0.1))
+
+
 def test_what_a_gate_refuses():
     y, v = sample(50)
     with pytest.raises(ValueError, match="'ece': it has no valid confidence interval"):

@@ -36,6 +36,11 @@ __all__ = ["main"]
 # What is about the input; any other ValueError or TypeError is a mistake of the package.
 _REFUSED = (Invalid, OSError, ImportError, ToleranceError, CertificateError)
 _DEBUG = "CALDIST_DEBUG"  # in the environment: print tracebacks instead of one line
+_RENAMED = {
+    "repair": "caldist recalibrate",
+    "merge": "caldist summarize",
+    "paper": "python -m caldist.paper",
+}
 _EXIT_CODES = """\b
 Exit codes:
   0    done
@@ -61,6 +66,8 @@ class _Breakdown(click.ClickException):
 
 def _in_words(error: Exception, context: click.Context | None) -> str:
     """Return an error with the option in place of the argument, where there is one."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
     if isinstance(error, Invalid):
         for option in _parameters(context):
             if isinstance(option, click.Option) and option.name == error.argument:
@@ -141,6 +148,14 @@ class _Commands(click.Group):
         """Run the command that was asked for."""
         with _ending(ctx):
             return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; one that was renamed is answered with what it is called now."""
+        if args and args[0] in _RENAMED:
+            ctx.fail(f"No such command {args[0]!r}: it is '{_RENAMED[args[0]]}' now.")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
         """Return the commands in the order in which people meet them, not of the alphabet."""

@@ -128,6 +128,9 @@ def apply(
 
     _options.check_out(out, tuple(FORMATS))
     with working("applying"), on_disk(files) as paths:
+        if Path(out).resolve() in {Path(path).resolve() for path in paths}:
+            reason, remedy = "it is one of the files that are read", "Name another file."
+            raise InvalidInput(argument="--out", value=out, reason=reason, remedy=remedy)
         try:
             write_with_column(
                 paths,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from caldist.data.joint import Joint
 
 _BITS = 16
+_MOST_BITS = 30  # of a grid; data.grid.MAX_BITS, which takes a while to import
 _SPECIAL = '/\\%=:*?"<>|'  # what names of folders have not, on some system
 
 
@@ -26,7 +27,7 @@ _SPECIAL = '/\\%=:*?"<>|'  # what names of folders have not, on some system
 @_options.data("by")
 @click.option(
     "--bits",
-    type=int,
+    type=click.IntRange(1, _MOST_BITS),
     metavar="BITS",
     help=f"2^BITS cells between 0 and 1. Default: {_BITS}; of summaries, those of the coarsest.",
 )

@@ -35,7 +35,8 @@ def _check(name: str) -> int:
         say(f"{name}: {error}", err=True)
         return _FAILS
     except (OSError, InvalidInput) as error:
-        say(str(error), err=True)
+        reason = getattr(error, "strerror", None)  # without it a file is named by the error itself
+        say(f"{name}: {reason}" if reason else str(error), err=True)
         return _UNREADABLE
     say(f"{name}: {certificate}: the proof holds")
     return _HOLDS

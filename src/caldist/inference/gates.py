@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from numpy.typing import ArrayLike
 
@@ -55,6 +55,11 @@ class Gate(Result):
     tolerance: float
     measure: str
     confidence_level: float
+
+    def __bool__(self) -> NoReturn:
+        """Refuse to be true or false: there are three outcomes."""
+        message = "a Gate is neither true nor false: compare its outcome, gate.outcome == 'pass'."
+        raise TypeError(message)
 
     def __str__(self) -> str:
         level = f"with {100 * self.confidence_level:g}% confidence"
