@@ -176,9 +176,9 @@ def drawn_once() -> Iterator[None]:
             kept[family] = run(replace(self, threads=1), replicate, family=family, size=size)
         return kept[family]
 
-    def split_once(measure: Measure[Any], dealt: Any, rate: Any) -> Any:
+    def split_once(measure: Measure[Any], folds: Any, rate: Any) -> Any:
         if str(measure) not in kept:
-            kept[str(measure)] = split(measure, dealt, rate)
+            kept[str(measure)] = split(measure, folds, rate)
         return kept[str(measure)]
 
     with (

@@ -129,7 +129,7 @@ def test_a_summary_widens_no_interval_of_rare_labels_with_weights(measure):
     of_rows = confidence_interval(rows, **settings)
     summary = Rows.of(rows.joint.coarsen(16))
     # A summary only knows a bound of the largest weight.
-    summary.kept[Units] = dataclasses.replace(
+    summary.cache[Units] = dataclasses.replace(
         units_of(summary), heaviest=units_of(rows).largest_share
     )
     found = confidence_interval(summary, **settings)

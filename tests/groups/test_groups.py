@@ -23,7 +23,7 @@ from caldist.groups.evaluation import (
     _simultaneous,
     evaluate_groups,
 )
-from caldist.groups.simulated_groups import SideBySide
+from caldist.groups.simulated_groups import SimulatedGroups
 from caldist.inference import confidence_interval, null_distribution, resampling
 from caldist.inference.null_distribution import null_values
 from caldist.inference.random_labels import RandomLabels
@@ -177,7 +177,7 @@ def test_groups_with_clusters_take_the_larger_of_two_pvalues():
     _, parts, units = _divided(Rows.of(y, v, clusters=cluster), code)
     resampler = resampling.Resampler.of(0, n_resamples=39)
     score, pvalue = _simultaneous(parts, units, resampler)
-    side = SideBySide.of(units)
+    side = SimulatedGroups.of(units)
     dependence = [units_of(part).dependence for part in parts]
     assert dependence[0] > 1.5 * dependence[1]
     of_cells = np.repeat(dependence, [units_of(part).prediction.size for part in parts])
@@ -674,4 +674,4 @@ def test_clusters_of_all_groups_get_a_sign():
     y, v = np.tile([0, 1], 100), np.tile([0.3, 0.6], 100)
     by = np.repeat([0, 1], 100)
     _, _, units = _divided(Rows.of(y, v, clusters=np.arange(200)), by)
-    assert SideBySide.of(units).units.n_clusters == 200
+    assert SimulatedGroups.of(units).units.n_clusters == 200

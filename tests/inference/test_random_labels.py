@@ -151,14 +151,14 @@ def rows_in_cells(*, clustered, ties):
 @pytest.mark.parametrize("clustered", [False, True])
 def test_cells_add_up_what_rows_show(clustered, ties, monkeypatch):
     units, cell = rows_in_cells(clustered=clustered, ties=ties)
-    on_cells = units.on_cells(cell)
-    assert on_cells.residual == pytest.approx(np.bincount(cell, units.residual), abs=1e-15)
-    assert (np.diff(on_cells.prediction) > 0).all()
-    for k, v in enumerate(on_cells.prediction):
+    sum_over_cells = units.sum_over_cells(cell)
+    assert sum_over_cells.residual == pytest.approx(np.bincount(cell, units.residual), abs=1e-15)
+    assert (np.diff(sum_over_cells.prediction) > 0).all()
+    for k, v in enumerate(sum_over_cells.prediction):
         inside = units.prediction[cell == k]
         assert inside.min() <= v <= inside.max()
-    assert on_cells.n_rows == units.n_rows
-    assert on_cells.mass.sum() == pytest.approx(1)
+    assert sum_over_cells.n_rows == units.n_rows
+    assert sum_over_cells.mass.sum() == pytest.approx(1)
     draw = units.drawing_in(cell)
     if clustered:
         flipped = np.bincount(cell, units.flip(np.random.default_rng(1)))
@@ -279,16 +279,16 @@ def test_dependence_of_rows_that_do_and_do_not():
 
 def test_what_unequal_rows_and_clusters_are_worth():
     y, v = [0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5]
-    assert units_of(Rows.of(y, v)).worth(1) == (3, 3)
+    assert units_of(Rows.of(y, v)).effective_size(1) == (3, 3)
     weighted = units_of(Rows.of(y, v, sample_weight=[1, 1, 1, 2, 3]))
-    assert weighted.worth(1) == (3, pytest.approx(36 / 14))
-    assert weighted.worth() == (5, pytest.approx(64 / 16))
+    assert weighted.effective_size(1) == (3, pytest.approx(36 / 14))
+    assert weighted.effective_size() == (5, pytest.approx(64 / 16))
     of_joint = Units.of_joint(Joint.from_arrays(y, v, sample_weight=[1, 1, 1, 2, 3]))
-    assert of_joint.worth(1) == weighted.worth(1)
+    assert of_joint.effective_size(1) == weighted.effective_size(1)
     clustered = units_of(Rows.of(y, v, clusters=list("aabbc")))
-    assert clustered.worth() == (3, pytest.approx(25 / 9))
-    assert clustered.worth(1) == (2, pytest.approx(9 / 5))
-    assert clustered.worth(0) == (1, 1)
+    assert clustered.effective_size() == (3, pytest.approx(25 / 9))
+    assert clustered.effective_size(1) == (2, pytest.approx(9 / 5))
+    assert clustered.effective_size(0) == (1, 1)
     tiny = units_of(Rows.of(y, v, sample_weight=np.array([1, 1, 1, 2, 3]) * 1e-49))
-    assert tiny.worth(1) == (3, pytest.approx(36 / 14))
-    assert units_of(Rows.of([1, 1], [0.5, 0.5], sample_weight=[1, 2])).worth(0) == (0, 0)
+    assert tiny.effective_size(1) == (3, pytest.approx(36 / 14))
+    assert units_of(Rows.of([1, 1], [0.5, 0.5], sample_weight=[1, 2])).effective_size(0) == (0, 0)

@@ -166,11 +166,11 @@ def test_what_a_summary_costs_does_not_depend_on_the_number_of_rows():
         for replicate in (sample.flip, sample.draw, sample.flip_masses):
             replicate(rng)
         numbers.add(rng.numbers)
-        dealt = deal(sample, np.random.default_rng(0))
-        (train, trained), (test, tested) = dealt.halves((1, 3))
-        parts.add((dealt.units.place.size, train.place.size, test.place.size))
+        folds = deal(sample, np.random.default_rng(0))
+        (train, trained), (test, tested) = folds.halves((1, 3))
+        parts.add((folds.units.place.size, train.place.size, test.place.size))
         assert train.count.sum() + test.count.sum() == sample.count.sum()
-        assert trained == pytest.approx(dealt.masses[0, [1, 3]].sum())
+        assert trained == pytest.approx(folds.masses[0, [1, 3]].sum())
         assert tested == pytest.approx(1 - trained)
     assert numbers == {128 + 64 + 128}
     assert parts == {(25 * 128, 128, 128)}
@@ -197,19 +197,19 @@ def test_halves_are_the_rows_of_some_folds(kind):
     options = {"weights": {"sample_weight": rng.random(300)}, "clusters": {"clusters": v * 10}}
     rows = Rows.of(y, v, **options.get(kind, {}))
     units = units_of(Rows.of(rows.joint) if kind == "joint" else rows)
-    dealt = deal(units, np.random.default_rng(1))
-    inside = np.isin(dealt.fold[0], (0, 2))
-    for (half, share), chosen in zip(dealt.halves((0, 2)), (inside, ~inside), strict=True):
-        mass = dealt.units.mass[chosen]
+    folds = deal(units, np.random.default_rng(1))
+    inside = np.isin(folds.fold[0], (0, 2))
+    for (half, share), chosen in zip(folds.halves((0, 2)), (inside, ~inside), strict=True):
+        mass = folds.units.mass[chosen]
         assert share == pytest.approx(mass.sum())
-        key = dealt.units.place[chosen] * 2 + dealt.units.label[chosen]
+        key = folds.units.place[chosen] * 2 + folds.units.label[chosen]
         size = 2 * units.prediction.size
         expected = np.bincount(key, mass / mass.sum(), size)
         assert np.bincount(half.place * 2 + half.label, half.mass, size) == pytest.approx(expected)
-        assert half.count.sum() == dealt.units.count[chosen].sum()
-        squares = (dealt.units.count * dealt.units.share**2)[chosen].sum() / mass.sum() ** 2
+        assert half.count.sum() == folds.units.count[chosen].sum()
+        squares = (folds.units.count * folds.units.share**2)[chosen].sum() / mass.sum() ** 2
         assert half.squares.sum() == pytest.approx(squares)
-    assert dealt.halves(range(5))[1] is None
+    assert folds.halves(range(5))[1] is None
 
 
 def test_tied_rows_are_as_many_rows_with_equal_predictions():

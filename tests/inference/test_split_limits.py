@@ -16,7 +16,7 @@ from caldist.inference import cells as _cells
 from caldist.inference import confidence_interval, gate
 from caldist.inference import sample as data_units
 from caldist.inference.cross_fit import split_mean
-from caldist.inference.folds import FOLDS, Dealt, deal, ordered_units
+from caldist.inference.folds import FOLDS, Folds, deal, ordered_units
 from caldist.inference.limits import Limits
 from caldist.inference.resampling import Resampler
 from caldist.inference.sample import units_of
@@ -207,7 +207,7 @@ def test_the_upper_end_of_the_distance_by_hand(wins):
     one = cost + z * error_of_rows(v, y.astype(float), share, cell, z)
     costs, errors = [], []
     for pair in combinations(range(FOLDS), 2):
-        train, test = limits.dealt.halves(pair)
+        train, test = limits.folds.halves(pair)
         found = _cells._cost(test[0], _cells._merge(train[0], np.append(cells.start, n)), z)
         costs.append(found[0])
         errors.append(found[1] * math.sqrt(test[0].n_rows / n))
@@ -280,7 +280,7 @@ def test_clusters_of_identical_rows_are_one_row_of_more_weight(monkeypatch):
     split = [
         split_mean(
             caldist.smooth_ce,
-            Dealt(units, fold[:, np.searchsorted(np.sort(v), units.prediction[units.place])]),
+            Folds(units, fold[:, np.searchsorted(np.sort(v), units.prediction[units.place])]),
             np.full(150, 0.5),
         )
         for units in (many, one)
@@ -485,7 +485,7 @@ def test_the_lower_limit_by_splitting_by_hand(measure, risk):
     """The mean of duals less its error and what rare labels add, the logarithm over 3 n."""
     y, v = sample(150, 2, 3.0)
     limits = limits_of(Rows.of(y, v), risk)
-    mean, error = split_mean(measure, limits.dealt, limits.cells.rate)
+    mean, error = split_mean(measure, limits.folds, limits.cells.rate)
     z = NormalDist().inv_cdf(1 - risk / 2)
     expected = mean - z * error - math.log(2 / risk) / (3 * 150)
     assert expected > 0.01
@@ -538,11 +538,13 @@ def test_a_distance_that_stands_out_has_the_error_of_its_dual(method, n):
     )
     upper = limits.distance_upper(rows.joint, proof.value)
     error = potential.std() / math.sqrt(y.size)
-    assert upper == pytest.approx(proof.value + limits.extra + limits.z * error, abs=0.05 * error)
-    assert upper < proof.value + limits.extra + 0.7 * limits.z * limits.sigma
+    assert upper == pytest.approx(
+        proof.value + limits.finite_sample_term + limits.z * error, abs=0.05 * error
+    )
+    assert upper < proof.value + limits.finite_sample_term + 0.7 * limits.z * limits.standard_error
     # Where the value does not stand out its dual may fit noise, and the error of no dual is larger.
     low = 1.99 * limits.distance_noise
-    wide = low + limits.extra + limits.z * limits.sigma
+    wide = low + limits.finite_sample_term + limits.z * limits.standard_error
     assert limits.distance_upper(rows.joint, low) == pytest.approx(wide, rel=1e-12)
 
 
@@ -603,12 +605,12 @@ def test_a_joint_gives_what_its_rows_give(measure):
 def test_folds_have_every_row_once_and_units_part():
     y, v = sample(500, 0, decimals=1)
     units = units_of(Rows.of(y, v))
-    dealt = deal(units, np.random.default_rng(0))
-    assert dealt.fold.shape == (2, dealt.units.place.size)
-    assert dealt.units.count.sum() == 500
-    assert dealt.masses.sum(axis=1) == pytest.approx([1, 1])
-    assert (np.abs(dealt.masses - 0.2) < 0.1).all()
-    assert dealt.units.at_predictions(dealt.units.mass) == pytest.approx(
+    folds = deal(units, np.random.default_rng(0))
+    assert folds.fold.shape == (2, folds.units.place.size)
+    assert folds.units.count.sum() == 500
+    assert folds.masses.sum(axis=1) == pytest.approx([1, 1])
+    assert (np.abs(folds.masses - 0.2) < 0.1).all()
+    assert folds.units.at_predictions(folds.units.mass) == pytest.approx(
         units.at_predictions(units.mass)
     )
 
@@ -626,7 +628,7 @@ def test_the_bracket_is_much_narrower_than_by_bins_of_fixed_widths():
         lower = max(0.0, caldist.lower_distance(y, v) - limits.distance_noise)
         widths = [2.0**-k for k in range(math.ceil(math.log2(y.size) / 2) + 1)]
         upper = min(caldist.random_interval_ce(y, v, width=w) + w / 2 for w in widths)
-        upper += NormalDist().inv_cdf(1 - 0.025 / len(widths)) * limits.sigma
+        upper += NormalDist().inv_cdf(1 - 0.025 / len(widths)) * limits.standard_error
         found = confidence_interval(y, v, measure="distance", n_resamples=99, rng=0)
         ratios.append((found.upper - found.lower) / (upper - lower))
         assert ratios[-1] <= 0.8, name
@@ -671,7 +673,7 @@ def test_a_gate_of_a_measure_uses_one_sided_limits():
 
 def test_a_gate_of_cells_moves_outwards():
     y, v = sample(4000, 2)
-    exact, rounded = gate(y, v, tolerance=0.1), gate(Rows.of(y, v).on_grid(8), tolerance=0.1)
+    exact, rounded = gate(y, v, tolerance=0.1), gate(Rows.of(y, v).round_to_grid(8), tolerance=0.1)
     assert rounded.lower <= exact.lower
     assert exact.upper < rounded.upper < exact.upper + 0.01
 

@@ -60,7 +60,7 @@ DATA = {
 
 def folds(rows):
     """Return each dealing's fold of each row, and each dealing's share of each fold."""
-    fold = intervals.dealt(rows, Resampler.of(SEED, n_resamples=1))
+    fold = intervals.folds(rows, Resampler.of(SEED, n_resamples=1))
     assert fold.shape == (DEALINGS, rows.n_rows)
     return [
         (line == at, float(rows.share[line == at].sum()))

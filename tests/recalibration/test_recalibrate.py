@@ -18,7 +18,7 @@ import caldist
 from caldist import Joint, recalibrate
 from caldist._util.numbers import down, up
 from caldist.data.rows import Rows
-from caldist.inference.folds import Dealt, deal_evenly, ordered_units
+from caldist.inference.folds import Folds, deal_evenly, ordered_units
 from caldist.inference.noise import noise_of
 from caldist.inference.resampling import Resampler
 from caldist.inference.sample import FLIPS, LABELS, units_of
@@ -252,12 +252,12 @@ def test_losses_of_folds_by_hand():
     found = recalibrate(y, p, family="temperature", **QUICK)
     units = ordered_units(Rows.of(y, p))
     asked = caldist.inference.resampling.Resampler.of(0, n_resamples=99)
-    dealt = deal_evenly(units, asked.stream(_FOLDS))
-    label, place = dealt.units.label, dealt.units.place
+    folds = deal_evenly(units, asked.stream(_FOLDS))
+    label, place = folds.units.label, folds.units.place
     v = units.prediction[place]
     mapped = np.empty(v.size)
     for k in range(5):
-        own = dealt.fold[0] == k
+        own = folds.fold[0] == k
         table = recalibrate(label[~own], v[~own], family="temperature", **ALONE).map
         mapped[own] = table(v[own])
     assert found.loss["log_loss"].after == pytest.approx(log_loss(label, mapped), rel=1e-9)
@@ -288,16 +288,16 @@ def test_folds_are_even_in_size_and_labels():
     y, p = sample(103)
     units = ordered_units(Rows.of(y, np.round(p, 1)))
     for data in (units, ordered_units(Rows.of(y, p, clusters=np.arange(103)))):
-        dealt = deal_evenly(data, np.random.default_rng(0))
+        folds = deal_evenly(data, np.random.default_rng(0))
         for label in (0, 1):
-            own = dealt.units.label == label
-            found = np.bincount(dealt.fold[0][own], dealt.units.count[own], 5)
+            own = folds.units.label == label
+            found = np.bincount(folds.fold[0][own], folds.units.count[own], 5)
             assert np.ptp(found) <= 1
-        assert dealt.units.mass.sum() == pytest.approx(1)
+        assert folds.units.mass.sum() == pytest.approx(1)
     clustered = ordered_units(Rows.of(y, p, clusters=np.arange(103) // 4))
-    dealt = deal_evenly(clustered, np.random.default_rng(0))
+    folds = deal_evenly(clustered, np.random.default_rng(0))
     for cluster in range(26):
-        assert np.unique(dealt.fold[0][clustered.cluster == cluster]).size == 1
+        assert np.unique(folds.fold[0][clustered.cluster == cluster]).size == 1
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -307,11 +307,11 @@ def test_labels_of_a_fold_have_no_part_in_what_maps_it(clustered):
     clusters = np.arange(500) // 2 if clustered else None
     units = ordered_units(Rows.of(y, p, clusters=clusters))
     first = Selection(units, CANDIDATES, np.random.default_rng(0))
-    dealt = first.dealt
+    folds = first.folds
     for k in range(5):
-        label = np.where(dealt.fold[0] == k, 1 - dealt.units.label, dealt.units.label)
+        label = np.where(folds.fold[0] == k, 1 - folds.units.label, folds.units.label)
         second = Selection(units, CANDIDATES, np.random.default_rng(0))
-        second.__dict__["dealt"] = Dealt(dataclasses.replace(dealt.units, label=label), dealt.fold)
+        second.__dict__["folds"] = Folds(dataclasses.replace(folds.units, label=label), folds.fold)
         ours, theirs = first.chosen(without=k), second.chosen(without=k)
         assert ours.candidates == theirs.candidates
         assert len(ours.candidates) == len(CANDIDATES)

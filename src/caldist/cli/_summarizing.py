@@ -59,7 +59,7 @@ def summarized(
         names, code = models.groups
         parts = dict(zip(map(str, names), rows.split(code, len(names)), strict=True))  # type: ignore[assignment]
     return {
-        group: _with_dropped(part.on_grid(bits), models, data, group)
+        group: _with_dropped(part.round_to_grid(bits), models, data, group)
         for group, part in parts.items()
     }
 

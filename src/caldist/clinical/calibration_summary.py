@@ -278,7 +278,7 @@ def summary_of(
 ) -> CalibrationSummary:
     """Summarise rows that were checked."""
     joint, units = rows.joint, units_of(rows)
-    if units.cluster is not None and units.worth()[0] == 1:
+    if units.cluster is not None and units.effective_size()[0] == 1:
         raise InvalidInput(
             argument="clusters",
             reason="has the same value in every row, and one cluster says nothing about others",

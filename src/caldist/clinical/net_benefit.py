@@ -244,7 +244,7 @@ def _errors(
         effect = clustered[k] / variance[k] if variance[k] > 0 else 1.0
         some = units.chosen(np.flatnonzero(treated), units.cluster)
         for label in (0, 1):
-            _, number = some.worth(label)
+            _, number = some.effective_size(label)
             part[label, k] = (number * min(effect * rows, whole) + whole) / (number + 1)
     return clustered, part[0], part[1]
 

@@ -70,7 +70,7 @@ class Accumulator:
         else:
             batch = Rows.of(
                 y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label
-            ).on_grid(self._bits)
+            ).round_to_grid(self._bits)
             if sample_weight is not None:
                 validate.check_largest("sample_weight", np.asarray(sample_weight))
         with self._lock:

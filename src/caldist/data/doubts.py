@@ -128,7 +128,7 @@ def _on_grid(rows: Rows) -> Joint:
     weight = rows.weight
     if weight is not None:  # whose squares may be too large for a double
         rows = Rows(rows.label, rows.prediction, weight / weight.max())
-    return rows.on_grid(_BITS)
+    return rows.round_to_grid(_BITS)
 
 
 def warn_about(rows: Rows) -> None:

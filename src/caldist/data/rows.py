@@ -38,8 +38,8 @@ class Rows:
         The columns as clean arrays; weight is None where none was given. A joint has no columns.
     cluster, n_clusters
         The number of each row's cluster, and how many there are; None and 0 for independent rows.
-    kept
-        What statements about the rows have in common, kept by those who make them.
+    cache
+        What statements about the rows have in common, put there by those who make them.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Rows:
     ) -> None:
         self._label, self._prediction, self.weight = label, prediction, weight
         self.cluster, self.n_clusters = cluster, n_clusters
-        self.kept: dict[Any, Any] = {}
+        self.cache: dict[Any, Any] = {}
         self.index: Integers | None = None  # of the rows this is a part of
         self.is_summary = joint is not None
         if joint is not None:
@@ -151,7 +151,7 @@ class Rows:
             return Residuals.of(self.joint)
         return sort_residuals(self.label, self.prediction)
 
-    def on_grid(self, bits: int) -> Joint:
+    def round_to_grid(self, bits: int) -> Joint:
         """Return the joint on a grid, without sorting rows."""
         from caldist.data import grid
 

@@ -10,7 +10,7 @@ import narwhals as nw
 
 from caldist.data.class_rows import ROW_SUM_TOLERANCE, check_order
 from caldist.engines._columns import Columns, indicator
-from caldist.engines._query import Rows, check_weight, missing
+from caldist.engines._query import TableRows, check_weight, missing
 from caldist.errors import InvalidInput
 
 
@@ -74,7 +74,7 @@ class ClassRows:
         valid = check_weight(weight, known & probable, invalid)
         return cls(frame, keys, probabilities, weight, valid, invalid)
 
-    def top_label(self) -> Rows:
+    def top_label(self) -> TableRows:
         """Read the largest probability, and whether the first class that has it is the true one.
 
         Lazy frames have no arg_max; the smallest number among the classes that reach the maximum
@@ -85,16 +85,18 @@ class ClassRows:
         rows = self._rows(nw.col("class") == nw.col("first"), nw.col("largest"))
         return replace(rows, frame=rows.frame.with_columns(first.alias("first")))
 
-    def one_vs_rest(self) -> list[Rows]:
+    def one_vs_rest(self) -> list[TableRows]:
         """Read, for each class, its probability and whether it is the true one."""
         return [
             self._rows(nw.col("class") == float(number), probability)
             for number, probability in enumerate(self.probabilities)
         ]
 
-    def _rows(self, correct: nw.Expr, prediction: nw.Expr) -> Rows:
+    def _rows(self, correct: nw.Expr, prediction: nw.Expr) -> TableRows:
         label = indicator(correct)
-        return Rows(self.frame, self.keys, label, prediction, self.weight, self.valid, self.invalid)
+        return TableRows(
+            self.frame, self.keys, label, prediction, self.weight, self.valid, self.invalid
+        )
 
 
 def _first_number(conditions: list[nw.Expr]) -> nw.Expr:

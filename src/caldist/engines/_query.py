@@ -30,7 +30,7 @@ DOUBLES = 2 ** (53 - PLACE_BITS)
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """Rows of a table: their label (0.0 or 1.0), prediction, weight, and which are valid.
 
     ``frame`` has the columns that the expressions speak of, and ``keys``, those to group by.
@@ -54,7 +54,7 @@ def binary_rows(
     sample_weight: object,
     by: object,
     pos_label: object = None,
-) -> Rows:
+) -> TableRows:
     """Read a label of 0 or 1, or one of two others, and its predicted probability."""
     if pos_label is None:
         label = columns.number("y_true", y_true)
@@ -72,7 +72,7 @@ def binary_rows(
         "bad prediction": ~probable,
     }
     valid = check_weight(weight, probable & binary, invalid)
-    return Rows(columns.select(), keys, label, prediction, weight, valid, invalid)
+    return TableRows(columns.select(), keys, label, prediction, weight, valid, invalid)
 
 
 def missing(number: nw.Expr) -> nw.Expr:
@@ -101,13 +101,15 @@ class Query:
 
     cells: nw.LazyFrame[Any]
     reasons: nw.LazyFrame[Any]
-    rows: Rows
+    rows: TableRows
     by_cell: bool
     in_doubles: bool
     second_order: bool
 
     @classmethod
-    def of(cls, rows: Rows, bits: int, *, second_order: bool, in_doubles: bool = True) -> Query:
+    def of(
+        cls, rows: TableRows, bits: int, *, second_order: bool, in_doubles: bool = True
+    ) -> Query:
         """Put rows on a grid of 2^bits cells.
 
         DuckDB adds integers in 128 bits, which takes longer than all the rest. ``in_doubles`` lets
@@ -155,7 +157,7 @@ class Query:
         return cls(cells, _reasons(rows), rows, by_cell, in_doubles, second_order)
 
 
-def _key_type(rows: Rows, bits: int) -> type[nw.Int32 | nw.Int64]:
+def _key_type(rows: TableRows, bits: int) -> type[nw.Int32 | nw.Int64]:
     """Return the type of codes: a narrow one where engines are faster with it."""
     engine = rows.frame.implementation
     narrow = (engine.is_duckdb() or engine.is_polars()) and bits < 30
@@ -181,7 +183,7 @@ def _both_sides(sums: dict[str, nw.Expr], label: nw.Expr, whole: bool) -> dict[s
     return sides
 
 
-def _on_grid(rows: Rows, bits: int) -> nw.LazyFrame[Any]:
+def _on_grid(rows: TableRows, bits: int) -> nw.LazyFrame[Any]:
     """Return the columns ``label``, ``cell``, ``fraction`` and, with weights, ``mass``.
 
     An invalid row has cell -1, and fraction and mass 0.
@@ -203,7 +205,7 @@ def _on_grid(rows: Rows, bits: int) -> nw.LazyFrame[Any]:
     return frame.with_columns(fraction=nw.col("scaled") - nw.col("cell"))
 
 
-def _reasons(rows: Rows) -> nw.LazyFrame[Any]:
+def _reasons(rows: TableRows) -> nw.LazyFrame[Any]:
     """Count invalid rows by reason, apart from the cells, as most tables have none.
 
     Polars, for one, would evaluate the conditions for all rows.

@@ -14,7 +14,7 @@ from caldist.errors import InvalidInput, answering
 
 if TYPE_CHECKING:  # narwhals is loaded when a table comes
     from caldist.engines._columns import Columns
-    from caldist.engines._query import Rows
+    from caldist.engines._query import TableRows
 
 MEMORY_LIMIT = 2 * 2**30
 _NAMED = 10  # columns that a message lists
@@ -165,7 +165,7 @@ def summarize(
     {1: 2, 2: 2}
     """
 
-    def rows(columns: Columns) -> list[Rows]:
+    def rows(columns: Columns) -> list[TableRows]:
         from caldist.engines._query import binary_rows  # loads narwhals
 
         return [binary_rows(columns, y_true, y_prob, sample_weight, by, pos_label)]
@@ -236,7 +236,7 @@ def summarize_top_label(
     (array([0.5 , 0.75]), array([0., 1.]))
     """
 
-    def rows(columns: Columns) -> list[Rows]:
+    def rows(columns: Columns) -> list[TableRows]:
         from caldist.engines._multiclass import ClassRows  # loads narwhals
 
         return [ClassRows.of(columns, y_true, y_prob, classes, sample_weight, by).top_label()]
@@ -290,7 +290,7 @@ def summarize_one_vs_rest(
     [array([0., 1.]), array([0., 1.])]
     """
 
-    def rows(columns: Columns) -> list[Rows]:
+    def rows(columns: Columns) -> list[TableRows]:
         from caldist.engines._multiclass import ClassRows  # loads narwhals
 
         return ClassRows.of(columns, y_true, y_prob, classes, sample_weight, by).one_vs_rest()
@@ -307,7 +307,7 @@ def _columns(y_true: object, y_prob: Sequence[object], weight: object) -> dict[s
 
 def _run(
     table: Any,
-    rows: Callable[[Columns], list[Rows]],
+    rows: Callable[[Columns], list[TableRows]],
     columns: Mapping[str, list[str]],
     by: object,
     bits: int,

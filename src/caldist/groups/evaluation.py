@@ -23,7 +23,7 @@ from caldist.data.rows import Rows, refuse_beside_joint
 from caldist.errors import InvalidInput, InvalidType, answering
 from caldist.groups.simulated_groups import smooth_ce_of_groups
 from caldist.inference.intervals import Interval, Method, interval_of
-from caldist.inference.limits import worth_in_words
+from caldist.inference.limits import effective_size_in_words
 from caldist.inference.null_distribution import drawing_error
 from caldist.inference.resampling import Resampler
 from caldist.inference.sample import FEW, Units, row_units, units_of
@@ -284,7 +284,7 @@ def groups_of(
             name: interval_of(part, measure, confidence_level, each, method)
             for name, measure in named
         }
-        part.kept = {Units: units_of(part)}  # limits of many groups would be much
+        part.cache = {Units: units_of(part)}  # limits of many groups would be much
         found.append(
             Group(
                 name=names[at],
@@ -381,15 +381,18 @@ def _adjusted(values: Vector) -> tuple[Vector, Vector]:
 
 def _note(units: Units) -> str:
     if units.cluster is None:
-        counts = {"positive": units.worth(1), "negative": units.worth(0)}
+        counts = {"positive": units.effective_size(1), "negative": units.effective_size(0)}
     else:
-        counts = {"cluster": units.worth()}
+        counts = {"cluster": units.effective_size()}
         if counts["cluster"][1] >= FEW:
-            counts |= {"positive cluster": units.worth(1), "negative cluster": units.worth(0)}
+            counts |= {
+                "positive cluster": units.effective_size(1),
+                "negative cluster": units.effective_size(0),
+            }
     few = [
-        f"{number} {what}{'' if number == 1 else 's'}{worth_in_words(number, worth)}"
-        for what, (number, worth) in counts.items()
-        if worth < FEW
+        f"{number} {what}{'' if number == 1 else 's'}{effective_size_in_words(number, size)}"
+        for what, (number, size) in counts.items()
+        if size < FEW
     ]
     return f"only {' and '.join(few)}" if few else ""
 

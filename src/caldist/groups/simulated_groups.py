@@ -35,17 +35,17 @@ def smooth_ce_of_groups(
     one of the groups, there is a second table, of labels drawn for clusters in all groups.
     ``units`` are the groups with clusters numbered for all of them, across which these may reach.
     """
-    side = SideBySide.of(units)
+    side = SimulatedGroups.of(units)
     draws: list[Draw] = [side.draw]
     if side.units.cluster is not None and any(group.draws_labels for group in groups):
         dependence = [label_dependence(group) for group in groups]
         in_cells = np.repeat(dependence, np.diff(side.start))
         draws.append(side.units.drawing_in(side.cell_of, in_cells))
-    return [null_values(side.on_cells, side.statistics, resampler, draw) for draw in draws]
+    return [null_values(side.sum_over_cells, side.statistics, resampler, draw) for draw in draws]
 
 
 @dataclass(frozen=True, eq=False)
-class SideBySide:
+class SimulatedGroups:
     """The supports of all groups side by side, and cells on them.
 
     Each group keeps its own total, since its statistic does not ask how large it is.
@@ -68,7 +68,7 @@ class SideBySide:
     alike: bool
 
     @classmethod
-    def of(cls, units: Sequence[Units]) -> SideBySide:
+    def of(cls, units: Sequence[Units]) -> SimulatedGroups:
         """Put groups side by side, and cut each into cells of about equally many predictions.
 
         With few rows every prediction is a cell.
@@ -99,9 +99,9 @@ class SideBySide:
         return np.repeat(np.arange(self.cell.size - 1), np.diff(self.cell))
 
     @cached_property
-    def on_cells(self) -> Units:
+    def sum_over_cells(self) -> Units:
         """The units with the means of cells for a support; labels are not drawn from these."""
-        return self.units.on_cells(self.cell_of)
+        return self.units.sum_over_cells(self.cell_of)
 
     def draw(self, rng: np.random.Generator) -> Vector:
         """Return the residual masses in the cells, of labels drawn anew."""
@@ -129,5 +129,5 @@ class SideBySide:
     def statistics(self, masses: Vector) -> Vector:
         """Return smCE of each group, from residual masses in the cells."""
         out = np.empty(self.start.size - 1)
-        smooth.smooth_ce_of_each(self.on_cells.prediction, masses, self.start, out)
+        smooth.smooth_ce_of_each(self.sum_over_cells.prediction, masses, self.start, out)
         return out

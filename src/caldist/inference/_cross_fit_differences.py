@@ -34,7 +34,7 @@ from caldist.inference.differences import (
     independent_mean,
     unit_mean,
 )
-from caldist.inference.folds import FOLDS, Dealt, deal
+from caldist.inference.folds import FOLDS, Folds, deal
 from caldist.inference.resampling import Resampler
 from caldist.inference.sample import Units
 from caldist.measures.base import Measure
@@ -136,9 +136,9 @@ class PairedSplits(_Splits):
         resampler: Resampler,
     ) -> None:
         self._rows = rows
-        kept = rows.kept
-        part, share = rows.part[kept], rows.share[kept]
-        label = rows.label[kept].astype(np.int64)
+        mask = rows.mask
+        part, share = rows.part[mask], rows.share[mask]
+        label = rows.label[mask].astype(np.int64)
         clustered = rows.models[0].cluster is not None
         super().__init__(
             measure,
@@ -146,7 +146,7 @@ class PairedSplits(_Splits):
                 Units(
                     prediction=model.joint.prediction,
                     residual=model.joint.residual(),
-                    place=validate.positions(model.joint.prediction, model.prediction[kept]),
+                    place=validate.positions(model.joint.prediction, model.prediction[mask]),
                     label=label,
                     count=np.broadcast_to(np.int64(1), label.shape),
                     share=share,
@@ -158,7 +158,7 @@ class PairedSplits(_Splits):
             ],
         )
         folds = resampler.stream(_FAMILY).integers(0, FOLDS, (_DEALINGS, rows.n_parts))[:, part]
-        self._crossed = [split_values(measure, Dealt(units, folds)) for units in self._units]
+        self._crossed = [split_values(measure, Folds(units, folds)) for units in self._units]
 
     def _means(self, a: int, b: int) -> list[Mean]:
         value, slope = self._crossed[a]
@@ -192,10 +192,10 @@ class IndependentSplits(_Splits):
         super().__init__(measure, units)
         self._alone = []
         for at, part in enumerate(units):
-            dealt = deal(part, resampler.stream(_FAMILY + at), _DEALINGS)
-            value, slope = split_values(measure, dealt)
-            mean, rate = unit_mean(dealt.units, value), cells_of(dealt.units).rate
-            self._alone.append(_protected(mean, dealt.units, slope, rate))
+            folds = deal(part, resampler.stream(_FAMILY + at), _DEALINGS)
+            value, slope = split_values(measure, folds)
+            mean, rate = unit_mean(folds.units, value), cells_of(folds.units).rate
+            self._alone.append(_protected(mean, folds.units, slope, rate))
 
     def _means(self, a: int, b: int) -> list[Mean]:
         witnesses, units = self._witnesses(b), self._units[b]

@@ -30,7 +30,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist.inference.folds import FOLDS, Dealt
+from caldist.inference.folds import FOLDS, Folds
 from caldist.inference.sample import Units
 from caldist.kernels.arrays import prefix_sums
 from caldist.kernels.loader import recalibration
@@ -60,20 +60,20 @@ class Cells:
     start: Integers
     rate: Vector
 
-    def upper(self, risk: float, z: float, dealt: Dealt) -> float:
+    def upper(self, risk: float, z: float, folds: Folds) -> float:
         """Return a number below which the distance lies, but for a probability ``risk``."""
-        extra = math.log(1 / risk) / 3 * self.units.largest_share
+        finite_sample_term = math.log(1 / risk) / 3 * self.units.largest_share
         value, error = _cost(self.units, self.start, z)
-        one = value + z * error + extra
-        value, error = self._merged(z, dealt)
-        return min(one, value + z * error + extra, 1.0)
+        one = value + z * error + finite_sample_term
+        value, error = self._merged(z, folds)
+        return min(one, value + z * error + finite_sample_term, 1.0)
 
-    def _merged(self, z: float, dealt: Dealt) -> tuple[float, float]:
+    def _merged(self, z: float, folds: Folds) -> tuple[float, float]:
         """Return the mean cost and error over pairs of folds, on which cells are merged."""
         edge = np.append(self.start, self.units.prediction.size)
         values, errors = [], []
         for pair in combinations(range(FOLDS), 2):
-            train, test = dealt.halves(pair)
+            train, test = folds.halves(pair)
             if train is None or test is None:
                 return math.inf, 0.0
             start = _merge(train[0], edge)
@@ -108,10 +108,10 @@ def label_rates(units: Units, start: Integers) -> Vector:
     each = (count, count * units.label, units.mass, units.mass * units.label)
     rows, ones, mass, mass1 = (np.add.reduceat(units.at_predictions(part), start) for part in each)
     square = np.add.reduceat(units.squares, start)
-    worth = np.divide(mass**2, square, out=rows.copy(), where=square > 0)
-    unequal = worth < (1 - _ROUNDING) * rows
-    ones[unequal] = worth[unequal] * mass1[unequal] / mass[unequal]
-    rows[unequal] = worth[unequal]
+    effective_size = np.divide(mass**2, square, out=rows.copy(), where=square > 0)
+    unequal = effective_size < (1 - _ROUNDING) * rows
+    ones[unequal] = effective_size[unequal] * mass1[unequal] / mass[unequal]
+    rows[unequal] = effective_size[unequal]
     return np.repeat((ones + 1) / (rows + 2), np.diff(start, append=units.prediction.size))
 
 

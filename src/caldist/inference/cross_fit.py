@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from caldist.inference.folds import FOLDS, Dealt
+from caldist.inference.folds import FOLDS, Folds
 from caldist.measures.base import Measure
 
 Vector = NDArray[np.float64]
@@ -25,12 +25,12 @@ Vector = NDArray[np.float64]
 _PART = 1 << 16  # units that are looked at together
 
 
-def split_values(measure: Measure[Any], dealt: Dealt) -> tuple[Vector, Vector]:
+def split_values(measure: Measure[Any], folds: Folds) -> tuple[Vector, Vector]:
     """Return, for each unit, what duals of other rows make of it, and what label 1 adds to that."""
-    units, size = dealt.units, dealt.units.prediction.size
-    duals = [_duals(measure, dealt, at) for at in range(len(dealt.fold))]
+    units, size = folds.units, folds.units.prediction.size
+    duals = [_duals(measure, folds, at) for at in range(len(folds.fold))]
     value, slope = np.zeros(units.place.size), np.zeros(units.place.size)
-    for fold, each in zip(dealt.fold, duals, strict=True):
+    for fold, each in zip(folds.fold, duals, strict=True):
         every = each.sum(axis=0)  # on a row the dual of its own fold is taken off again
         rise, whole = each[:, size:] - each[:, :size], every[size:] - every[:size]
         for first in range(0, value.size, _PART):  # of many, copies would fill memory
@@ -44,9 +44,9 @@ def split_values(measure: Measure[Any], dealt: Dealt) -> tuple[Vector, Vector]:
     return value, slope
 
 
-def _duals(measure: Measure[Any], dealt: Dealt, dealing: int) -> NDArray[np.float64]:
+def _duals(measure: Measure[Any], folds: Folds, dealing: int) -> NDArray[np.float64]:
     """Return the dual from each fold of a dealing, for label 0 and then for label 1, as shares."""
-    units, fold, masses = dealt.units, dealt.fold[dealing], dealt.masses[dealing]
+    units, fold, masses = folds.units, folds.fold[dealing], folds.masses[dealing]
     size = units.prediction.size
     key = np.multiply(fold, 2 * size, dtype=np.int64)
     key += units.place
@@ -59,18 +59,18 @@ def _duals(measure: Measure[Any], dealt: Dealt, dealing: int) -> NDArray[np.floa
         if 0 < masses[k] < 1:
             zero, one = measure.dual(units.prediction, trained[k, 0], trained[k, 1])
             found[k, :size], found[k, size:] = zero, one
-            found[k] *= 1 / (1 - masses[k]) / FOLDS / len(dealt.fold)
+            found[k] *= 1 / (1 - masses[k]) / FOLDS / len(folds.fold)
     return found
 
 
-def split_mean(measure: Measure[Any], dealt: Dealt, rate: Vector) -> tuple[float, float]:
+def split_mean(measure: Measure[Any], folds: Folds, rate: Vector) -> tuple[float, float]:
     """Return the mean of duals over rows that had no part in them, and its standard error.
 
     ``rate`` is the frequency of label 1 near each prediction: the error is at least what it would
     be for labels of that frequency, which protects rare ones.
     """
-    units = dealt.units
-    value, slope = split_values(measure, dealt)
+    units = folds.units
+    value, slope = split_values(measure, folds)
     mean = float((units.mass * value).sum())  # BLAS would wake its threads
     error = units.standard_error(value)
     return mean, max(error, units.label_error(slope, rate)) if units.draws_labels else error

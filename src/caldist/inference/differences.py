@@ -52,7 +52,7 @@ class PairedRows:
         weight = first.weight
         self.share = np.full(size, 1 / size) if weight is None else weight / weight.sum()
         # A row without weight counts nowhere, and its prediction may lie beyond the support.
-        self.kept = slice(None) if weight is None else weight > 0
+        self.mask = slice(None) if weight is None else weight > 0
 
     def same(self, a: int, b: int) -> bool:
         """Return whether two models make the same predictions."""
@@ -60,7 +60,7 @@ class PairedRows:
 
     def mean(self, value: Vector) -> Mean:
         """Return the mean of a value of each row that counts."""
-        share, part = self.share[self.kept], self.part[self.kept]
+        share, part = self.share[self.mask], self.part[self.mask]
         mean = dot(share, value)
         parts, deviations = share * value, share * (value - mean)
         if self.models[0].cluster is not None:
@@ -74,19 +74,19 @@ class Mean:
 
     value: float
     error: float
-    largest: float
+    largest_share: float
 
     def margin(self, delta: float) -> float:
         """Return how far the expectation lies above, at most, with probability 1 - δ.
 
         The second term, Bernstein's, makes up for the skewness that rare labels bring.
         """
-        return math.log(1 / delta) / 3 * self.largest - normal_quantile(delta) * self.error
+        return math.log(1 / delta) / 3 * self.largest_share - normal_quantile(delta) * self.error
 
     def minus(self, other: Mean) -> Mean:
         """Return the difference to the mean of a sample that is independent of this one."""
         error = math.hypot(self.error, other.error)
-        return Mean(self.value - other.value, error, max(self.largest, other.largest))
+        return Mean(self.value - other.value, error, max(self.largest_share, other.largest_share))
 
 
 class Differences(Protocol):
@@ -224,10 +224,10 @@ class PairedNorms(_Signs):
     def _mean(self, a: int, b: int, of_a: Vector, of_b: Vector) -> Mean:
         parts = []
         for k, witness in ((a, of_a), (b, of_b)):
-            v = self._rows.models[k].prediction[self._rows.kept]
+            v = self._rows.models[k].prediction[self._rows.mask]
             if k not in self._places:
                 self._places[k] = validate.positions(self._units[k].prediction, v)
-            error = self._rows.label[self._rows.kept] - v
+            error = self._rows.label[self._rows.mask] - v
             parts.append(error * witness[self._places[k]])
         return self._rows.mean(parts[0] - parts[1])
 
@@ -257,12 +257,12 @@ def independent_mean(samples: tuple[Units, Units], witnesses: tuple[Vector, Vect
 
 def unit_mean(units: Units, value: Vector) -> Mean:
     """Return the mean of a value of each unit."""
-    largest = float(np.abs(units.share * value).max())
+    largest_share = float(np.abs(units.share * value).max())
     if units.heaviest is not None:
-        largest = units.heaviest * float(np.abs(value).max())
+        largest_share = units.heaviest * float(np.abs(value).max())
     if units.cluster is not None:
-        largest = float(np.abs(units.cluster_sums(units.share * value)).max())
-    return Mean(dot(units.mass, value), units.standard_error(value), largest)
+        largest_share = float(np.abs(units.cluster_sums(units.share * value)).max())
+    return Mean(dot(units.mass, value), units.standard_error(value), largest_share)
 
 
 class Means:
@@ -275,8 +275,8 @@ class Means:
         self._losses: list[Vector] = []
         self._alone: list[Mean] = []
         if isinstance(rows, PairedRows):
-            label = rows.label[rows.kept].astype(np.float64)
-            self._losses = [loss(label, model.prediction[rows.kept]) for model in rows.models]
+            label = rows.label[rows.mask].astype(np.float64)
+            self._losses = [loss(label, model.prediction[rows.mask]) for model in rows.models]
             self._alone = [rows.mean(values) for values in self._losses]
         else:
             for units in rows:

@@ -21,7 +21,7 @@ _ROWS_PER_UNIT = 32  # up to which rows are dealt one by one
 
 
 @dataclass(frozen=True, eq=False)
-class Dealt:
+class Folds:
     """Units, cut where their rows are in different folds.
 
     Attributes
@@ -112,18 +112,18 @@ def ordered_units(rows: Rows) -> Units:
     return units.chosen(np.lexsort(keys), cluster)
 
 
-def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
+def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Folds:
     """Deal the rows, or whole clusters, into five folds, as often as asked for.
 
     Each goes to any fold with the same chance, and the labels have no part in it.
     """
     if units.cluster is not None:
-        return Dealt(units, rng.integers(0, FOLDS, (times, units.n_clusters))[:, units.cluster])
+        return Folds(units, rng.integers(0, FOLDS, (times, units.n_clusters))[:, units.cluster])
     index, count = np.arange(units.place.size), units.count
     if are_dealt_one_by_one(units):
         if units.n_rows > count.size:
             index = np.repeat(index, count)
-        return Dealt(_rows_of(units, index), deal_rows(rng, index.size, times))
+        return Folds(_rows_of(units, index), deal_rows(rng, index.size, times))
     fold = np.empty((0, count.size), dtype=np.int64)
     for _ in range(times):
         # A unit of many rows parts into up to five.
@@ -131,7 +131,7 @@ def deal(units: Units, rng: np.random.Generator, times: int = 2) -> Dealt:
         some = np.flatnonzero(parts)
         at, new = np.divmod(some, FOLDS)
         index, count, fold = index[at], parts.ravel()[some], np.vstack((fold[:, at], new))
-    return Dealt(_cut(units, index, count), fold)
+    return Folds(_cut(units, index, count), fold)
 
 
 def are_dealt_one_by_one(units: Units) -> bool:
@@ -144,15 +144,15 @@ def deal_rows(rng: np.random.Generator, size: int, times: int = 2) -> NDArray[np
     return np.array([_one_dealing(rng, size) for _ in range(times)])
 
 
-def deal_evenly(units: Units, rng: np.random.Generator) -> Dealt:
+def deal_evenly(units: Units, rng: np.random.Generator) -> Folds:
     """Deal the rows, or whole clusters, into five folds that are alike in size and in labels."""
     if units.cluster is not None:
         has_one = np.zeros(units.n_clusters, dtype=np.int64)
         has_one[units.cluster[units.label == 1]] = 1
-        return Dealt(units, _even(has_one, rng)[units.cluster][None, :])
+        return Folds(units, _even(has_one, rng)[units.cluster][None, :])
     count = units.count
     if (count == 1).all():
-        return Dealt(units, _even(units.label, rng)[None, :])
+        return Folds(units, _even(units.label, rng)[None, :])
     if units.n_rows <= _ROWS_PER_UNIT * count.size:
         row = np.repeat(np.arange(count.size), count)
         fold = _even(units.label[row], rng)
@@ -161,7 +161,7 @@ def deal_evenly(units: Units, rng: np.random.Generator) -> Dealt:
     else:  # so many that chance makes them even
         parts = rng.multinomial(count, np.full(FOLDS, 1 / FOLDS))
     at, fold = np.nonzero(parts)
-    return Dealt(_cut(units, at, parts[at, fold]), fold[None, :])
+    return Folds(_cut(units, at, parts[at, fold]), fold[None, :])
 
 
 def _even(kind: Integers, rng: np.random.Generator) -> Integers:

@@ -42,7 +42,7 @@ from caldist.data.joint import Joint
 from caldist.data.rows import Rows
 from caldist.inference.cells import Cells, cells_of
 from caldist.inference.cross_fit import split_mean
-from caldist.inference.folds import Dealt, deal, ordered_units
+from caldist.inference.folds import Folds, deal, ordered_units
 from caldist.inference.noise import noise_of
 from caldist.inference.resampling import Replicate, Resampler, order_rank, order_statistic
 from caldist.inference.sample import FEW, FLIPS, LABELS, Units
@@ -73,9 +73,9 @@ class Limits:
         """Return those of rows: one for all statements that ask the same, with what it has made."""
         draws = resampler.n_resamples if method == "resampling" else 0
         key = cls, risk, method, resampler.entropy, draws
-        if key not in rows.kept:
-            rows.kept[key] = cls(ordered_units(rows), risk, resampler, method)
-        return cast("Limits", rows.kept[key])
+        if key not in rows.cache:
+            rows.cache[key] = cls(ordered_units(rows), risk, resampler, method)
+        return cast("Limits", rows.cache[key])
 
     @property
     def logarithm(self) -> float:
@@ -83,19 +83,19 @@ class Limits:
         return math.log(2 / self.risk)
 
     @property
-    def root(self) -> float:
+    def inverse_root_size(self) -> float:
         """1/√n, n being the effective number of independent parts."""
         shares = self.units.part_shares()
         count = self.units.count if self.units.cluster is None else 1
         return math.sqrt(float((count * shares**2).sum()))
 
     @property
-    def largest(self) -> float:
+    def largest_share(self) -> float:
         """1/n, as the largest share of what comes at once."""
         return self.units.largest_share
 
     @property
-    def sigma(self) -> float:
+    def standard_error(self) -> float:
         """σ̂/√n: above the standard error of every mean of e·w(v) with |w| ≤ 1."""
         return self.units.largest_error
 
@@ -103,7 +103,7 @@ class Limits:
     def distance_noise(self) -> float:
         """By how much noise moves ldCE: the larger Q_{1 − δ/2} of its replicates, or a bound."""
         if self.method != "resampling":
-            return (1 + math.sqrt(2 * self.logarithm)) * self.root
+            return (1 + math.sqrt(2 * self.logarithm)) * self.inverse_root_size
         noise = noise_of(lower_distance, self.units, -math.inf).items()
         return max(float(self.quantile(replicate, family)) for family, replicate in noise)
 
@@ -147,12 +147,12 @@ class Limits:
         return -normal_quantile(self.risk / 2)
 
     @property
-    def extra(self) -> float:
+    def finite_sample_term(self) -> float:
         """What rare labels add to the error of a mean of terms between −1 and 1."""
-        return self.logarithm * self.largest / 3
+        return self.logarithm * self.largest_share / 3
 
     @cached_property
-    def dealt(self) -> Dealt:
+    def folds(self) -> Folds:
         """The rows in folds, the same for all measures."""
         return deal(self.units, self.resampler.stream(DEALING))
 
@@ -168,13 +168,13 @@ class Limits:
     def _split_mean(self, measure: Measure[Any]) -> tuple[float, float]:
         """Return the mean of a measure's duals over rows that had no part in them; its error."""
         if measure not in self._split_means:
-            self._split_means[measure] = split_mean(measure, self.dealt, self.cells.rate)
+            self._split_means[measure] = split_mean(measure, self.folds, self.cells.rate)
         return self._split_means[measure]
 
     def split_lower(self, measure: Measure[Any], bound: float = 1.0) -> float:
         """Return the lower limit by splitting; ``bound`` is the largest value of a dual."""
         mean, error = self._split_mean(measure)
-        return mean - self.z * error - bound * self.extra
+        return mean - self.z * error - bound * self.finite_sample_term
 
     def split_pvalue(self, measure: Measure[Any], floor: float) -> float:
         """Return the least risk at which the lower limit by splitting reaches ``floor``.
@@ -183,10 +183,12 @@ class Limits:
         """
         mean, error = self._split_mean(measure)
         bound = measure.norm(self.units.prediction).bound if measure.is_norm else 1.0
-        extra = bound * self.largest / 3
+        finite_sample_term = bound * self.largest_share / 3
 
         def reaches(risk: float) -> bool:
-            return mean + normal_quantile(risk) * error + extra * math.log(risk) >= floor
+            return (
+                mean + normal_quantile(risk) * error + finite_sample_term * math.log(risk) >= floor
+            )
 
         low, high = 0.0, 0.5
         if not reaches(high):
@@ -200,15 +202,19 @@ class Limits:
         units, norm = self.units, measure.norm(self.units.prediction)
         value = norm(units.residual)
         if self.method == "finite_sample":
-            tail = norm.bound * math.sqrt(2 * self.logarithm) * self.root
+            tail = norm.bound * math.sqrt(2 * self.logarithm) * self.inverse_root_size
             worst = measure.facts.worst
             free = worst is not None and worst.bias == 0 and units.are_alike
             # A norm is convex, so its mean over samples is not below the population's: only the
             # lower limit pays for the noise, if any does.
-            return value, value - (0.0 if free else norm.noise * self.root) - tail, value + tail
+            return (
+                value,
+                value - (0.0 if free else norm.noise * self.inverse_root_size) - tail,
+                value + tail,
+            )
         lower = self.split_lower(measure, norm.bound)
         # Without replicates: the mean of the noise, and by how much its quantile is above that.
-        calibrated, spread = (norm.noise + self.z * norm.bound) * self.sigma, math.inf
+        calibrated, spread = (norm.noise + self.z * norm.bound) * self.standard_error, math.inf
         if self.method == "resampling":
             calibrated = spread = self.norm_quantile(norm, units.flip, FLIPS)
             if units.draws_labels:
@@ -216,11 +222,11 @@ class Limits:
             lower = max(lower, value - max(spread, calibrated))
         functions = norm.candidates(units.residual, calibrated)
         if functions is None:
-            upper = value + norm.bound * (self.z * self.sigma + self.extra)
+            upper = value + norm.bound * (self.z * self.standard_error + self.finite_sample_term)
             if units.cluster is not None:  # σ̂ supposes the worst within clusters, the signs do not
                 upper = min(upper, value + max(spread, calibrated))
         else:
-            upper = norm.bound * self.extra + max(
+            upper = norm.bound * self.finite_sample_term + max(
                 abs(float((units.residual * function).sum()))
                 + self.z * self._standard_error(units.error, function)
                 for function in functions
@@ -240,16 +246,18 @@ class Limits:
     def distance_lower(self, value: float) -> float:
         """Return the lower limit of ldCE, whose value on the sample is at least ``value``."""
         if self.method == "finite_sample":
-            noise = 0.0 if self.units.are_alike else self.root
-            return value - noise - math.sqrt(2 * self.logarithm) * self.root
+            noise = 0.0 if self.units.are_alike else self.inverse_root_size
+            return value - noise - math.sqrt(2 * self.logarithm) * self.inverse_root_size
         lower = self.split_lower(lower_distance)
         return max(lower, value - self.distance_noise) if self.method == "resampling" else lower
 
     def distance_upper(self, joint: Joint, value: float) -> float:
         """Return the upper limit of ldCE, whose value on the sample is at most ``value``."""
         if self.method == "finite_sample":
-            return value + math.sqrt(2 * self.logarithm) * self.root  # as a norm, ldCE is convex
-        above = self.extra + self.z * self.sigma
+            return (
+                value + math.sqrt(2 * self.logarithm) * self.inverse_root_size
+            )  # as a norm, ldCE is convex
+        above = self.finite_sample_term + self.z * self.standard_error
         if self.units.cluster is not None and self.method == "resampling":
             above = min(above, self.distance_noise)
         if value > 2 * self.distance_noise:  # it stands out, and with it the dual
@@ -258,7 +266,7 @@ class Limits:
             error = self.units.standard_error(own)
             if self.units.draws_labels:
                 error = max(error, self._standard_error(np.zeros(own.size), one - zero))
-            above = min(above, self.extra + self.z * error)
+            above = min(above, self.finite_sample_term + self.z * error)
         return value + above
 
     def distance(self, joint: Joint) -> float:
@@ -267,15 +275,15 @@ class Limits:
 
     @cached_property
     def _cost(self) -> float:
-        return self.cells.upper(self.risk / 2, self.z, self.dealt)
+        return self.cells.upper(self.risk / 2, self.z, self.folds)
 
     def of_mean(self, loss: Callable[[Vector, Vector], Vector]) -> float:
         """Return how far the population's mean of a loss between 0 and 1 may be on each side."""
         units = self.units
         if self.method == "finite_sample":
-            return math.sqrt(self.logarithm / 2) * self.root
+            return math.sqrt(self.logarithm / 2) * self.inverse_root_size
         losses = loss(units.label.astype(np.float64), units.prediction[units.place])
-        return self.extra + self.z * units.standard_error(losses)
+        return self.finite_sample_term + self.z * units.standard_error(losses)
 
     def dyadic(self, joint: Joint) -> Dyadic:
         """Return the limits of RintCE over widths 1, 1/2, 1/4, …, for the rows behind a joint."""
@@ -300,7 +308,7 @@ class Dyadic:
     rounding: Callable[[float], float]
 
     def _norms(self) -> list[RandomIntervalNorm]:
-        finest = max(0, math.ceil(-math.log2(self.limits.root) - 1e-9))
+        finest = max(0, math.ceil(-math.log2(self.limits.inverse_root_size) - 1e-9))
         prediction = self.limits.units.prediction
         return [RandomIntervalNorm(prediction, width=2.0**-k) for k in range(finest + 1)]
 
@@ -313,7 +321,7 @@ class Dyadic:
         limits, units, norms = self.limits, self.limits.units, self._norms()
         if limits.method == "finite_sample":
             tail = math.sqrt(2 * self._logarithm(norms))
-            noise = limits.root * (np.array([norm.noise for norm in norms]) + tail)
+            noise = limits.inverse_root_size * (np.array([norm.noise for norm in norms]) + tail)
         else:
             noise = limits.quantile(lambda rng: _each(norms, units.flip(rng)), FLIPS)
             if units.draws_labels:
@@ -333,8 +341,8 @@ class Dyadic:
         )
         if limits.method == "finite_sample":
             log = self._logarithm(norms)
-            return least + math.sqrt(2 * log) * limits.root
-        return least - normal_quantile(limits.risk / (2 * len(norms))) * limits.sigma
+            return least + math.sqrt(2 * log) * limits.inverse_root_size
+        return least - normal_quantile(limits.risk / (2 * len(norms))) * limits.standard_error
 
     def _logarithm(self, norms: list[RandomIntervalNorm]) -> float:
         """ln(2/δ) for all widths at once."""
@@ -361,24 +369,24 @@ def few_parts(units: Units) -> str:
 
     Unequal ones count for as many equal ones as say as much.
     """
-    total, all_worth = units.worth()
-    if units.cluster is not None and all_worth < FEW:
+    total, effective_total = units.effective_size()
+    if units.cluster is not None and effective_total < FEW:
         given = "1 cluster is" if total == 1 else f"{total} clusters are"
-        return f"{given} given{worth_in_words(total, all_worth)}"
+        return f"{given} given{effective_size_in_words(total, effective_total)}"
     parts = "clusters"
     if units.cluster is None:
         parts = "rows" if units.heaviest is None else "effective rows"
-    each = {label: units.worth(label) for label in (1, 0)}
+    each = {label: units.effective_size(label) for label in (1, 0)}
     return " and ".join(
-        f"{number} of {total} {parts} have label {label}{worth_in_words(number, worth)}"
-        for label, (number, worth) in each.items()
-        if worth < FEW
+        f"{number} of {total} {parts} have label {label}{effective_size_in_words(number, size)}"
+        for label, (number, size) in each.items()
+        if size < FEW
     )
 
 
-def worth_in_words(number: int, worth: float) -> str:
+def effective_size_in_words(number: int, effective_size: float) -> str:
     """Say what unequal parts are worth."""
-    return "" if worth > number - 0.05 else f", worth {worth:.1f} equal ones"
+    return "" if effective_size > number - 0.05 else f", worth {effective_size:.1f} equal ones"
 
 
 def warn_if_few(units: Units) -> None:

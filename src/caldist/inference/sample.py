@@ -203,7 +203,7 @@ class Units:
         equal = self.cluster is None and bool((self.share == self.share[0]).all())
         return equal and self.heaviest is None  # sums hide how unequal weights are
 
-    def worth(self, label: int | None = None) -> tuple[int, float]:
+    def effective_size(self, label: int | None = None) -> tuple[int, float]:
         """Return how many rows or clusters have a label, or any, and what they are worth.
 
         With m the mass that each has of it, that is (Σm)²/Σm² equal ones, as for errors.
@@ -230,7 +230,9 @@ class Units:
         Where few clusters have one of the labels, those that happened to come show too little of
         it: more of them may come at once elsewhere.
         """
-        return self.cluster is None or min(self.worth(k)[1] for k in (0, 1)) < _FEW_CLUSTERS
+        return (
+            self.cluster is None or min(self.effective_size(k)[1] for k in (0, 1)) < _FEW_CLUSTERS
+        )
 
     @cached_property
     def dependence(self) -> float:
@@ -240,7 +242,7 @@ class Units:
         raised by what it may be missed by. Each cluster counts once, however large: what rarely
         happens is seen in small ones, which are many. Very few cannot show it, and may do anything.
         """
-        if self.worth()[1] < FEW:
+        if self.effective_size()[1] < FEW:
             return 1.0
         v = self.prediction[self.place]
         error = self.error - float((self.share * self.error).sum())
@@ -381,7 +383,7 @@ class Units:
 
     # -- replicates in cells -------------------------------------------------------------------
 
-    def on_cells(self, cell: Integers) -> Units:
+    def sum_over_cells(self, cell: Integers) -> Units:
         """Return the same rows with the mean predictions of cells, their residuals added up.
 
         ``cell`` numbers the cell of each prediction from 0 on, without gaps, and increases.
@@ -463,13 +465,13 @@ def _in_cells(cell: Integers, place: Integers) -> tuple[Integers, Integers]:
 
 def units_of(rows: Rows) -> Units:
     """Return the rows on their sorted support, made once; those without weight are left out."""
-    if Units not in rows.kept:
+    if Units not in rows.cache:
         if rows.is_summary or (rows.weight is None and rows.cluster is None):
             made = Units.of_joint(rows.joint)
         else:
             made = row_units(rows, rows.cluster, rows.n_clusters)
-        rows.kept.setdefault(Units, made)
-    return cast("Units", rows.kept[Units])
+        rows.cache.setdefault(Units, made)
+    return cast("Units", rows.cache[Units])
 
 
 def row_units(rows: Rows, cluster: Integers | None, n_clusters: int) -> Units:

@@ -316,8 +316,8 @@ class _Cells(NamedTuple):
         few = units.prediction.size <= _CELLS
         cell = np.arange(units.prediction.size) if few else cells_of_equal_mass(units, _CELLS)
         if units.cluster is None:
-            return cls(units.on_cells(cell), units.drawing_in(cell), 0.0)
-        return cls(units.on_cells(cell), units.flipping_in(cell), 0.0, _labels(units, cell))
+            return cls(units.sum_over_cells(cell), units.drawing_in(cell), 0.0)
+        return cls(units.sum_over_cells(cell), units.flipping_in(cell), 0.0, _labels(units, cell))
 
 
 def _on_grid(rows: Rows, names: list[Measure[Any] | str]) -> _Cells | None:

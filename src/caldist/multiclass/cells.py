@@ -43,11 +43,11 @@ _ALONE = 1e-12  # the share of a cell that rounding may leave without a row
 def upper_limit(rows: ClassRows, risk: float) -> float:
     """Return a number below which the distance lies, but for a probability ``risk``."""
     risk /= len(_NOISE)
-    z, extra = -normal_quantile(risk), math.log(1 / risk) * float(rows.share.max()) / 3
+    z, finite_sample_term = -normal_quantile(risk), math.log(1 / risk) * float(rows.share.max()) / 3
     limits = [1.0]
     for cell in partitions(rows):
         cost, error = cell_cost(rows, cell, z)
-        limits.append(cost + z * error + extra)
+        limits.append(cost + z * error + finite_sample_term)
     return min(limits)
 
 
@@ -145,13 +145,13 @@ def cell_cost(rows: ClassRows, cell: Integers, z: float) -> tuple[float, float]:
     rest = np.where(alone, 1.0, rest)
     cost, away = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
     above, below = np.zeros((count, k)), np.zeros((count, k))
-    worth = np.divide(mass**2, square, out=np.zeros(count), where=some)
+    effective_size = np.divide(mass**2, square, out=np.zeros(count), where=some)
     for j, v in enumerate(rows.columns()):
         true = label == j
         others = (received[cell, j] - share * true) / rest
         cost += 0.5 * np.abs(v - others)
         away += 0.5 * np.abs(v - mean[cell, j])
-        rate = (worth * mean[:, j] + 1) / (worth + 2)
+        rate = (effective_size * mean[:, j] + 1) / (effective_size + 2)
         seen = np.bincount(cell, share**2 * (true - mean[cell, j]) ** 2, count)
         reach = z * np.sqrt(np.maximum(seen, square * rate * (1 - rate)))
         reach = np.divide(reach, mass, out=np.zeros(count), where=some)

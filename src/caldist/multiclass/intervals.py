@@ -217,7 +217,7 @@ class Scores:
         return mean, math.sqrt(max(found, floor))
 
 
-def dealt(rows: ClassRows, resampler: Resampler) -> Integers:
+def folds(rows: ClassRows, resampler: Resampler) -> Integers:
     """Return the fold of each row, a line for each dealing; the order of rows does not matter."""
     mixed = np.zeros(rows.n_rows, dtype=np.uint64)
     for column in rows.columns():
@@ -242,7 +242,7 @@ def distance_limits(
     rows: ClassRows, risk: float, resampler: Resampler, tol: float | None = None
 ) -> tuple[float, float, float]:
     """Return CW of the sample, and limits of the population's, each with half the risk."""
-    share, fold = rows.share, dealt(rows, resampler)
+    share, fold = rows.share, folds(rows, resampler)
     masses = _fold_masses(fold, share)
     crossed, own = Scores.of(rows.n_rows), Scores.of(rows.n_rows)
     value = upper = noise = 0.0
@@ -259,12 +259,12 @@ def distance_limits(
         crossed.add_class(*_crossed(place, label, share, fold, masses, support), rate)
     mean, error = crossed.mean(share)
     error *= _crossing(rows.n_classes)
-    z, extra = -normal_quantile(risk / 2), math.log(2 / risk) * float(share.max()) / 3
+    z, finite_sample_term = -normal_quantile(risk / 2), math.log(2 / risk) * float(share.max()) / 3
     sigma = math.sqrt(float(share**2 @ (1 - rows.own) ** 2))
     above = z * sigma
     if value > 2 * (noise + z * sigma):  # it stands out, and with it the duals
         above = min(above, z * own.mean(share)[1])
-    return value, mean - z * error - extra, upper + above + extra
+    return value, mean - z * error - finite_sample_term, upper + above + finite_sample_term
 
 
 def _crossed(
@@ -294,7 +294,7 @@ def _crossed(
 
 def smooth_limits(rows: ClassRows, risk: float, resampler: Resampler) -> tuple[float, float, float]:
     """Return smCE_k of the sample, and limits of the population's, each with half the risk."""
-    share, fold = rows.share, dealt(rows, resampler)
+    share, fold = rows.share, folds(rows, resampler)
     masses = _fold_masses(fold, share)
     stream = resampler.stream(_LANDMARKS)
     dense = rows.dense
@@ -318,6 +318,6 @@ def smooth_limits(rows: ClassRows, risk: float, resampler: Resampler) -> tuple[f
     error *= _crossing(rows.n_classes)
     bounds = smooth_bounds(rows, rng=stream)
     lower, upper = bounds.ends
-    z, extra = -normal_quantile(risk / 2), math.log(2 / risk) * float(share.max()) / 3
+    z, finite_sample_term = -normal_quantile(risk / 2), math.log(2 / risk) * float(share.max()) / 3
     sigma = math.sqrt(float(share**2 @ (1 - rows.own) ** 2))
-    return lower, mean - z * error - extra, upper + z * sigma + extra
+    return lower, mean - z * error - finite_sample_term, upper + z * sigma + finite_sample_term

@@ -43,7 +43,7 @@ def on_axis(rows: Rows, name: ScaleName) -> tuple[Rows, Scale]:
     if _may_be_rounded(rows, name):
         bits = _AXIS_BITS
         while True:
-            joint = rows.on_grid(bits)
+            joint = rows.round_to_grid(bits)
             axis = scale_of(name, joint.prediction, joint.mass0 + joint.mass1)
             needed = min(_AXIS_BITS - math.floor(math.log2(axis.upper - axis.lower)), MAX_BITS)
             if bits >= needed:

@@ -15,7 +15,7 @@ import numpy as np
 from caldist._util.cached import cached_property
 from caldist._util.results import Result
 from caldist._util.types import Integers, Vector
-from caldist.inference.folds import FOLDS, Dealt, deal_evenly
+from caldist.inference.folds import FOLDS, Folds, deal_evenly
 from caldist.inference.sample import Units
 from caldist.recalibration._fits import CELLS, COMPARED, Candidate, Counts, Fit, fit_all
 
@@ -84,8 +84,8 @@ class Selection:
         """
         counts, rows = self._merged, self._all.n_rows
         if without is not None:
-            inside = self.dealt.fold[0] != without
-            counts, rows = self._outside({without}), int(self.dealt.units.count[inside].sum())
+            inside = self.folds.fold[0] != without
+            counts, rows = self._outside({without}), int(self.folds.units.count[inside].sum())
         if counts.prediction.size == 0:
             return None
         losses: dict[str, CandidateLoss] = {}
@@ -98,15 +98,15 @@ class Selection:
         return Chosen(fit_all(counts, [chosen])[0], losses)
 
     @cached_property
-    def dealt(self) -> Dealt:
+    def folds(self) -> Folds:
         """The rows in folds."""
         return deal_evenly(self._all, self._rng)
 
     @cached_property
     def _place(self) -> Integers:
         """Where each unit is in an array of folds, labels and cells."""
-        units, cells = self.dealt.units, self._merged.prediction.size
-        return np.asarray((self.dealt.fold[0] * 2 + units.label) * cells + self._cell[units.place])
+        units, cells = self.folds.units, self._merged.prediction.size
+        return np.asarray((self.folds.fold[0] * 2 + units.label) * cells + self._cell[units.place])
 
     def _sums(self, values: Vector) -> Vector:
         """Return the sum of one value for each unit over folds, labels and cells."""
@@ -116,11 +116,11 @@ class Selection:
 
     @cached_property
     def _mass(self) -> Vector:
-        return self._sums(self.dealt.units.mass)
+        return self._sums(self.folds.units.mass)
 
     @cached_property
     def _squares(self) -> Vector:
-        return self._sums(self.dealt.units.count * self.dealt.units.share**2)
+        return self._sums(self.folds.units.count * self.folds.units.share**2)
 
     def _outside(self, folds: Collection[int]) -> Counts:
         """Return the rows that are in no such fold."""
@@ -176,4 +176,4 @@ class Selection:
         everywhere = np.full(self._mass.size, mean)
         everywhere[at] = difference
         # Rows of other folds are at the mean, and so add nothing.
-        return mean, self.dealt.units.standard_error(everywhere[self._place]) / total
+        return mean, self.folds.units.standard_error(everywhere[self._place]) / total

@@ -436,7 +436,7 @@ def _candidates(family: str) -> tuple[Candidate, ...]:
 
 def _out_of_folds(selection: Selection) -> tuple[Units, Vector]:
     """Return the rows, and what the whole procedure makes of each without those of its fold."""
-    units, fold = selection.dealt.units, selection.dealt.fold[0]
+    units, fold = selection.folds.units, selection.folds.fold[0]
     after = units.prediction[units.place]
     for k in range(FOLDS):
         own, chosen = fold == k, selection.chosen(without=k)

@@ -203,12 +203,12 @@ def bounds_after(
     limits = Limits(after, risk, resampler, method)
     norm, joint = smooth_ce.norm(after.prediction), joint_of(after)
     values = norm(after.residual), lower_distance(joint)
-    coarse, moved = _on_few(after, limits.root)
+    coarse, moved = _on_few(after, limits.inverse_root_size)
     bins = replace(limits, units=coarse)
     widths = _widths(bins)
     errors = [width(coarse.residual) for width in widths]
     if method == "finite_sample":
-        noise = lowest = math.sqrt(2 * limits.logarithm) * limits.root
+        noise = lowest = math.sqrt(2 * limits.logarithm) * limits.inverse_root_size
         upper = _proved(bins, widths, errors)
     else:
         noise, lowest = _quantiles(limits, norm)
@@ -273,7 +273,7 @@ def _quantiles(limits: Limits, norm: Norm) -> tuple[float, float]:
 
 def _widths(limits: Limits) -> list[RandomIntervalNorm]:
     """Return bins of a few widths, which depend on the number of rows alone."""
-    middle = limits.root ** (2 / 3)
+    middle = limits.inverse_root_size ** (2 / 3)
     exponents = {max(0, round(-math.log2(min(1.0, factor * middle)))) for factor in _WIDTHS}
     return [RandomIntervalNorm(limits.units.prediction, width=2.0**-k) for k in sorted(exponents)]
 
@@ -319,7 +319,7 @@ def _on_few(units: Units, root: float) -> tuple[Units, float]:
 
 def _proved(limits: Limits, norms: Sequence[RandomIntervalNorm], errors: Sequence[float]) -> float:
     """Return an upper limit of the distance that holds for all monotone maps at once."""
-    distance = math.sqrt(limits.logarithm / 2) * limits.root
+    distance = math.sqrt(limits.logarithm / 2) * limits.inverse_root_size
     return min(
         error + norm.width / 2 + (2 + 2 * math.ceil(1 / norm.width)) * distance
         for error, norm in zip(errors, norms, strict=True)

@@ -334,7 +334,7 @@ def _model(
 
 def _let_go(rows: Rows) -> None:
     """Forget what statements had in common; where rows are many, others find its memory free."""
-    rows.kept.clear()
+    rows.cache.clear()
     give_back()
 
 

@@ -45,7 +45,7 @@ def _few_cells(rows: Rows) -> Rows:
     units = units_of(found)
     if units.heaviest is not None:
         heaviest = min(units.heaviest, units_of(rows).largest_share)
-        found.kept[Units] = replace(units, heaviest=heaviest)
+        found.cache[Units] = replace(units, heaviest=heaviest)
     return found
 
 
