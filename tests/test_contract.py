@@ -14,7 +14,7 @@ import caldist
 import oracles
 from caldist.kernels import loader
 from caldist.measures.registry import all_measures
-from measure_cases import complete, counts_rows
+from measure_cases import complete, counts_rows, sums_over_rows
 from strategies import FAMILIES, family, samples
 
 # Plain kernels need seconds for the default tolerance of the lower distance.
@@ -43,14 +43,6 @@ def each(cases):
 EACH = each(CASES)
 WEIGHTED = each({name: measure for name, measure in CASES.items() if not counts_rows(measure)})
 FLIPS = each({name: measure for name, measure in CASES.items() if measure.facts.flips})
-SUMS_OVER_ROWS = {
-    "binned_ece",
-    "brier_score",
-    "kernel_smoothed_ece",
-    "log_loss",
-    "normalized_cross_entropy",
-    "soft_binned_ece",
-}
 SMALL = 14  # rows, so that the upper distance is exact
 
 
@@ -90,7 +82,7 @@ def same(value, measure, abs=1e-12):
 
 def exact(value, measure):
     """Equal to the bit, or up to rounding for a sum over rows in the order given."""
-    by_rows = measure.name in SUMS_OVER_ROWS and not isinstance(value, str)
+    by_rows = sums_over_rows(measure) and not isinstance(value, str)
     return pytest.approx(value, rel=1e-14, abs=1e-15) if by_rows else value
 
 

@@ -10,7 +10,10 @@ from caldist.errors import KNOWN_AS
 
 # Names that are gone, and what does the same.
 _RENAMED = {
+    "Estimate": "caldist.inference.Interval",
+    "MonotoneCalibrator": "caldist.sklearn.MonotoneCalibrator",
     "PopulationBracket": 'caldist.confidence_interval(…, measure="distance")',
+    "RecalibratedClassifier": "caldist.sklearn.RecalibratedClassifier",
     "Repair": "caldist.recalibration.Recalibration",
     "RepairBounds": "caldist.inference.Interval",
     "RepairedClassifier": "caldist.sklearn.RecalibratedClassifier",
@@ -26,6 +29,8 @@ _RENAMED = {
 def unknown(name: str) -> AttributeError:
     """Return the error for a name that the front page does not have, with its address if any."""
     message = f"module 'caldist' has no attribute {name!r}"
+    if name.startswith("__"):  # what tools ask of every module
+        return AttributeError(message, name=name, obj=caldist)
     if name in _RENAMED:
         message += f": it is {_RENAMED[name]} now"
     elif name in KNOWN_AS:

@@ -22,7 +22,7 @@ from caldist.measures.registry import all_measures, find
 from caldist.measures.smooth_ce import SmoothNorm
 from strategies import examples
 
-NORMS = ("smooth_ce", "kernel_ce", "random_interval_ce", "weighted_ce")
+NORMS = tuple(name for name, measure in all_measures().items() if measure.is_norm)
 COMPARED = (*NORMS, "brier_score")
 WEIGHTED = caldist.weighted_ce.using(functions=polynomials(2))
 

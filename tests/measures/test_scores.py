@@ -135,7 +135,7 @@ def test_corp_is_the_difference_of_three_scores(rule, sample):
     _, rank = np.unique(p, return_inverse=True)  # scikit-learn merges nearly equal predictions
     fit = IsotonicRegression().fit_transform(rank, y, sample_weight=share)
     score = direct_score(y, p, share, rule)
-    uncertainty = direct_score(y, np.full(y.size, share @ y), share, rule)
+    uncertainty = direct_score(y, np.full(y.size, min(share @ y, 1.0)), share, rule)
     # Where scikit-learn's fit misses 0 or 1 by rounding, its logarithm says nothing.
     fit = np.where(np.abs(y - fit) > 1 - 1e-12, y, fit)
     recalibrated = direct_score(y, fit, share, rule)

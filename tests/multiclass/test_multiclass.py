@@ -148,7 +148,7 @@ BAD = {
     "transposed": (GOOD[0], np.transpose(GOOD[1]), {}, ValueError, ["y_prob[0]", "1.6"]),
     "inf": ([0, 1], [[0.5, 0.5], [np.inf, 0]], {}, ValueError, ["y_prob[1, 0]", "inf"]),
     "cube": (GOOD[0], [GOOD[1]], {}, ValueError, ["y_prob", "(1, 4, 3)"]),
-    "objects": (GOOD[0], np.array(GOOD[1], object), {}, TypeError, ["y_prob[0]", "object"]),
+    "objects": (GOOD[0], np.array(GOOD[1], object), {}, TypeError, ["y_prob", "object"]),
     "too few labels": ([0, 1], GOOD[1], {}, ValueError, ["y_true", "2", "y_prob", "4"]),
     "one column": ([0, 1], [0.5, 0.5], {}, ValueError, ["y_prob", "(2,)"]),
     "no matrix": ([0, 1], None, {}, TypeError, ["y_prob", "None"]),

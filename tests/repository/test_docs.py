@@ -311,10 +311,12 @@ def test_the_lines_between_the_words_of_the_readme_run():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"`(caldist\.[^`\n]+\([^`\n]*\))`", text)
     found = {line.partition("(")[0]: eval(line, names) for line in lines}
+    [update] = re.findall(r"`(monitor\.update\([^`]*\))`", text)
+    step = eval(update, names | {"monitor": found["caldist.Monitor"]})
     plt.close("all")
     assert found["caldist.multiclass.classwise_table"].value > 0.04
     assert found["caldist.recalibrate"][0] != y_prob[0]
-    assert found["caldist.Monitor"].batch == 1
+    assert step.batch == 1
     assert "caldist.plots.ReliabilityDisplay.from_predictions" in found
 
 

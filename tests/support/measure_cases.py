@@ -1,6 +1,8 @@
 """What tests over all measures ask of a measure, or of another function of rows."""
 
 import inspect
+import re
+import sys
 
 
 def complete(measure):
@@ -13,3 +15,9 @@ def counts_rows(function):
     if "unbiased" in getattr(function, "option_names", ()):
         return function.option("unbiased")
     return inspect.signature(function).parameters["sample_weight"].annotation == "None"
+
+
+def sums_over_rows(measure):
+    """Whether it is a sum over rows as they come, whose last bits depend on their order."""
+    source = inspect.getsource(sys.modules[measure.__module__])
+    return re.search(r"\.(blocks|mean)\(", source) is not None

@@ -68,7 +68,7 @@ def _is_number(value: object) -> bool:
 
 def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoReturn:
     """Explain why an array that NumPy could not read as real numbers is refused."""
-    items = values if isinstance(values, list | tuple) else array
+    items = values if isinstance(values, list | tuple) and array.ndim == 1 else array.ravel()
     reason = "it must be a real number"
     for at, item in enumerate(items):
         if isinstance(item, complex | np.complexfloating):
@@ -83,7 +83,8 @@ def _fail_not_numbers(values: object, array: NDArray[Any], name: str) -> NoRetur
             continue
         else:
             remedy = "Convert it, for example with numpy.asarray(…, float)."
-        raise InvalidType(argument=name, index=at, value=item, reason=reason, remedy=remedy)
+        index = tuple(map(int, np.unravel_index(at, array.shape))) if array.ndim > 1 else at
+        raise InvalidType(argument=name, index=index, value=item, reason=reason, remedy=remedy)
     raise InvalidType(
         argument=name,
         reason=f"is an array of Python objects (dtype {array.dtype}), {show(array.flat[0])} first",

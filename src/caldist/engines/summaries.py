@@ -22,6 +22,9 @@ _NAMED = 10  # columns that a message lists
 Invalid = Literal["raise", "count"]
 Summary: TypeAlias = "Joint | dict[Any, Joint]"  # without and with by
 
+_COLUMN_OF = dict(
+    zip(INVALID, ("label", "label", "prediction", "prediction", "weight"), strict=True)
+)
 _EXPLAINED = dict(
     zip(
         INVALID,
@@ -394,7 +397,7 @@ def invalid_in_words(
     for reason in INVALID:
         count = sum(joint.invalid.get(reason, 0) for joint in joints.values())
         if count and reason not in allowed:
-            names = columns[reason.split()[-1]]
+            names = columns[_COLUMN_OF[reason]]
             where = ", ".join(map(repr, names[:_NAMED])) + (", …" if names[_NAMED:] else "")
             column = "column" if len(names) == 1 else "columns"
             found.append(f"{count:,} with a {reason} ({explained[reason]}) in {column} {where}")
