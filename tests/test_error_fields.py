@@ -195,3 +195,17 @@ def test_the_family_of_exceptions():
 def test_an_error_with_bounds_keeps_them():
     error = pickle.loads(pickle.dumps(ToleranceError("not close enough", 0.1, 0.2)))
     assert (str(error), error.lower, error.upper) == ("not close enough", 0.1, 0.2)
+
+
+def test_a_cell_of_a_file_has_fields_and_a_place(tmp_path):
+    pytest.importorskip("duckdb")
+    path = tmp_path / "rows.csv"
+    path.write_text("label,score\n0,0.5\n1,zz\n", "utf-8")
+    with pytest.raises(InvalidInput) as refused:
+        caldist.summarize(path, y_true="label", y_prob="score")
+    error = refused.value
+    assert (error.argument, error.index, error.value) == ("column 'score'", 1, "zz")
+    assert error.place == f"{path}, line 3: column 'score'"
+    assert str(error).startswith(f"{error.place} is 'zz': ")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert error.but(argument="--score").place == error.place

@@ -37,6 +37,8 @@ class Invalid(Exception):  # noqa: N818 -- as in "invalid input"
         What is wrong with it, as a clause without a full stop.
     remedy
         What to do, as a sentence; empty where the reason says it.
+    place
+        Where to look: ``y_prob[3]``, or of a cell of a file its line and column.
     """
 
     argument: str
@@ -44,6 +46,7 @@ class Invalid(Exception):  # noqa: N818 -- as in "invalid input"
     value: Any
     reason: str
     remedy: str
+    place: str
 
     def __init__(
         self,
@@ -53,11 +56,15 @@ class Invalid(Exception):  # noqa: N818 -- as in "invalid input"
         remedy: str = "",
         value: Any = _ABSENT,
         index: Index | None = None,
+        place: str | None = None,
     ) -> None:
         self._fields = {"argument": argument, "reason": reason, "remedy": remedy, "index": index}
         if value is not _ABSENT:
             self._fields["value"] = value
-        for name, field in ({"value": None} | self._fields).items():
+        if place is not None:
+            self._fields["place"] = place
+        absent = {"value": None, "place": _place(argument, index)}
+        for name, field in (absent | self._fields).items():
             setattr(self, name, field)
         super().__init__(str(self))
 
@@ -71,20 +78,20 @@ class Invalid(Exception):  # noqa: N818 -- as in "invalid input"
         found = f" is {show(self.value)}:" if "value" in self._fields else ""
         return f"{self.place}{found} {self.reason}"
 
-    @property
-    def place(self) -> str:
-        """The argument with the index, as in ``y_prob[3]``."""
-        if self.index is None:
-            return self.argument
-        numbers = self.index if isinstance(self.index, tuple) else (self.index,)
-        return f"{self.argument}[{', '.join(map(str, numbers))}]"
-
     def but(self, **fields: Any) -> Self:
         """Return the error with other fields: what Python calls y_true a shell calls --label."""
         return type(self)(**(self._fields | fields))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (type(self), self._fields)
+
+
+def _place(argument: str, index: Index | None) -> str:
+    """Return an argument with the index, as in ``y_prob[3]``."""
+    if index is None:
+        return argument
+    numbers = index if isinstance(index, tuple) else (index,)
+    return f"{argument}[{', '.join(map(str, numbers))}]"
 
 
 def clause_of(error: Exception) -> str:

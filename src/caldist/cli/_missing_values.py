@@ -137,7 +137,8 @@ def _dropped(
 def _placed(source: Source, row: int, name: str, reason: str, remedy: str) -> InvalidInput:
     """Return the error for a cell, with its place and its text."""
     cell = source.cell(row, name)
-    place = f"{cell.where}: {called(name)}"
+    found: dict[str, Any] = {"value": cell.text, "reason": reason}
     if not cell.text.strip(cells.BLANKS):
-        return InvalidInput(argument=place, reason=f"is empty: {reason}", remedy=remedy)
-    return InvalidInput(argument=place, value=cell.text, reason=reason, remedy=remedy)
+        found = {"reason": f"is empty: {reason}"}
+    place = f"{cell.where}: {called(name)}"
+    return InvalidInput(argument=called(name), index=row, remedy=remedy, place=place, **found)

@@ -286,7 +286,10 @@ def on_disk(files: Sequence[str]) -> Iterator[list[str]]:
 
 def _of_stdin(error: Invalid, path: str) -> Invalid:
     """Return an error about the copy of standard input as one about standard input."""
-    return error.but(argument=error.argument.replace(path, "standard input"))
+    if path not in error.place:
+        return error
+    about = "standard input" if error.argument == path else error.argument
+    return error.but(argument=about, place=error.place.replace(path, "standard input"))
 
 
 def _copy_of_stdin(folder: Path) -> Path:

@@ -156,15 +156,18 @@ def _placed(paths: list[str], score: str) -> InvalidInput | None:
     if not may_be_read_again(paths):
         return None
     source = open_source(paths)
-    found = source.read([score]).numbers[score]
-    bad = (~((found >= 0) & (found <= 1))).nonzero()[0]
+    scores = source.read([score]).numbers[score]
+    bad = (~((scores >= 0) & (scores <= 1))).nonzero()[0]
     if bad.size == 0:
         return None
-    cell = source.cell(int(bad[0]), score)
+    row = int(bad[0])
+    cell = source.cell(row, score)
+    text = cell.text.strip()
     reason, remedy = "it is no probability", "Correct it."  # no number, or an infinite one
-    if not isinf(found[bad[0]]):
-        reason, remedy = validate.why_no_probability(found[bad], "apply the sigmoid first")
-    place, text = f"{cell.where}: {called(score)}", cell.text.strip()
+    if not isinf(scores[row]):
+        reason, remedy = validate.why_no_probability(scores[bad], "apply the sigmoid first")
+    found: dict[str, Any] = {"value": text, "reason": reason}
     if not text:
-        return InvalidInput(argument=place, reason=f"is empty: {reason}", remedy=remedy)
-    return InvalidInput(argument=place, value=text, reason=reason, remedy=remedy)
+        found = {"reason": f"is empty: {reason}"}
+    place = f"{cell.where}: {called(score)}"
+    return InvalidInput(argument=called(score), index=row, remedy=remedy, place=place, **found)

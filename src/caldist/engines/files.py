@@ -168,12 +168,18 @@ def refuse_what_is_no_number(files: Paths, numbers: Sequence[str]) -> None:
     for name in found if _kind(found) == "csv" else ():
         file = TextFile(Path(name), "csv")
         places = [(column, file.position(column)) for column in numbers]
-        for line, row in file.rows():
-            for column, place in places:
-                text = str(cell_of(row, place) or "")
+        for at, (line, row) in enumerate(file.rows()):
+            for column, position in places:
+                text = str(cell_of(row, position) or "")
                 if (why := why_not(text, file.decimal)) is not None:
-                    cell = f"{name}, line {line}: column {column!r}"
-                    raise InvalidInput(argument=cell, value=text, **why._asdict())
+                    argument = f"column {column!r}"
+                    raise InvalidInput(
+                        argument=argument,
+                        index=at,
+                        value=text,
+                        place=f"{name}, line {line}: {argument}",
+                        **why._asdict(),
+                    )
 
 
 def decimal_of(files: Paths) -> str:
