@@ -60,7 +60,7 @@ def _of_scores(rows: Rows) -> list[str]:
 
     Cost: one pass.
     """
-    joint = rows.joint if rows.is_summary or "joint" in vars(rows) else _on_grid(rows)
+    joint = rows.joint if rows.is_summary or "joint" in vars(rows) else _round_to_grid(rows)
     if joint.n_rows is None or joint.n_rows < _LEAST:
         return []
     if _is_hard(rows):
@@ -124,7 +124,7 @@ def _is_surely_above(count: int, number: int, share: float) -> bool:
     return number * (found * math.log(found / share) + rest) > -math.log(_CHANCE)
 
 
-def _on_grid(rows: Rows) -> Joint:
+def _round_to_grid(rows: Rows) -> Joint:
     weight = rows.weight
     if weight is not None:  # whose squares may be too large for a double
         rows = Rows(rows.label, rows.prediction, weight / weight.max())

@@ -117,7 +117,7 @@ class Query:
         """
         # Validity is a column of its own, as DuckDB is slow where the condition of a CASE is not.
         rows = replace(rows, frame=rows.frame.with_columns(valid=rows.valid), valid=nw.col("valid"))
-        frame, engine = _on_grid(rows, bits), rows.frame.implementation
+        frame, engine = _round_to_grid(rows, bits), rows.frame.implementation
         in_doubles = in_doubles and engine.is_duckdb() and rows.weight is None
         by_cell = engine.is_polars()
         cell, label, fraction = (nw.col(name) for name in ("cell", "label", "fraction"))
@@ -183,7 +183,7 @@ def _both_sides(sums: dict[str, nw.Expr], label: nw.Expr, whole: bool) -> dict[s
     return sides
 
 
-def _on_grid(rows: TableRows, bits: int) -> nw.LazyFrame[Any]:
+def _round_to_grid(rows: TableRows, bits: int) -> nw.LazyFrame[Any]:
     """Return the columns ``label``, ``cell``, ``fraction`` and, with weights, ``mass``.
 
     An invalid row has cell -1, and fraction and mass 0.

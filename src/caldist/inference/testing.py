@@ -239,7 +239,7 @@ def calibration_test(
     draws = resampler.n_resamples + 1
     if len(names) > 1 and len(names) / draws > _SHOWN_LEVEL:
         _warn_of_few_draws(len(names), resampler.n_resamples)
-    cells = _on_grid(rows, names) or _Cells.of_all(rows)
+    cells = _round_to_grid(rows, names) or _Cells.of_all(rows)
     compared = _statistics(names, cells.units)
     values = np.array([part.of(units.residual) for part in statistics])
     _, rank = null_ranks(cells.units, compared, resampler, cells.draw)
@@ -320,7 +320,7 @@ class _Cells(NamedTuple):
         return cls(units.sum_over_cells(cell), units.flipping_in(cell), 0.0, _labels(units, cell))
 
 
-def _on_grid(rows: Rows, names: list[Measure[Any] | str]) -> _Cells | None:
+def _round_to_grid(rows: Rows, names: list[Measure[Any] | str]) -> _Cells | None:
     """Return many rows on a grid whose effect is small; None if the rows are better."""
     bounded = all(
         name.facts.rounding is not None if isinstance(name, Measure) else name == _LINEAR

@@ -52,7 +52,7 @@ def read_batch(
                 "sub-groups",
                 remedy="Pass a joint of each, {group: joint}.",
             )
-        return _scaled([_on_grid(y_true, bits, "y_true")])
+        return _scaled([_round_to_grid(y_true, bits, "y_true")])
     if by is None and groups:
         raise InvalidInput(
             argument="by",
@@ -121,7 +121,7 @@ def _of_mapping(joints: Mapping[Any, Any], groups: Sequence[Any], bits: int) -> 
             )
     return _scaled(
         [
-            _on_grid(joints[name], bits, f"y_true[{name!r}]")
+            _round_to_grid(joints[name], bits, f"y_true[{name!r}]")
             if name in joints
             else Joint.empty(bits)
             for name in groups
@@ -139,7 +139,7 @@ def _fail_undeclared(groups: Sequence[Any], reason: str, **where: Any) -> NoRetu
     )
 
 
-def _on_grid(joint: Joint, bits: int, name: str) -> Joint:
+def _round_to_grid(joint: Joint, bits: int, name: str) -> Joint:
     if joint.n_rows is None:
         raise InvalidInput(
             argument=name,

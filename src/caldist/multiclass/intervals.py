@@ -260,9 +260,9 @@ def distance_limits(
     mean, error = crossed.mean(share)
     error *= _crossing(rows.n_classes)
     z, finite_sample_term = -normal_quantile(risk / 2), math.log(2 / risk) * float(share.max()) / 3
-    sigma = math.sqrt(float(share**2 @ (1 - rows.own) ** 2))
-    above = z * sigma
-    if value > 2 * (noise + z * sigma):  # it stands out, and with it the duals
+    standard_error = math.sqrt(float(share**2 @ (1 - rows.own) ** 2))
+    above = z * standard_error
+    if value > 2 * (noise + z * standard_error):  # it stands out, and with it the duals
         above = min(above, z * own.mean(share)[1])
     return value, mean - z * error - finite_sample_term, upper + above + finite_sample_term
 
@@ -319,5 +319,9 @@ def smooth_limits(rows: ClassRows, risk: float, resampler: Resampler) -> tuple[f
     bounds = smooth_bounds(rows, rng=stream)
     lower, upper = bounds.ends
     z, finite_sample_term = -normal_quantile(risk / 2), math.log(2 / risk) * float(share.max()) / 3
-    sigma = math.sqrt(float(share**2 @ (1 - rows.own) ** 2))
-    return lower, mean - z * error - finite_sample_term, upper + z * sigma + finite_sample_term
+    standard_error = math.sqrt(float(share**2 @ (1 - rows.own) ** 2))
+    return (
+        lower,
+        mean - z * error - finite_sample_term,
+        upper + z * standard_error + finite_sample_term,
+    )
