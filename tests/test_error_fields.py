@@ -26,10 +26,6 @@ PLAIN = {
 # Sentences that are read after all: file and function, and why.
 READ = {
     ("engines/files.py", "reading"): "DuckDB's message, of which the first part is shown",
-    (
-        "engines/rewrite.py",
-        "write_with_column",
-    ): "DuckDB's message, which holds what our SQL raised",
 }
 READERS = {
     *("replace", "partition", "rpartition", "split", "rsplit", "splitlines"),

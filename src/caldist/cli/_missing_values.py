@@ -53,7 +53,7 @@ class Content:
             if name is None or not isinstance(error.index, int):
                 raise
             row = self._row(error.index)
-            raise _placed(self.source, row, name, error.reason, error.remedy) from error
+            raise placed(self.source, row, name, error.reason, error.remedy) from error
 
     def place(self, at: int) -> str:
         """Return the file and the line of a row."""
@@ -88,7 +88,7 @@ def read_content(
             why = source.cell(row, name).why or cells.NO_NUMBER
             if name == label and why != cells.PERCENTAGE:
                 why = _NO_LABEL
-            raise _placed(source, row, name, *why)
+            raise placed(source, row, name, *why)
     lacking = np.logical_or.reduce(list(missing.values()))
     if not lacking.any():
         whole = {name: cells.names(column) for name, column in found.names.items()}
@@ -98,7 +98,7 @@ def read_content(
         name, gaps = next((name, gaps) for name, gaps in missing.items() if gaps.any())
         count = int(gaps.sum())
         others = "" if count == 1 else f" (the first of {count:,} rows)"
-        raise _placed(source, validate.first(gaps), name, f"a value is missing{others}", _FILL)
+        raise placed(source, validate.first(gaps), name, f"a value is missing{others}", _FILL)
     kept = np.flatnonzero(~lacking)
     if kept.size == 0:
         counts = ", ".join(f"{name} ({int(gaps.sum()):,})" for name, gaps in missing.items())
@@ -134,8 +134,8 @@ def _dropped(
     return Dropped(rows.size, lacking.size, reasons, groups, firsts)
 
 
-def _placed(source: Source, row: int, name: str, reason: str, remedy: str) -> InvalidInput:
-    """Return the error for a cell, with its place and its text."""
+def placed(source: Source, row: int, name: str, reason: str, remedy: str) -> InvalidInput:
+    """Return the error for a cell, with its file, line and text."""
     cell = source.cell(row, name)
     found: dict[str, Any] = {"value": cell.text, "reason": reason}
     if not cell.text.strip(cells.BLANKS):

@@ -149,7 +149,7 @@ def _placed(paths: list[str], score: str) -> InvalidInput | None:
 
     Files that are large are not read once more for that.
     """
-    from caldist.cli._missing_values import called
+    from caldist.cli._missing_values import placed
     from caldist.cli._source import may_be_read_again, open_source
     from caldist.data import validate
 
@@ -161,13 +161,7 @@ def _placed(paths: list[str], score: str) -> InvalidInput | None:
     if bad.size == 0:
         return None
     row = int(bad[0])
-    cell = source.cell(row, score)
-    text = cell.text.strip()
     reason, remedy = "it is no probability", "Correct it."  # no number, or an infinite one
     if not isinf(scores[row]):
         reason, remedy = validate.why_no_probability(scores[bad], "apply the sigmoid first")
-    found: dict[str, Any] = {"value": text, "reason": reason}
-    if not text:
-        found = {"reason": f"is empty: {reason}"}
-    place = f"{cell.where}: {called(score)}"
-    return InvalidInput(argument=called(score), index=row, remedy=remedy, place=place, **found)
+    return placed(source, row, score, reason, remedy)

@@ -30,7 +30,6 @@ FORMATS = {
     ".jsonl": "FORMAT json",
     ".ndjson": "FORMAT json",
 }
-_REFUSED = "caldist refuses: "  # before the text of a cell, in an error of DuckDB
 
 
 class NoProbabilityError(InvalidInput):
@@ -75,15 +74,19 @@ def write_with_column(
         number = numbers_in_sql(quoted(source), decimal_of(files))
     score = f"caldist_{uuid.uuid4().hex}"
     steps, value, lists = mapping(score)
-    rows = "rows_read"
-    for step in (f"{number} AS {score}", *steps):
+    scored = f"(SELECT *, {number} AS {score} FROM rows_read)"  # noqa: S608 -- names are quoted
+    is_valid = f"coalesce({score} >= 0 AND {score} <= 1, false)"
+    rows = scored
+    for step in steps:
         rows = f"(SELECT *, {step} FROM {rows})"  # noqa: S608 -- names and texts are quoted
-    shown = f"coalesce(CAST({quoted(source)} AS VARCHAR), 'missing')"
-    why = f"concat({_text(_REFUSED)}, {shown})"
     copied = (
         f"COPY (SELECT {', '.join(map(quoted, names))}, "  # noqa: S608 -- the same
-        f"CASE WHEN {score} >= 0 AND {score} <= 1 THEN {value} "
-        f"ELSE CAST(error({why}) AS DOUBLE) END AS {quoted(column)} FROM {rows})"
+        f"CASE WHEN {is_valid} THEN {value} "
+        f"ELSE CAST(error('no probability') AS DOUBLE) END AS {quoted(column)} FROM {rows})"
+    )
+    refused = (
+        f"SELECT coalesce(CAST({quoted(source)} AS VARCHAR), 'missing') "  # noqa: S608 -- the same
+        f"FROM {scored} WHERE NOT {is_valid} LIMIT 1"
     )
     with reading(files), whole_file(out) as path:
         try:
@@ -91,11 +94,12 @@ def write_with_column(
             copy = f"{copied} TO {_text(str(path))} ({how})"
             [(count,)] = connection.execute(copy, lists).fetchall()
         except duckdb.InvalidInputException as error:
-            if _REFUSED not in str(error):
+            first = connection.execute(refused).fetchone()
+            if first is None:
                 raise
             raise NoProbabilityError(
                 argument=f"column {source!r}",
-                value=str(error).partition(_REFUSED)[2],
+                value=first[0],
                 reason="it is no probability",
                 remedy="Correct it.",
             ) from error
