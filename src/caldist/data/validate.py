@@ -369,20 +369,15 @@ def _fail_if_swapped(y_true: object, y_prob: object, names: tuple[str, str], rem
     """Raise when the labels hold probabilities and the predictions labels."""
     true_name, prob_name = names
     try:
-        first = real_vector(y_true, true_name)
-        probabilities(first, true_name)
+        found = probabilities(y_true, true_name)
         holds = "text" if _is_text(y_prob) else "only 0 and 1"
         if holds != "text":
             labels(y_prob, prob_name)
     except (TypeError, ValueError):
         return
-    fail(
-        true_name,
-        first,
-        (first > 0) & (first < 1),
-        f"{true_name} and {prob_name} look swapped, since {prob_name} holds {holds}",
-        remedy,
-    )
+    at = first((found > 0) & (found < 1))
+    reason = f"{true_name} and {prob_name} look swapped, since {prob_name} holds {holds}"
+    raise InvalidInput(argument=true_name, index=at, value=found[at], reason=reason, remedy=remedy)
 
 
 def _is_text(values: object) -> bool:
